@@ -35,7 +35,7 @@ def _register() -> None:
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
     step_register("core.submissions.promotions.promotions_decide")
-    failure_listen("core.notices.news.version_failed")
+    failure_listen("core.submissions.news.version_failed")
 
 
 class CoreConfig(AppConfig):
@@ -44,7 +44,7 @@ class CoreConfig(AppConfig):
     def ready(self) -> None:
         from core import checks, retired_variables  # noqa: F401  (they register checks)
         from core.jobs.locks import locks_watch
-        from core.operations.sentry import sentry_start
+        from core.monitoring.sentry import sentry_start
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
         sentry_start()

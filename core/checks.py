@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from arena_kit.environment.registry import BadInfo, left_out
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
-from core.operations.logs import FORMATS as LOG_FORMATS
+from core.monitoring.logs import FORMATS as LOG_FORMATS
 
 logger = logging.getLogger(__name__)
 TAG = "arena"

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.urls import reverse
 
+from core.models import Agent, Tournament
+
 _PAGES: dict[str, str] = {}
 
 
@@ -34,3 +36,13 @@ def pages_register(pages: Mapping[str, str]) -> None:
 def page(name: str, *arguments: object) -> str:
     """Return the path of a page. Raises KeyError for an unregistered page."""
     return reverse(_PAGES[name], args=arguments)
+
+
+def agent_address(agent: Agent) -> str:
+    """Return the path of an agent's page."""
+    return page("agent", agent.environment.slug, agent.name)
+
+
+def tournament_address(tournament: Tournament) -> str:
+    """Return the path of a tournament's page."""
+    return page("edition", tournament.environment.slug, tournament.edition)

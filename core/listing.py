@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.db.models import Model, OuterRef, Prefetch, QuerySet, Subquery
 
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.phase_selectors import submissions_with_phases
 from core.models import (
     Agent,
     Duel,
@@ -20,7 +21,6 @@ from core.models import (
     Submission,
     Tournament,
 )
-from core.submissions.phase_selectors import submissions_with_phases
 
 PLAYERS = ("player_1__agent__owner", "player_2__agent__owner")
 LONG_OF_DUELS = ("log", "verification")

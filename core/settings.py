@@ -11,7 +11,7 @@ from typing import Any
 import dj_database_url
 
 from core.mail_server import mail_server
-from core.operations.logs import log_configuration
+from core.monitoring.logs import log_configuration
 from core.variables import Variables, whole_number
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -113,8 +113,8 @@ ADMINS = [(address, address) for address in env.words("ADMINS")]
 WEBHOOKS_TO_PRIVATE = env.flag("WEBHOOKS_TO_PRIVATE", False)
 # Receivers on a private network seldom have a certificate.
 WEBHOOKS_OVER_HTTP = WEBHOOKS_TO_PRIVATE or DEBUG
-DEFAULT_EXCEPTION_REPORTER_FILTER = "core.operations.error_mails.WithoutSettings"
-DEFAULT_EXCEPTION_REPORTER = "core.operations.error_mails.WithoutRowValues"
+DEFAULT_EXCEPTION_REPORTER_FILTER = "core.monitoring.error_mails.WithoutSettings"
+DEFAULT_EXCEPTION_REPORTER = "core.monitoring.error_mails.WithoutRowValues"
 
 # --- Security ---------------------------------------------------------------------------------------------
 HTTPS = env.flag("HTTPS", False)

@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from core.operations.logs import name_service
+from core.monitoring.logs import name_service
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
 name_service("site")

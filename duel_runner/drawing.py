@@ -17,7 +17,7 @@ from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.worker import Lease, PlatformFault
 from core.links import page
 from core.models import JobFault, Recording
-from core.operations.alarms import alarm_raise
+from core.notices.alarms import alarm_raise
 from duel_runner.rules import rules
 
 FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "text": video.TEXT}

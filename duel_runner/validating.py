@@ -17,7 +17,7 @@ from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Submission, Validation
-from core.operations.metrics import matches_played
+from core.monitoring.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
 from duel_runner.evaluating import play_episodes
 from duel_runner.makeable import if_makeable

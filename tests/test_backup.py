@@ -29,7 +29,7 @@ from core.operations.backup import restore as restoring
 from core.operations.backup.archive import reading
 from core.operations.backup.errors import BackupError
 from core.operations.backup.make import backup_make
-from core.operations.removed import removed_name
+from core.removed import removed_name
 from core.submissions.images import CHECK
 from core.submissions.services import submission_delete
 from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state

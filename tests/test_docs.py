@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 from django.conf import settings
 from django.core.management import get_commands
 
@@ -108,25 +107,6 @@ def test_the_table_of_variables_names_each_of_them_once() -> None:
     page = (ROOT / "docs" / "operator" / "configure.md").read_text()
     table = page.partition("## The variables by topic")[2].partition("\n## ")[0]
     assert sorted(re.findall(r"`([A-Z][A-Z0-9_]*)`", table)) == sorted(example_variables())
-
-
-def test_compose_runs_one_worker_for_every_queue() -> None:
-    services = yaml.safe_load(COMPOSE.read_text())["services"]
-    queues = {
-        service["environment"]["Q_CLUSTER_NAME"] for name, service in services.items() if name.startswith("worker-")
-    }
-    assert queues == set(settings.QUEUES)
-
-
-def test_compose_opens_no_port_but_that_of_nginx() -> None:
-    services = yaml.safe_load(COMPOSE.read_text())["services"]
-    assert [name for name, service in services.items() if "ports" in service] == ["nginx"]
-
-
-def test_compose_gives_the_engine_only_to_the_workers_that_start_containers() -> None:
-    services = yaml.safe_load(COMPOSE.read_text())["services"]
-    with_engine = {name for name, service in services.items() if "docker.sock" in str(service.get("volumes"))}
-    assert with_engine == {"worker-build", "worker-duel"}
 
 
 def test_nginx_lets_uploads_of_the_allowed_size_through() -> None:

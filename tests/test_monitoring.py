@@ -20,7 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from pytest_django.fixtures import Settings
 
 from core.models import Build, JobState
-from core.operations import metrics
+from core.monitoring import metrics
 from core.operations.figures import ArenaFigures
 from tests.programs import answers, database_url, free_port, running
 from tests.samples import FIRST, tic_tac_toe, upload

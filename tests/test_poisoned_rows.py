@@ -12,9 +12,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from core.duels import challenges
 from core.duels.challenges import challenges_follow
 from core.duels.services import duel_create
-from core.jobs import watchdog as watch
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.reaper import look
 from core.models import (
     Build,
     Challenge,
@@ -30,6 +28,8 @@ from core.models import (
     Submission,
     TournamentState,
 )
+from core.operations import watchdog as watch
+from core.operations.reaper import look
 from core.tests import factories
 from core.tests.working import rung
 
@@ -114,7 +114,7 @@ def test_a_job_whose_failure_cannot_be_told_leaves_the_others_to_fail(
         if job.pk == builds[0].pk:
             raise LookupError("No notice can be sent.")
 
-    monkeypatch.setattr("core.notices.news.version_failed", tell)
+    monkeypatch.setattr("core.submissions.news.version_failed", tell)
     look()
     for build in builds:
         build.refresh_from_db()

@@ -33,7 +33,7 @@ from core.models import (
     TournamentState,
     Verdict,
 )
-from core.operations.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle
 from core.operations.retention import retention_apply, retention_run
 from core.submissions.phases import build_succeed
 from core.submissions.services import submission_rebuild

@@ -120,7 +120,7 @@ def test_the_site_does_not_start_with_weak_secrets_and_names_each() -> None:
     weak = production(INVITATION_CODE="invitation", POSTGRES_PASSWORD="postgres", SANDBOX="process")
     done = run(weak, "-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{free_port()}")
     assert done.returncode != 0
-    for sentence in ("INVITATION_CODE is guessed", "POSTGRES_PASSWORD (or the", "does not protect this host"):
+    for sentence in ("INVITATION_CODE is easy to guess", "POSTGRES_PASSWORD (or the", "does not protect this host"):
         assert sentence in done.stderr
 
 

@@ -15,7 +15,7 @@ import pytest
 from pytest_django.fixtures import Settings
 
 from arena_kit.image.engine import connect
-from arena_kit.sandbox.process import _labelled_processes
+from arena_kit.sandbox.labelled import labelled_processes
 from core.jobs.lifecycle import job_claim, job_enqueue
 from core.jobs.selectors import attempts_of
 from core.models import Agent, Build, JobFault, JobState, Publication, Validation
@@ -55,7 +55,7 @@ def wait_until(true: Callable[[], bool]) -> None:
 def players_left(sandbox: str) -> list[str]:
     """What runs for workers of this arena: processes or containers."""
     if sandbox == "process":
-        return [str(pid) for pid, _ in _labelled_processes(worker_label())]
+        return [str(pid) for pid, _ in labelled_processes(worker_label())]
     client = connect()
     try:
         return [str(row.id) for row in client.containers.list(all=True, filters={"label": worker_label()})]

@@ -14,7 +14,7 @@ from arena_kit.ranking.lenses import HeadToHead, Tally, cycle_steps, cycles, hea
 from arena_kit.ranking.nash import NashStanding, nash_ranking
 from core.links import page
 from core.models import Alarm, Audience, Duel, Environment, JobState, Lens, RatingPool
-from core.operations.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.lenses import lens_save
 from core.ratings.pairs import LENS_SIZE, best_ratings, pair_totals
 

@@ -12,8 +12,8 @@ from core.duels.challenges import challenges_follow
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.jobs.reaper import look
 from core.models import Environment, TournamentSchedule
+from core.operations.reaper import look
 from core.submissions.images import duels_let_rest
 from core.submissions.promotions import promotions_decide
 from core.tournaments.schedules import schedule_run

@@ -7,107 +7,34 @@ started. Where util-linux `unshare` works, it also gets its own process, network
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.confinement import (
+    as_user,
+    hand_over,
+    has_own_users,
+    namespace_command,
+    packages_for_others,
+    power_command,
+)
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from arena_kit.sandbox.startup import FIRST_PLAYER_UID, PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
+from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
 
 Arguments = Callable[[Path, Path, Path], list[str]]
 """Returns the player server's arguments for the channel's folder, the folder of the submission's files, and a home."""
-MARK = "ARENA_CONTAINER"
-"""The environment variable by which all processes of a player are found, even those that left its session."""
-LABELS = "labels.json"
-"""The file in a channel's folder with the labels of its launch, by which leftovers of dead workers are found."""
-
-
-@functools.cache
-def namespace_command() -> tuple[str, ...]:
-    """Return the command prefix that gives a process its own namespaces; empty where this machine does not allow it."""
-    unshare = shutil.which("unshare")
-    if unshare is None:
-        return ()
-    spaces = ["--pid", "--net", "--ipc", "--mount-proc", "--fork", "--kill-child=KILL"]
-    user = [] if os.geteuid() == 0 else ["--user", "--map-current-user"]
-    command = (unshare, *user, *spaces)
-    probe = subprocess.run([*command, "true"], capture_output=True, timeout=60, check=False)
-    return command if probe.returncode == 0 else ()
-
-
-@functools.cache
-def power_command() -> tuple[str, ...]:
-    """Return the command prefix that drops root's powers; empty for other users, and where it does not work."""
-    setpriv = shutil.which("setpriv")
-    command = (setpriv or "", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all")
-    return command if setpriv and os.geteuid() == 0 and _starts(command) else ()
-
-
-@functools.cache
-def has_own_users() -> bool:
-    """Return whether submissions run as other users, which needs root and an interpreter that they can read."""
-    return bool(power_command()) and _starts((*power_command(), *_as_user(FIRST_PLAYER_UID)))
-
-
-def _as_user(uid: int) -> tuple[str, ...]:
-    return (f"--reuid={uid}", f"--regid={uid}", "--clear-groups")
-
-
-def _starts(command: tuple[str, ...]) -> bool:
-    """Return whether the player server's interpreter works behind a command prefix."""
-    check = f"import ctypes, array; open({str(PLAYER_SERVER / 'start.py')!r}).close()"
-    probe = subprocess.run(
-        [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", check],
-        capture_output=True, cwd="/", timeout=60, check=False,
-    )  # fmt: skip
-    return probe.returncode == 0
-
-
-def _hand_over(folder: Path, home: Path, uid: int) -> Path:
-    """Give the player's user its home; return the folder, or a copy where that user cannot read the original."""
-    os.chown(home, uid, uid)
-    if _is_readable(folder):
-        return folder
-    copy = home.with_name("player")
-    # Links are copied as links: root following them could copy files that the player must not read.
-    shutil.copytree(folder, copy, symlinks=True)
-    for path in [copy, *copy.rglob("*")]:
-        os.chown(path, uid, uid, follow_symlinks=False)
-    return copy
-
-
-def _is_readable(folder: Path) -> bool:
-    """Whether other users can reach and list a folder."""
-    return all(path.stat().st_mode & 0o001 for path in [folder, *folder.parents]) and bool(folder.stat().st_mode & 4)
-
-
-def _packages_for_others(folder: Path, home: Path) -> Path:
-    """Return a folder of packages that other users can read: links to the files if the folder's parents are private."""
-    if _is_readable(folder):
-        return folder
-    copy = home.with_name("packages")
-    shutil.copytree(folder, copy, symlinks=True, copy_function=_link)
-    return copy
-
-
-def _link(source: str, target: str) -> str:
-    try:
-        os.link(source, target)
-    except OSError:  # another file system
-        shutil.copy2(source, target)
-    return target
 
 
 class ProcessSandbox:
@@ -171,12 +98,12 @@ class ProcessSandbox:
         return slot_once(self.start(launch))
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
-        processes = _labelled_processes(label)
-        folders = _labelled_folders(self._channel_dir, label)
+        processes = labelled_processes(label)
+        folders = labelled_folders(self._channel_dir, label)
         keep = live()
         dead = {pid for pid, value in processes if value not in keep}
         # The processes end before their folders are removed, because they could still write to them.
-        _kill_all(lambda: [pid for pid, _ in _labelled_processes(label) if pid in dead])
+        kill_all(lambda: [pid for pid, _ in labelled_processes(label) if pid in dead])
         left = [folder for folder, value in folders if value not in keep]
         for folder in left:
             shutil.rmtree(folder, ignore_errors=True)
@@ -208,14 +135,14 @@ class ProcessBox:
             "HOME": str(home),
             "TMPDIR": str(home),
             MARK: self._token,
-            **{_label_variable(label): value for label, value in launch.labels.items()},
+            **{label_variable(label): value for label, value in launch.labels.items()},
         }
         powers, packages = power_command(), launch.packages
         if has_own_users():
             uid = player_uid(launch.name)
-            powers += _as_user(uid)
-            folder = _hand_over(folder, home, uid)
-            packages = str(_packages_for_others(Path(packages), home)) if packages else ""
+            powers += as_user(uid)
+            folder = hand_over(folder, home, uid)
+            packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
             *namespace_command(), *powers, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
@@ -266,7 +193,7 @@ class ProcessBox:
                 os.sched_setaffinity(pid, {self._core})
 
     def _pids(self) -> list[int]:
-        return [pid for pid, value in _labelled_processes(MARK, prefix="") if value == self._token]
+        return [pid for pid, value in labelled_processes(MARK, prefix="") if value == self._token]
 
     def remove(self) -> None:
         """Kill the process, its session, and all other processes with its token."""
@@ -276,46 +203,4 @@ class ProcessBox:
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(60)
-        _kill_all(self._pids)
-
-
-def _kill_all(find: Callable[[], list[int]]) -> None:
-    """Kill processes until `find` returns no more of them, or about a second has passed."""
-    for _ in range(100):
-        if not (left := find()):
-            return
-        for pid in left:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.01)
-
-
-def _label_variable(label: str) -> str:
-    return "ARENA_LABEL_" + label.replace(".", "_")
-
-
-def _labelled_processes(label: str, prefix: str | None = None) -> list[tuple[int, str]]:
-    """Return (pid, value) for each of this user's processes whose environment has the label."""
-    variable = (_label_variable(label) if prefix is None else prefix + label).encode() + b"="
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            environment = (entry / "environ").read_bytes()
-        except OSError:
-            continue
-        for item in environment.split(b"\0"):
-            if item.startswith(variable):
-                found.append((int(entry.name), item[len(variable) :].decode()))
-                break
-    return found
-
-
-def _labelled_folders(parent: Path, label: str) -> list[tuple[Path, str]]:
-    """Return (folder, value) for each channel of a launch with the label."""
-    found = []
-    for path in parent.glob(f"*/{LABELS}"):
-        with contextlib.suppress(OSError, ValueError):
-            value = json.loads(path.read_text()).get(label)
-            if value is not None:
-                found.append((path.parent, value))
-    return found
+        kill_all(self._pids)

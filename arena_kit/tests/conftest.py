@@ -11,8 +11,9 @@ import pytest
 from django.conf import settings
 
 from arena_kit.sandbox.base import Sandbox
+from arena_kit.sandbox.confinement import namespace_command
 from arena_kit.sandbox.docker import DockerSandbox
-from arena_kit.sandbox.process import ProcessSandbox, namespace_command
+from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.arenas import Arena
 from arena_kit.tests.scripts import Scripts
 

@@ -24,12 +24,13 @@ from core.duels.challenge_selectors import (
 )
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.evaluations.services import OPEN
 from core.jobs.apart import apart
-from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.lifecycle import BY_OWNER, OVER, job_cancel_if_open
+from core.jobs.states import OPEN
 from core.links import page
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
 from core.notices.services import notify
+from core.people.audit_log import Operator, audit_record
 from core.people.quotas import challenge_quota_check, owner_lock
 
 logger = logging.getLogger(__name__)
@@ -67,6 +68,24 @@ def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Cha
                 reason=f"{locked.username} asked for it.",
             )
     return challenge
+
+
+def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
+    """Cancel the open duels of a challenge at the request of its owner; return how many.
+
+    Duels that had begun stay charged to the owner's quota. Raises Refused when no duel could be cancelled.
+    """
+    with transaction.atomic():
+        # Some may end meanwhile: their results stay.
+        count = sum(
+            job_cancel_if_open(job=duel, code=CancelCode.BY_OWNER, reason=BY_OWNER)
+            for duel in challenge.duels.filter(state__in=OPEN).order_by("pk")
+        )
+        if not count:
+            raise Refused(OVER)
+        audit_record(operator=operator, action="cancel challenge", row=challenge)
+        challenge_follow(challenge.pk)
+    return count
 
 
 def challenge_follow(challenge_id: int) -> bool:

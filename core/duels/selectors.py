@@ -18,7 +18,7 @@ from arena_kit.environment.replay import ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.jobs.lines import line
 from core.models import Duel, JobState, PlayedJob, Validation
-from core.operations.removed import removed_on
+from core.removed import removed_on
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
 """Kinds of results, in the order in which pages show them."""

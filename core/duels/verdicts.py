@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from core.links import page
 from core.models import Duel, Evaluation, Verdict
-from core.operations.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle
 
 
 def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str) -> None:

@@ -14,7 +14,7 @@ from core.errors import Refused
 from core.jobs.lifecycle import job_fail
 from core.links import page
 from core.models import Environment, Job, JobFault
-from core.operations.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle
 
 LEFT_OUT_ALARM = "environments-left-out"
 UNAVAILABLE_CODE = "environment_unavailable"

@@ -25,7 +25,7 @@ from django.db.models.functions import Cast, Rank, Replace
 from arena_kit.ranking.scores import Interval, paired_difference
 from core.cache import cached
 from core.models import Agent, Environment, Evaluation, JobState, Submission, User
-from core.operations.metrics import leaderboard_asked
+from core.monitoring.metrics import leaderboard_asked
 
 SORTS = {
     "score_desc": ("-is_verified", "-score", "created_at", "pk"),

@@ -21,8 +21,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.scores import bin_edges
 from core.duels.selectors import NotStored, file_open
+from core.jobs.phase_selectors import submissions_with_phases
 from core.models import Evaluation, JobState, Recording, SeedList, Submission, Validation
-from core.submissions.phase_selectors import submissions_with_phases
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from core.evaluations.episodes import practice_results, seeds_hidden
 from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.lifecycle import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
-from core.jobs.states import seconds_running
+from core.jobs.phase_selectors import validation_of
+from core.jobs.states import OPEN, seconds_running
 from core.models import (
     Agent,
     CancelCode,
@@ -28,12 +29,10 @@ from core.models import (
     SubmissionForm,
     Validation,
 )
-from core.operations.metrics import evaluation_completed, matches_played
-from core.submissions.phase_selectors import validation_of
+from core.monitoring.metrics import evaluation_completed, matches_played
 
 EpisodeRow = tuple[int, float, int, float]
 """What an evaluation's row keeps of each episode: number, score, length in steps, thinking seconds."""
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def evaluation_create(*, submission: Submission) -> Evaluation:

@@ -8,26 +8,22 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from functools import partial
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection, transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.errors import Refused
-from core.jobs.apart import apart
 from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
 from core.jobs.registry import failure_tell, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
-from core.links import page
 from core.models import CancelCode, Job, JobFault, JobState
 from core.models.job import PRIORITIES
-from core.operations.alarms import alarm_raise, alarm_settle
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -36,6 +32,8 @@ Named = ParamSpec("Named")
 WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Pauses between attempts to write a result while the database does not answer."""
 
+BY_OWNER = "Its owner has cancelled it."
+OVER = "It is over already."
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """Fields of a job that leaves its worker."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
@@ -43,8 +41,6 @@ AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
 LOG_LIMIT_CHARACTERS = 64 * 1024
 HISTORY_LIMIT = 20
 """Maximum number of attempts in a job's history; the latest ones are kept."""
-POISON_PAUSE = timedelta(minutes=5)
-"""How long an expired lease is left alone after an error in its row prevented taking it back."""
 DELAY_LIMIT = timedelta(minutes=10)
 """Maximum delay of a job after a platform fault. It begins with JOB_DELAY_SECONDS and doubles each time."""
 
@@ -124,7 +120,7 @@ def job_take(*, job: Job, worker: str) -> bool:
             JobState.RUNNING,
             expected_token=job.claim_token,
             claim_token=uuid.uuid4(),
-            lease_expires_at=_in(timedelta(seconds=settings.JOB_LEASE_SECONDS)),
+            lease_expires_at=from_now(timedelta(seconds=settings.JOB_LEASE_SECONDS)),
             not_before=None,
             attempt=F("attempt") + 1,
             begun_turn=turn_begun(),
@@ -144,7 +140,7 @@ def job_take(*, job: Job, worker: str) -> bool:
 
 def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, object] | None = None) -> None:
     """Renew the lease of a running job and write its progress. Raises StaleJob when the claim was lost."""
-    fields: dict[str, object] = {"lease_expires_at": _in(timedelta(seconds=settings.JOB_LEASE_SECONDS))}
+    fields: dict[str, object] = {"lease_expires_at": from_now(timedelta(seconds=settings.JOB_LEASE_SECONDS))}
     if log is not None:
         fields["log"] = log_tail(log)
     fields |= progress or {}
@@ -189,7 +185,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: b
         JobState.QUEUED,
         expected_token=job.claim_token,
         **AGAIN,
-        not_before=_in(delay_after(job.attempt) if is_delayed else timedelta()),
+        not_before=from_now(delay_after(job.attempt) if is_delayed else timedelta()),
         fault=JobFault.PLATFORM,
         error_code=code[:50],
         error=error,
@@ -253,15 +249,19 @@ def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
     )
 
 
-def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> None:
-    """As `job_cancel`, but do nothing for a job that is over or ends at this moment."""
+def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> bool:
+    """As `job_cancel`, but return False for a job that is over, ends at this moment or changes too quickly."""
     for _ in range(3):
         if job.is_over:
-            return
+            break
         try:
             job_cancel(job=job, code=code, reason=reason)
         except StaleJob:
+            # A worker has just claimed, returned or finished it.
             job.refresh_from_db()
+        else:
+            return True
+    return False
 
 
 def job_requeue(*, job: Job, reason: str) -> None:
@@ -281,51 +281,6 @@ def job_requeue(*, job: Job, reason: str) -> None:
     job_wake(job=job)
 
 
-def jobs_requeue_expired() -> int:
-    """Give back the jobs whose lease expired, because their workers are taken for dead; return how many.
-
-    They are not delayed: they have already waited for the length of a lease. A row that cannot be given back does not
-    stop the others: the error is logged, and the row is tried again after a pause.
-    """
-    return sum(
-        _requeue_expired(model, number)
-        for model in JOB_MODELS.values()
-        for number in list(_expired(model).values_list("pk", flat=True))
-    )
-
-
-def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
-    return model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
-
-
-def _requeue_expired(model: type[Job], number: int) -> bool:
-    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_put_off, model, number)), transaction.atomic():
-        # The row is read again under a lock: a heartbeat may have renewed the lease since.
-        job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
-        if job is None:
-            return False
-        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
-        logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
-        alarm_settle(key=_poison_key(model, number))
-        return True
-    return False
-
-
-def _put_off(model: type[Job], number: int) -> None:
-    """Leave a row in which something is wrong alone for a while, and alert the organisers."""
-    _expired(model).filter(pk=number).update(lease_expires_at=_in(POISON_PAUSE))
-    alarm_raise(
-        key=_poison_key(model, number),
-        message=f"The {model.KIND} {number} cannot be taken back from a worker that stopped answering, because "
-        "something is wrong with its row; the log of the reaper says what. It is tried again every few minutes.",
-        address=page(f"{model.KIND}_admin", number),
-    )
-
-
-def _poison_key(model: type[Job], number: int) -> str:
-    return f"{model.KIND}-{number}-cannot-be-taken-back"
-
-
 def jobs_end_rest() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
     due = {"state": JobState.QUEUED, "not_before__lte": Now()}
@@ -340,7 +295,8 @@ def log_tail(log: str) -> str:
     return "[start of the log cut]\n" + clean[-LOG_LIMIT_CHARACTERS:]
 
 
-def _in(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
+def from_now(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
+    """Return a moment after now, for a column of times."""
     # The database's clock, so that a wrong clock of a worker neither loses nor keeps a claim.
     return ExpressionWrapper(Now() + span, output_field=DateTimeField())
 

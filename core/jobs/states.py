@@ -10,10 +10,12 @@ from django.db.models import QuerySet
 from django.db.models.expressions import Combinable
 
 from core.models.job import Job, JobFault, JobState
-from core.operations.metrics import job_moved
+from core.monitoring.metrics import job_moved
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+"""The states of a job that is not over."""
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.QUEUED: frozenset({JobState.RUNNING, JobState.CANCELLED}),
     # Back to QUEUED: the lease expired, or the platform failed and attempts are left.

@@ -17,7 +17,6 @@ from core.jobs.lines import places_of
 from core.jobs.registry import queues_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
-from core.operations.alarms import standstill_key
 
 ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of the platform fault that no container engine answered."""
@@ -61,6 +60,11 @@ class _Queue:
     workers: int = 0
     deaf: int = 0
     still_since: datetime | None = None
+
+
+def standstill_key(queue: str) -> str:
+    """Return the key of the alarm about a queue that has work and finishes nothing."""
+    return f"queue-{queue}-stands-still"
 
 
 def wait_of(job: Job) -> Wait | None:

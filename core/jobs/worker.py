@@ -31,7 +31,7 @@ from core.jobs.lifecycle import job_hand_back, job_heartbeat, job_release
 from core.jobs.log import job_about, log_end, log_start
 from core.jobs.states import StaleJob
 from core.models import Job, JobState
-from core.operations.metrics import job_refused
+from core.monitoring.metrics import job_refused
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)

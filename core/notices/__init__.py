@@ -1,1 +1,1 @@
-"""Notices in the inbox, by mail and by webhook."""
+"""Notices in the inbox, by mail and by webhook; alarms for organisers."""

@@ -16,10 +16,10 @@ from core.errors import Refused
 from core.jobs.bells import DELIVERIES_TASK, wake
 from core.links import page
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
+from core.notices.alarms import alarm_raise, alarm_settle
 from core.notices.outgoing import Answer, CannotReach, address_problem, post
 from core.notices.payloads import Event, signature
 from core.notices.services import delivery_create
-from core.operations.alarms import alarm_raise, alarm_settle
 from core.version import arena_version
 
 logger = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from django.utils import timezone
 
 from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
+from core.notices.letters import letters_send_due
 from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
 from core.notices.selectors import choices
-from core.people.letters import letters_send_due
 
 logger = logging.getLogger(__name__)
 

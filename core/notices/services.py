@@ -23,6 +23,8 @@ from core.notices.selectors import choices
 
 MAIL_PAUSE = timedelta(days=1)
 """Time between two mails about the same recurring subject."""
+NAMED = 3
+"""Number of names that a sentence lists."""
 TITLE_LIMIT = Notice._meta.get_field("title").max_length or 0
 
 
@@ -154,3 +156,12 @@ def delivery_create(*, webhook: Webhook, event: Event) -> Delivery:
     )
     wake("publish", DELIVERIES_TASK)
     return row
+
+
+def listed(names: Iterable[str]) -> str:
+    """Join the first few names, and the number of further ones, to a phrase."""
+    found = list(names)
+    more = len(found) - NAMED
+    if more > 0:
+        return f"{', '.join(found[:NAMED])} and {more} more"
+    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)

@@ -1,1 +1,1 @@
-"""Metrics, health, logs, alarms, retention and backup."""
+"""Keeps the arena going: reaper, watchdog, health, status, retention and backup."""

@@ -1,7 +1,7 @@
 """Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
 The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
-file was deleted, see `core.operations.removed`.
+file was deleted, see `core.removed`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from core.models import (
     Validation,
     Verdict,
 )
-from core.operations.removed import REMOVED, removed_name
 from core.ratings.services import rating_points_thin
+from core.removed import REMOVED, removed_name
 from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
 from core.submissions.uploads import archives_sweep

@@ -1,1 +1,1 @@
-"""Users, tokens, second factor, logins, quotas, moderation and the audit log."""
+"""Users, tokens, second factor, logins, quotas and the audit log."""

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
-from core.people.letters import letter_write
+from core.notices.letters import letter_write
 
 MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from django.db.models import Max, Min
+from django.db.models import Max, Min, QuerySet
 from django.utils import timezone
 
-from core.links import page
+from core.links import agent_address, page
 from core.models import (
     LADDER,
     Audience,
@@ -24,8 +24,7 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.notices.news import agent_address, finished_before, listed
-from core.notices.services import announce, notify, was_told_since
+from core.notices.services import announce, listed, notify, was_told_since
 
 OVERTAKEN_PAUSE = timedelta(days=1)
 
@@ -66,6 +65,13 @@ def tournament_rated(tournament: Tournament) -> None:
     # Only editions have all agents; a smaller tournament has a leader of its own.
     if tournament.is_automatic and (edition := rated.filter(is_automatic=True).first()) is not None:
         _tell_leader(environment, before=_at_end(edition), now=now)
+
+
+def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
+    """Return the tournaments of its environment that ended before this one, last one first."""
+    rows = Tournament.objects.filter(environment=tournament.environment_id, state=TournamentState.FINISHED)
+    earlier = rows.filter(ended_at__lt=tournament.ended_at).exclude(pk=tournament.pk)
+    return earlier.order_by("-ended_at", "-edition")
 
 
 def moment_kept(environment: Environment, at: datetime) -> None:

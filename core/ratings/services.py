@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 
 from core.models import Environment, Rating, RatingPoint, RatingPool, Tournament
 from core.ratings.news import moment_kept
-from core.tournaments.services import participants_write
+from core.ratings.participants import participants_write
 
 BATCH_SIZE = 500
 FITTED = ("value", "low", "high", "rank", "best_rank", "worst_rank", "best_chance", "live", "duel_count", "match_count")

@@ -8,8 +8,8 @@ from enum import StrEnum
 from uuid import UUID
 
 from core.evaluations.episodes import submission_by_id
+from core.jobs.phase_selectors import decisive_job, evaluations_of
 from core.models import Agent, Environment, Evaluation, JobState, Submission
-from core.submissions.phase_selectors import decisive_job, evaluations_of
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import error_shown
 from core.tournaments.results import Viewer

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, Submission, User
-from core.operations.metrics import upload_refused
+from core.monitoring.metrics import upload_refused
 from core.people.quotas import ACCOUNT_CLOSED, address_digest
 from core.people.services import anonymous_ensure
 from core.submissions.services import Labels, agent_create, submission_repeat

@@ -14,7 +14,7 @@ from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed, written_once
 from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
-from core.notices.news import version_validated
+from core.submissions.news import version_validated
 from core.submissions.promotions import promotion_begin
 
 

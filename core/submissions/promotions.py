@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from arena_kit.ranking.sequential import SequentialTest, State
 from core.duels.services import duel_create
-from core.evaluations.services import OPEN, agent_lock
+from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Build,
@@ -32,7 +33,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.notices.news import promotion_decided
+from core.submissions.news import promotion_decided
 
 logger = logging.getLogger(__name__)
 MOST_DUELS = 3

@@ -11,6 +11,18 @@ from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
 from core.duels.selectors import NotStored
 from core.evaluations.board import board_rank
 from core.evaluations.episodes import Episode, mean_so_far, practice_results
+from core.jobs.phase_selectors import (
+    OpenLog,
+    Phase,
+    Status,
+    evaluation_of,
+    is_moving,
+    open_log,
+    phases_of,
+    status_of,
+    submissions_with_phases,
+    validation_of,
+)
 from core.models import (
     LADDER,
     Agent,
@@ -28,18 +40,6 @@ from core.models import (
     Validation,
 )
 from core.submissions.lineups import Lineup, lineups_of
-from core.submissions.phase_selectors import (
-    OpenLog,
-    Phase,
-    Status,
-    evaluation_of,
-    is_moving,
-    open_log,
-    phases_of,
-    status_of,
-    submissions_with_phases,
-    validation_of,
-)
 from core.tournaments.ladder_selectors import agent_outlook
 from core.tournaments.results import Viewer, held_back_from
 

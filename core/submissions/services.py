@@ -15,9 +15,11 @@ from django.utils import timezone
 from arena_kit.text import plain_line
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
-from core.evaluations.services import OPEN, agent_lock, evaluation_again, standing_decide
+from core.evaluations.services import agent_lock, evaluation_again, standing_decide
 from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open, job_enqueue
+from core.jobs.phase_selectors import decisive_job
+from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Build,
@@ -34,9 +36,8 @@ from core.models import (
     User,
     Validation,
 )
-from core.operations.metrics import refusals_counted, submission_received
+from core.monitoring.metrics import refusals_counted, submission_received
 from core.people.quotas import makes_agent_active, owner_share, upload_lock
-from core.submissions.phase_selectors import decisive_job
 from core.submissions.promotions import promotions_review
 from core.submissions.uploads import (
     Stored,

@@ -14,10 +14,10 @@ from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
 from core.evaluations.selectors import ranking_list
-from core.jobs.watchdog import duty_take
 from core.jobs.workers import worker_appear
 from core.models import AuditEntry, Environment, LedgerVoid, RatingPool, Registration
-from core.operations.alarms import alarm_raise
+from core.notices.alarms import alarm_raise
+from core.operations.watchdog import duty_take
 from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
 from core.tests import factories

@@ -18,7 +18,6 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from core.evaluations.seeds import final_phase_start
 from core.evaluations.selectors import practice_list, ranking_list
-from core.jobs.watchdog import watch
 from core.jobs.workers import worker_appear
 from core.models import (
     AuditEntry,
@@ -42,7 +41,8 @@ from core.models import (
     User,
     Validation,
 )
-from core.operations.alarms import alarm_raise
+from core.notices.alarms import alarm_raise
+from core.operations.watchdog import watch
 from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
 from core.tests import factories

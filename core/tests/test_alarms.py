@@ -8,7 +8,7 @@ from django.urls import reverse
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Alarm
-from core.operations.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle
 from core.tests.organising import act
 
 pytestmark = pytest.mark.django_db

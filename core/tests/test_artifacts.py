@@ -17,7 +17,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome, record_sha256
-from core.duels.services import duel_play_again, duel_succeed, duel_void
+from core.duels.services import duel_succeed
 from core.errors import StoreFailed
 from core.jobs import bells as queues
 from core.jobs.artifacts import artifacts_stored, artifacts_sweep, store_is_down
@@ -27,6 +27,7 @@ from core.models import Duel, JobState, Submission, Validation
 from core.submissions.phases import build_succeed
 from core.tests import factories
 from core.tournaments.services import tournament_create
+from core.tournaments.strikes import duel_play_again, duel_void
 
 pytestmark = pytest.mark.both_databases
 

@@ -16,7 +16,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
-from core.duels.services import duel_play_again, duel_succeed
+from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_cancel, job_cancel_if_open, job_claim
@@ -40,8 +40,8 @@ from core.models import (
     User,
     Validation,
 )
-from core.people import moderation
-from core.people.moderation import (
+from core.moderation import services as moderation
+from core.moderation.services import (
     SAID,
     agent_disable,
     agent_enable,
@@ -53,6 +53,7 @@ from core.people.tokens import token_create, token_find
 from core.submissions.phases import build_succeed
 from core.submissions.services import submission_delete, submission_repeat
 from core.tests import factories
+from core.tournaments.strikes import duel_play_again
 
 pytestmark = pytest.mark.django_db
 OPEN = (JobState.QUEUED, JobState.RUNNING)

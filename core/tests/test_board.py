@@ -17,7 +17,7 @@ from core.cache import cached
 from core.evaluations import board
 from core.evaluations.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
 from core.models import Environment, Evaluation, SeedList, SeedPurpose
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.boards import agents, evaluation, shown

@@ -15,7 +15,7 @@ from core.duels.challenges import challenge_create, challenge_follow, challenges
 from core.errors import QuotaExceeded, Refused
 from core.jobs.lines import line
 from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
-from core.people.moderation import agent_disable, user_ban
+from core.moderation.services import agent_disable, user_ban
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.concurrency import at_once

@@ -11,13 +11,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from core.operations.exposition import serve
+from core.monitoring.exposition import serve
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PROLOGUE = """
 import os, signal, sys
 from pathlib import Path
-from core.operations.count_files import count_in
+from core.monitoring.count_files import count_in
 count_in(Path(sys.argv[1]))
 from prometheus_client import Counter
 counted = Counter("things", "Things.", ["kind"])

@@ -39,7 +39,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories

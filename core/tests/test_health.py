@@ -15,10 +15,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.jobs.watchdog import watch
 from core.jobs.workers import worker_appear
 from core.models import Build, Duty, Evaluation, Job, JobState, Submission, Worker
 from core.operations import health
+from core.operations.watchdog import watch
 from core.tests import factories
 
 

@@ -10,7 +10,6 @@ from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.jobs import lifecycle
 from core.jobs.claims import claim_next, is_work_waiting
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
@@ -26,7 +25,6 @@ from core.jobs.lifecycle import (
     job_take,
     job_wake,
     jobs_end_rest,
-    jobs_requeue_expired,
     log_tail,
 )
 from core.jobs.lines import line
@@ -50,6 +48,8 @@ from core.models import (
     Submission,
     Validation,
 )
+from core.operations import expiry
+from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import rung
 
@@ -289,7 +289,7 @@ def test_a_row_that_cannot_be_taken_back_raises_an_alarm_with_its_link(
         raise ValueError("Its history is no list.")
 
     with monkeypatch.context() as patch:
-        patch.setattr(lifecycle, "job_release", breaks)
+        patch.setattr(expiry, "job_release", breaks)
         assert jobs_requeue_expired() == 0
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"build-{build.pk}-cannot-be-taken-back", None)

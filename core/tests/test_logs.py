@@ -18,7 +18,7 @@ from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.log import logger as job_logger
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Build, JobFault, JobState, Submission
-from core.operations.logs import JsonLines, Lines
+from core.monitoring.logs import JsonLines, Lines
 from core.tests import factories
 from core.tests.working import perform_one
 from core.version import arena_version

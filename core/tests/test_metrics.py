@@ -19,9 +19,9 @@ from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
 from core.jobs.worker import PlatformFault
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState
-from core.operations import metrics
+from core.monitoring import metrics
+from core.monitoring.metrics import MOST_WORDS, OTHER, Words
 from core.operations.figures import ArenaFigures
-from core.operations.metrics import MOST_WORDS, OTHER, Words
 from core.tests import factories
 from core.tests.working import perform_one
 

@@ -36,16 +36,17 @@ from core.models import (
     Webhook,
 )
 from core.notices.mails import mails_send_due, unsubscribe_find, unsubscribe_token
-from core.notices.news import promotion_decided, tournament_started
 from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
 from core.people.services import anonymous_ensure
 from core.ratings.services import moment_tell, ratings_note
+from core.submissions.news import promotion_decided
 from core.submissions.phases import validation_succeed
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.factories import NOON, Cast
+from core.tournaments.news import tournament_started
 from core.tournaments.planning import results_release, tournament_relabel
 from core.tournaments.services import tournament_cancel, tournament_finish
 

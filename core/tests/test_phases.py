@@ -6,9 +6,9 @@ import pytest
 
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
+from core.jobs.phase_selectors import Status, evaluation_of, is_moving, open_log, phases_of, status_of
 from core.models import Build, Environment, Evaluation, JobState, Submission, Validation
 from core.submissions.client_selectors import client_result
-from core.submissions.phase_selectors import Status, evaluation_of, is_moving, open_log, phases_of, status_of
 from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.selectors import agent_source_visible, edition_expected
 from core.submissions.services import submission_delete, submission_rebuild

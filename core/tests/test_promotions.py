@@ -9,11 +9,10 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
-from core.duels.services import duel_succeed, duel_void
+from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_cancel, job_claim, job_fail
-from core.jobs.reaper import look
 from core.models import (
     Agent,
     CancelCode,
@@ -28,13 +27,15 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.people.moderation import agent_disable, user_ban
+from core.moderation.services import agent_disable, user_ban
+from core.operations.reaper import look
 from core.submissions.phases import validation_succeed
 from core.submissions.promotions import MOST_DUELS, promotions_decide
 from core.submissions.services import submission_delete
 from core.submissions.versions import submission_activate, submission_bench
 from core.tests import factories
 from core.tests.concurrency import at_once
+from core.tournaments.strikes import duel_void
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 TESTING, ACTIVATED, BENCHED, CHOICE, CANCELLED = PromotionState

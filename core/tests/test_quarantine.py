@@ -27,9 +27,9 @@ from core.models import (
     TournamentState,
     Validation,
 )
+from core.moderation.crashes import crash_streak, crashed_in
+from core.moderation.services import agent_disable, agent_enable, quarantine_where_due
 from core.notices.mails import mails_send
-from core.people.crashes import crash_streak, crashed_in
-from core.people.moderation import agent_disable, agent_enable, quarantine_where_due
 from core.people.services import anonymous_ensure
 from core.submissions.phases import validation_succeed
 from core.tests import factories

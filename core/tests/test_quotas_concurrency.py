@@ -9,7 +9,7 @@ from pytest_django.fixtures import Settings
 
 from core.errors import Refused
 from core.models import Agent, Environment, Submission, User
-from core.people.moderation import agent_disable, user_ban
+from core.moderation.services import agent_disable, user_ban
 from core.submissions.services import agent_create, submission_create
 from core.tests import factories
 from core.tests.concurrency import at_once

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.models import Agent, Build, Environment, Registration, Submission, Tournament, TournamentState
-from core.people.moderation import agent_disable, agent_enable, user_ban
+from core.moderation.services import agent_disable, agent_enable, user_ban
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.calendar import tournament_planned_list

@@ -15,11 +15,11 @@ from django.urls import reverse
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.jobs.watchdog import watch
 from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, JobState, Submission, Tournament, TournamentState, Worker
-from core.operations.alarms import alarm_raise
+from core.notices.alarms import alarm_raise
 from core.operations.status import STUCK_SHOWN
+from core.operations.watchdog import watch
 from core.tests import factories
 from core.times import since
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from core.models import Audience, Environment, Notice, NoticeKind, Participant, TournamentState
-from core.notices.news import tournament_ended
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.news import tournament_ended
 
 pytestmark = pytest.mark.django_db
 

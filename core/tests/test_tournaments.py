@@ -11,7 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.ranking.sequential import SequentialTest
-from core.duels.services import duel_succeed, duel_void
+from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK
@@ -41,6 +41,7 @@ from core.tournaments.services import (
     tournament_create,
     tournament_finish,
 )
+from core.tournaments.strikes import duel_void
 
 pytestmark = pytest.mark.django_db
 ARTIFACTS = DuelArtifacts(4, "duels/records.zip", "", "")

@@ -10,10 +10,10 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from core.jobs.lifecycle import job_hand_back, job_release
-from core.jobs.waits import Wait, WaitCode, wait_of, waits_of
+from core.jobs.waits import Wait, WaitCode, standstill_key, wait_of, waits_of
 from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
-from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
+from core.notices.alarms import alarm_raise, alarm_settle
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db

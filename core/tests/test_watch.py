@@ -12,12 +12,12 @@ from django_q.models import Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.jobs import reaper as lookout
-from core.jobs.watchdog import queue_watch, watch
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, Duty, JobFault, JobState, Submission, Worker
-from core.operations.alarms import alarm_raise
+from core.notices.alarms import alarm_raise
+from core.operations import reaper as lookout
 from core.operations.status import watchdog_runs
+from core.operations.watchdog import queue_watch, watch
 from core.tests import factories
 
 pytestmark = pytest.mark.django_db
@@ -158,7 +158,7 @@ def test_mail_that_cannot_be_sent_does_not_keep_the_alarm_back(
         raise smtplib.SMTPServerDisconnected("gone")
 
     settings.ADMINS = [("olga", "olga@arena.example")]
-    monkeypatch.setattr("core.operations.alarms.mail_admins", refuse)
+    monkeypatch.setattr("core.notices.alarms.mail_admins", refuse)
     with django_capture_on_commit_callbacks(execute=True):
         alarm_raise(key="k", message="Something.")
     assert Alarm.objects.get().settled_at is None
@@ -195,7 +195,7 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     worker()
     Worker.objects.update(seen_at=ago(60 * 48))
     looked: list[str] = []
-    monkeypatch.setattr("core.jobs.watchdog.queue_watch", lambda **fields: looked.append(fields["queue"]))
+    monkeypatch.setattr("core.operations.watchdog.queue_watch", lambda **fields: looked.append(fields["queue"]))
     watch(worker="host:2")
     assert not Worker.objects.exists()
     assert looked == ["build", "duel", "tournament", "publish"]

@@ -24,6 +24,7 @@ from pytest_django.fixtures import Settings
 from core.jobs.bells import DELIVERIES_TASK
 from core.models import Alarm, AuditEntry, Delivery, EventKind, Webhook
 from core.notices import outgoing
+from core.notices.alarms import alarm_raise
 from core.notices.deliveries import (
     LONGEST_PAUSE,
     MAX_ATTEMPTS,
@@ -35,7 +36,6 @@ from core.notices.deliveries import (
 from core.notices.outgoing import Answer, CannotReach, is_public, post, wait_seconds
 from core.notices.payloads import DISCORD_TEXT, Event, body_of, signature
 from core.notices.services import announce
-from core.operations.alarms import alarm_raise
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.working import bells

@@ -20,13 +20,13 @@ from core.jobs.lifecycle import (
     job_release,
     job_requeue,
     job_succeed,
-    jobs_requeue_expired,
     written_once,
 )
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.worker import Lease, Performed, PlatformFault, ask_to_stop, step
 from core.models import Build, JobFault, JobState, Submission
+from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import perform_one
 

@@ -15,7 +15,7 @@ from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel
 from core.jobs.states import StaleJob
 from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
-from core.tournaments.services import participants_write
+from core.ratings.participants import participants_write
 
 LEFT = "One of the two agents has left the ladder."
 

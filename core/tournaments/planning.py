@@ -15,9 +15,9 @@ from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
-from core.notices.news import results_released, tournament_called_off
 from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.news import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
 
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")

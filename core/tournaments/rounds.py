@@ -30,8 +30,8 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.notices.news import tournament_started
 from core.ratings.ledger import ledger_change
+from core.tournaments.news import tournament_started
 from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
 VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)

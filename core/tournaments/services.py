@@ -24,9 +24,10 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.notices.news import tournament_called_off, tournament_ended, tournament_started
 from core.ratings.ledger import ledger_change
 from core.ratings.news import tournament_rated
+from core.ratings.participants import participants_write
+from core.tournaments.news import tournament_called_off, tournament_ended, tournament_started
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500
@@ -108,17 +109,6 @@ def _automatic(environment: Environment, edition: int, **fields: object) -> Tour
 def standings_save(*, participants: Sequence[Participant]) -> None:
     """Write the figures of participants, as computed from the ledger."""
     participants_write(participants=participants, fields=STANDING_FIELDS)
-
-
-def participants_write(*, participants: Sequence[Participant], fields: Sequence[str]) -> None:
-    """Write these fields of participants, locking their rows in the order of their keys, as withdrawals do."""
-    if not participants:
-        return
-    rows = Participant.objects.filter(pk__in=[row.pk for row in participants]).order_by("pk")
-    with transaction.atomic():
-        # One UPDATE of many rows would lock them in any order.
-        list(rows.select_for_update(no_key=True).values_list("pk"))
-        Participant.objects.bulk_update(participants, fields, batch_size=BATCH_SIZE)
 
 
 def tournament_finish(*, tournament: Tournament) -> bool:

@@ -14,7 +14,7 @@ from django.db.models import F, QuerySet
 from core.duels.verdicts import verdict_keep
 from core.jobs.worker import PlatformFault, is_stopping
 from core.models import Duel, Evaluation, JobState, Verdict
-from core.operations.removed import REMOVED
+from core.removed import REMOVED
 from duel_runner.recheck.duels import duel_audit
 from duel_runner.recheck.evaluations import evaluation_audit
 

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from arena_kit.ranking.rating import POOL, Seating, pool_of
-from core.duels.services import duel_void
 from core.models import (
     Alarm,
     Audience,
@@ -22,6 +21,7 @@ from core.models import (
 )
 from core.ratings.ledger import ledger_change
 from core.tests import factories
+from core.tournaments.strikes import duel_void
 from tournament_manager import ledger, lens_rows
 from tournament_manager.editions import advance, ratings_at_end, start_now
 from tournament_manager.follow import follow, rebuild

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.environment.records import Outcome
-from core.duels.services import duel_void
 from core.errors import Refused
 from core.models import (
     Duel,
@@ -17,10 +16,11 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.people.moderation import agent_disable
+from core.moderation.services import agent_disable
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tournaments.services import tournament_cancel
+from core.tournaments.strikes import duel_void
 from tournament_manager import editions
 from tournament_manager.editions import advance, start_now
 from tournament_manager.tests.samples import (

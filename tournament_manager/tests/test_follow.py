@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import Outcome
-from core.duels.services import duel_void
 from core.jobs.bells import TOURNAMENT_TASK
 from core.models import (
     Audience,
@@ -33,11 +32,12 @@ from core.models import (
     RatingPool,
     Tournament,
 )
-from core.people.moderation import agent_disable
+from core.moderation.services import agent_disable
 from core.ratings.pairs import pair_totals
 from core.tests import factories
 from core.tests.working import answer_bells, bells
 from core.tournaments.planning import results_release
+from core.tournaments.strikes import duel_void
 from tests.databases import rolled_back
 from tournament_manager import follow as follow_module
 from tournament_manager.editions import advance, start_now

@@ -14,17 +14,17 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.formats import Impossible
-from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Agent, Duel, Environment, JobState, Play, Rating, Submission, Tournament, TournamentState
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.submissions.images import has_to_play
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.ladders import agent_rest
 from core.tournaments.services import tournament_cancel
+from core.tournaments.strikes import duel_play_again, duel_void
 from tournament_manager import ladder
 from tournament_manager.editions import advance, start_now
 from tournament_manager.ladder import ladder_settings, ladder_step

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from arena_kit.ranking.formats import Outline
-from core.duels.services import duel_void
 from core.errors import Refused
 from core.models import JobState, Plan, PlanMeeting, PlanRow, PlanStage, Submission, Tournament
 from core.tests import factories
 from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.plans import plan_save
+from core.tournaments.strikes import duel_void
 from tournament_manager.editions import advance
 from tournament_manager.progress import plan_of, tournament_step
 from tournament_manager.tests.planned import begun, play_on

@@ -10,7 +10,6 @@ from django.db.models import Q
 from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS, Decision
-from core.duels.services import duel_play_again, duel_void
 from core.errors import Refused
 from core.models import (
     Build,
@@ -27,7 +26,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.people.moderation import agent_disable, participant_withdraw, user_ban
+from core.moderation.services import agent_disable, participant_withdraw, user_ban
 from core.submissions.images import duels_let_rest
 from core.submissions.services import submission_delete
 from core.tests import factories
@@ -35,6 +34,7 @@ from core.tests.factories import moved
 from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.rounds import duels_cancel, meeting_again, round_void
 from core.tournaments.services import tournament_cancel
+from core.tournaments.strikes import duel_play_again, duel_void
 from tournament_manager import progress
 from tournament_manager.follow import follow
 from tournament_manager.progress import plan_of, standings_refresh, tournament_begin, tournament_step

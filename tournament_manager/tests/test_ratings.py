@@ -10,10 +10,10 @@ import pytest
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.rating import RatingFit, fit_ratings
-from core.duels.services import duel_void
 from core.models import Environment, Ledger, LedgerEntry, LiveRating, Participant, Rating, RatingPool, Tournament
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
+from core.tournaments.strikes import duel_void
 from tournament_manager import ledger
 from tournament_manager.editions import advance, start_now
 from tournament_manager.follow import DIGITS, follow, rebuild

@@ -6,7 +6,7 @@ import pytest
 
 from arena_kit.ranking.standings import DuelResult, standings
 from core.models import Environment, JobState, LedgerEntry, Rating, TournamentState
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
 from tournament_manager.editions import advance
 from tournament_manager.tests.samples import LATER, edition, participants_of, play, play_all, players, table

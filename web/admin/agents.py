@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission, UploadReservation
-from core.people.moderation import agent_disable, agent_enable
+from core.moderation.services import agent_disable, agent_enable
 from core.submissions.services import submission_delete
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
 from web.admin.evaluations import evaluate_again

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 
 from core.models import Alarm
-from core.operations.alarms import alarm_settle
+from core.notices.alarms import alarm_settle
 from web.admin.base import ReadOnlyAdmin, do_each
 
 

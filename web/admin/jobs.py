@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.duels.services import duel_play_again, duel_void
 from core.jobs.lifecycle import job_cancel, job_prioritise, job_requeue, job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.turns import TURNS_PER_PRIORITY
@@ -22,6 +21,7 @@ from core.models.job import PRIORITIES
 from core.submissions.phases import publication_again
 from core.submissions.services import submission_rebuild
 from core.tournaments.rounds import meeting_again
+from core.tournaments.strikes import duel_play_again, duel_void
 from web.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, number_given, text_block
 
 AnyJob = TypeVar("AnyJob", bound=Job)

@@ -17,9 +17,9 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import ApiToken, LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.people.letters import letter_write
+from core.moderation.services import user_ban, user_unban
+from core.notices.letters import letter_write
 from core.people.logins import login_unlock
-from core.people.moderation import user_ban, user_unban
 from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.duels.challenge_selectors import Line, Tally, challenge_rows, report_of
-from core.duels.challenges import challenge_create
-from core.jobs.cancels import challenge_cancel
+from core.duels.challenges import challenge_cancel, challenge_create
 from core.listing import agent_rows
 from core.models import AuditEntry, Challenge, ChallengeKind
 from core.people.audit_log import operator_of

@@ -10,9 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST
 
 from core.duels.challenge_selectors import challenge_get
-from core.duels.challenges import challenge_create
+from core.duels.challenges import challenge_cancel, challenge_create
 from core.errors import Refused
-from core.jobs.cancels import challenge_cancel
 from core.models import Agent, AuditEntry, Challenge, Environment, User
 from core.people.audit_log import operator_of
 from web.site.limits import answer_refused

@@ -13,7 +13,7 @@ from core.duels.selectors import NotStored
 from core.evaluations.episodes import Episode, TextReplay, episode_list, practice_results, recording_steps
 from core.jobs.waits import Wait, waits_of
 from core.models import Evaluation, JobState, Recording, Validation
-from core.operations.removed import removed_on
+from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
 from web.duels.replays import FrameView

@@ -15,15 +15,15 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.jobs.cancels import PHASES, phase_cancel
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.priorities import priority_set
 from core.jobs.selectors import attempts_of, queue_counts
 from core.jobs.waits import Wait, WaitCode, wait_of
 from core.listing import job_rows
 from core.models import AuditEntry, Duel, Job, JobFault, JobState
 from core.models.job import PRIORITIES
+from core.operations.priorities import priority_set
 from core.people.audit_log import operator_of
+from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
 from web.api.authentication import viewer_of

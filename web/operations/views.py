@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_safe
 
-from core.operations.exposition import REFUSED, figures, may_read
+from core.monitoring.exposition import REFUSED, figures, may_read
 from core.operations.figures import ArenaFigures
 
 

@@ -19,10 +19,10 @@ from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import LetterKind, User
+from core.notices.letters import email_confirm, email_find, letter_write
 from core.notices.selectors import choice_list
 from core.people import tokens as services
 from core.people.audit_log import account_record
-from core.people.letters import email_confirm, email_find, letter_write
 from core.people.second_factor_selectors import second_factor_get
 from core.people.services import user_create, user_update
 from core.people.token_selectors import token_list

@@ -16,8 +16,8 @@ from django.urls import resolve
 from django.utils.functional import SimpleLazyObject
 
 from arena_kit.log_context import bound, without_secrets
-from core.operations.logs import REQUESTS
-from core.operations.metrics import OTHER, request_answered
+from core.monitoring.logs import REQUESTS
+from core.monitoring.metrics import OTHER, request_answered
 
 logger = logging.getLogger(REQUESTS)
 Next = Callable[[HttpRequest], HttpResponseBase]

@@ -19,7 +19,7 @@ from arena_kit.upload.packing import pack_files
 from core.listing import agent_rows, environment_rows
 from core.models import Agent, AuditEntry
 from core.models.agent import agent_name
-from core.operations.metrics import BAD_FORM, upload_mode, upload_refused
+from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
 from core.submissions.services import Labels, agent_create, submission_create
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle

@@ -17,7 +17,7 @@ from arena_kit.upload.packing import pack_files
 from core.errors import Refused
 from core.models import Environment
 from core.models.agent import agent_name
-from core.operations.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
+from core.monitoring.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
 from core.submissions.services import Labels
 from web.site.uploads import archive_upload, too_large
 

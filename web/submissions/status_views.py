@@ -9,8 +9,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from core.evaluations.episodes import submission_by_id
+from core.jobs.phase_selectors import evaluation_of, is_moving, phases_of, status_of
 from core.submissions.client_selectors import failure_visible
-from core.submissions.phase_selectors import evaluation_of, is_moving, phases_of, status_of
 from web.evaluations.views import viewer_of
 from web.site.fragments import render_page
 

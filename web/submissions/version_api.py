@@ -15,9 +15,9 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.duels.selectors import NotStored, file_get
+from core.jobs.phase_selectors import Status, status_of
 from core.listing import submission_rows
 from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
-from core.submissions.phase_selectors import Status, status_of
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import error_shown
 from web.api.authentication import viewer_of

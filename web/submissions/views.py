@@ -15,10 +15,10 @@ from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.jobs.cancels import open_phase, phase_cancel
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
 from core.submissions import services, versions
+from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
 from web.environments.views import environment_page

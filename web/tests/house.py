@@ -11,9 +11,9 @@ from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
 from core.models import Build, NoticeKind, Recording
+from core.notices.letters import email_token
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
-from core.people.letters import email_token
 from core.people.tokens import token_create
 from core.tests.factories import Cast, challenged, environment, season
 from web.tests import drawn, played, scored

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from core.jobs.lifecycle import job_release
 from core.models import Agent, Environment, JobFault, JobState, Participant, Submission, Tournament, TournamentState
-from core.people.moderation import user_ban, user_unban
+from core.moderation.services import user_ban, user_unban
 from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST, LAST, archive

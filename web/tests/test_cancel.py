@@ -8,10 +8,10 @@ from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 from pytest_django.fixtures import Settings
 
-from core.duels.challenges import challenge_create
+from core.duels.challenges import challenge_cancel, challenge_create
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.jobs import cancels
+from core.jobs import lifecycle
 from core.jobs.lifecycle import job_cancel, job_claim
 from core.models import AuditEntry, CancelCode, Challenge, Duel, Environment, Job, JobState, QuotaName, Submission, User
 from core.people.audit_log import Operator
@@ -168,13 +168,13 @@ class TestAChallenge:
                 factories.moved(Duel.objects.filter(pk=first.pk), JobState.SUCCEEDED)
             job_cancel(job=job, code=code, reason=reason)
 
-        monkeypatch.setattr(cancels, "job_cancel", ends_first)
+        monkeypatch.setattr(lifecycle, "job_cancel", ends_first)
         operator = Operator(AuditEntry.Channel.SITE, "alice", cast.alice.pk)
-        assert cancels.challenge_cancel(challenge=made, operator=operator) == 1
+        assert challenge_cancel(challenge=made, operator=operator) == 1
         second.refresh_from_db()
         assert second.cancel_code == CancelCode.BY_OWNER
         with pytest.raises(Refused, match="over already"):
-            cancels.challenge_cancel(challenge=made, operator=operator)
+            challenge_cancel(challenge=made, operator=operator)
 
     def test_only_who_asked_for_it_cancels_it(self, cast: Cast, made: Challenge) -> None:
         assert program(cast.bob).post(f"/api/v1/challenges/{made.pk}/cancel/").status_code == 403

@@ -8,12 +8,12 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.duels.services import duel_void
 from core.duels.verdicts import verdict_keep
 from core.jobs.lifecycle import job_cancel, job_claim, job_fail, job_heartbeat, job_release
 from core.models import CancelCode, Duel, Environment, JobFault, JobState, Verdict
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.strikes import duel_void
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
 from web.tests.conftest import As

@@ -13,11 +13,11 @@ from django.test import Client
 from django.utils import timezone
 
 from core.models import Letter, Notice, NoticeKind, User
+from core.notices import letters
+from core.notices.letters import email_token
 from core.notices.mails import mails_send
 from core.notices.outbox import MAX_ATTEMPTS
 from core.notices.services import notify
-from core.people import letters
-from core.people.letters import email_token
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.test import Client
 
 from core.models import Environment, Evaluation, RatingPoint, RatingPool, Submission
-from core.people.moderation import agent_disable
+from core.moderation.services import agent_disable
 from core.ratings.history import MOST_POINTS, HistoryPoint, rating_history
 from core.tests import boards, factories
 from core.tests.factories import Cast

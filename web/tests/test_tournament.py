@@ -7,12 +7,12 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
-from core.duels.services import duel_void
 from core.jobs.lifecycle import job_claim, job_fail, job_heartbeat
 from core.models import Duel, Environment, JobFault, Participant, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.services import tournament_finish
+from core.tournaments.strikes import duel_void
 from web.tests import played
 from web.tests.arena import Stage, staged
 from web.tests.conftest import As

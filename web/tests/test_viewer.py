@@ -10,10 +10,10 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import all_specs
-from core.duels.services import duel_void
 from core.models import Duel, Environment, Validation
 from core.tests import factories
 from core.tests.factories import Cast
+from core.tournaments.strikes import duel_void
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
 from web.tests.conftest import As

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import Participant, TournamentState, User
-from core.people import moderation as bars
+from core.moderation import services as bars
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress

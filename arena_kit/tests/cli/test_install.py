@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
-from arena_kit.tests.cli.test_play import BASE, ROOT, run
+from arena_kit.tests.cli.test_play import BASE, IMAGE_PREFIX, ROOT, run
 from arena_kit.tests.playing import folders, player
 from arena_kit.tests.scripts import FINE
 
@@ -46,7 +46,10 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache" / "arena-kit" / "requirements"
 
 
-def use_the_real_index(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def images_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetch from the real index, into images that are removed at the end of the run."""
+    monkeypatch.setenv(IMAGE_PREFIX, settings.PLAYER_IMAGE_PREFIX)
     for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"):
         monkeypatch.delenv(name)
 
@@ -85,8 +88,8 @@ def test_an_install_that_fails_prints_a_sentence_and_the_last_lines(cache: Path)
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting==7\n"}) as (wanting,):
         done = run(wanting, wanting, *BASE, code=2)
     assert (
-        f"arena: {wanting}: arena-test-greeting==7: no version of arena-test-greeting fits; newest here is 1.0. "
-        "Ask for a version that there is.\n" in done.stderr
+        f"arena: {wanting}: arena-test-greeting==7: no version of arena-test-greeting fits; the newest here is 1.0. "
+        "Ask for an existing version.\n" in done.stderr
     )
     assert "  | ERROR: No matching distribution found for arena-test-greeting==7" in done.stderr
     assert installed(cache) == []
@@ -111,8 +114,8 @@ def test_two_at_once_share_one_folder(cache: Path) -> None:
 
 @pytest.mark.docker
 @pytest.mark.network
-def test_a_script_without_requirements_has_gymnasium(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_the_real_index(monkeypatch)
+@pytest.mark.usefixtures("images_of_this_run")
+def test_a_script_without_requirements_has_gymnasium() -> None:
     with folders({"submission.py": "import gymnasium\n" + FINE}) as (script,):
         done = run("script", script, *BASE[:1], "CartPole-v1", "--base-image", settings.PLAYER_BASE_IMAGE)
     assert f"arena: {script} requires gymnasium." in done.stderr
@@ -121,8 +124,8 @@ def test_a_script_without_requirements_has_gymnasium(monkeypatch: pytest.MonkeyP
 
 @pytest.mark.docker
 @pytest.mark.network
-def test_a_container_has_what_its_player_requires(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_the_real_index(monkeypatch)
+@pytest.mark.usefixtures("images_of_this_run")
+def test_a_container_has_what_its_player_requires() -> None:
     source = player(top="import six; assert six.__version__ == '1.16.0'")
     docker = (*BASE[:2], *BASE[4:], "--sandbox", "docker", "--base-image", settings.PLAYER_BASE_IMAGE)
     with folders({"player.py": source, "requirements.txt": "six==1.16.0\n"}, source) as (one, two):

@@ -20,13 +20,18 @@ from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 
 ROOT = Path(__file__).resolve().parents[3]
-WITHOUT_DJANGO = """
-import runpy, sys
+IMAGE_PREFIX = "ARENA_TEST_IMAGE_PREFIX"
+"""The variable with the prefix of images that `run` uses, so that the tests can remove what they make."""
+WITHOUT_DJANGO = f"""
+import os, runpy, sys
 class Refuse:
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in ("django", "django_q", "rest_framework"):
-            raise ImportError(f"{name} must not be imported by the command line")
+            raise ImportError(f"{{name}} must not be imported by the command line")
 sys.meta_path.insert(0, Refuse())
+if prefix := os.environ.get("{IMAGE_PREFIX}"):
+    from arena_kit.cli import needed
+    needed.PREFIX = prefix
 sys.argv = ["duel_runner", *sys.argv[1:]]
 runpy.run_module("duel_runner", run_name="__main__", alter_sys=True)
 """

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import count
 
+from arena_kit.content import content_folder
+from arena_kit.environment.loading import load
 from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Observation
-from environments.tic_tac_toe.environment import TicTacToe
-from environments.tic_tac_toe.render import frame_to_svg
 
+FOLDER = content_folder("environments") / "tic_tac_toe"
 _numbers = count()
+_frame_to_svg: Callable[[Frame], str] = load("render:frame_to_svg", FOLDER)
+
+
+class TicTacToe(load("environment:TicTacToe", FOLDER)):  # type: ignore[misc]  # found by path, it has no type here
+    """The shipped game with the types of its methods."""
+
+    _last: int | None
+
+    def reset(self, seed: int) -> None:
+        super().reset(seed)
+
+    def observe(self, seat: int) -> Observation:
+        seen: Observation = super().observe(seat)
+        return seen
+
+    def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
+        rewards: tuple[float, ...] = super().step(actions)
+        return rewards
+
+    def frame(self) -> Frame:
+        drawn: Frame = super().frame()
+        return drawn
 
 
 class OneReward(TicTacToe):
@@ -131,14 +154,14 @@ class TruncatedYetRunning(TicTacToe):
 
 def cut_off(frame: Frame) -> str:
     """Return a picture that is not XML."""
-    return frame_to_svg(frame)[:-1]
+    return _frame_to_svg(frame)[:-1]
 
 
 def with_script(frame: Frame) -> str:
     """Return a picture with a script."""
-    return frame_to_svg(frame).replace("</svg>", "<script>alert(1)</script></svg>")
+    return _frame_to_svg(frame).replace("</svg>", "<script>alert(1)</script></svg>")
 
 
 def without_title(frame: Frame) -> str:
     """Return a picture without a title for screen readers."""
-    return frame_to_svg(frame).replace("Tic-tac-toe board", "")
+    return _frame_to_svg(frame).replace("Tic-tac-toe board", "")

@@ -1,4 +1,4 @@
-"""django-q's command with the cluster of `core.jobs.cluster`, whose workers send heartbeats."""
+"""django-q's command with the cluster of `core.operations.cluster`, whose workers send heartbeats."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django_q.conf import Conf
 from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
-from core.jobs.cluster import ArenaCluster, ArenaSentinel
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.worker import worker_name
-from core.operations.logs import name_service
+from core.monitoring.logs import name_service
+from core.operations.cluster import ArenaCluster, ArenaSentinel
 
 
 def _spawned(**_: Any) -> None:

@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from core.jobs.supervisor import Supervisor
-from core.operations.exposition import serve
+from core.monitoring.exposition import serve
 
 
 class Command(BaseCommand):

@@ -26,7 +26,7 @@ from django.db.models import FileField
 from core.append_only import FUNCTION as APPEND_ONLY
 from core.models import Submission
 from core.operations.backup.errors import BackupError
-from core.operations.removed import REMOVED
+from core.removed import REMOVED
 
 SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq", "core_bell")
 """Tables whose rows stay out of backups: sessions give access to accounts, and messages are made again from rows."""

@@ -19,8 +19,8 @@ from rest_framework.request import Request
 from arena_kit.upload.packing import base_name, pack_script
 from core.evaluations.board import SORTS, BoardFilter
 from core.models import Environment
-from core.operations.metrics import BAD_FORM
-from core.operations.metrics import NO_FILE as NO_FILE_REASON
+from core.monitoring.metrics import BAD_FORM
+from core.monitoring.metrics import NO_FILE as NO_FILE_REASON
 from core.submissions.client_selectors import scored_environment
 from web.site.uploads import archive_upload, too_large
 

@@ -20,8 +20,8 @@ from core.cache import cached
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.board import board_page, environments_with_boards
 from core.models import Submission
+from core.monitoring.metrics import upload_refused
 from core.operations.health import UNHEALTHY, health_components
-from core.operations.metrics import upload_refused
 from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
 from web.api.authentication import viewer_of

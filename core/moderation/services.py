@@ -18,9 +18,11 @@ from django.utils import timezone
 
 from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
-from core.evaluations.services import OPEN, agent_lock, evaluation_again
+from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
 from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.phase_selectors import decisive_job
+from core.jobs.states import OPEN
 from core.models import (
     Agent,
     CancelCode,
@@ -37,10 +39,9 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.notices.news import agent_quarantined
-from core.people.crashes import crash_streak, crashed_in
+from core.moderation.crashes import crash_streak, crashed_in
 from core.ratings.ledger import ledger_change
-from core.submissions.phase_selectors import decisive_job
+from core.submissions.news import agent_quarantined
 from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
 from core.submissions.services import PHASES, submission_rebuild

@@ -16,11 +16,6 @@ from core.notices.services import announce
 logger = logging.getLogger(__name__)
 
 
-def standstill_key(queue: str) -> str:
-    """Return the key of the alarm about a queue that has work and finishes nothing."""
-    return f"queue-{queue}-stands-still"
-
-
 def alarm_raise(*, key: str, message: str, address: str = "") -> Alarm:
     """Alert the organisers: log at ERROR every time, keep one open alarm per key, and mail ADMINS about a new one."""
     logger.error("ALARM %s: %s", key, message)

@@ -18,9 +18,9 @@ from django_q.cluster import Cluster, Sentinel
 from django_q.conf import Conf, logger
 from django_q.worker import worker
 
-from core.jobs.reaper import reapers
 from core.jobs.worker import ask_to_stop
-from core.operations.exposition import serve
+from core.monitoring.exposition import serve
+from core.operations.reaper import reapers
 
 
 class NoLock:

@@ -12,7 +12,7 @@ from sentry_sdk.integrations.logging import LoggingIntegration, ignore_logger
 
 from arena_kit.log_context import bound_fields, without_secrets
 from core.links import site_url
-from core.operations.logs import REQUESTS, service_name
+from core.monitoring.logs import REQUESTS, service_name
 from core.version import arena_version
 
 if TYPE_CHECKING:

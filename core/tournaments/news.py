@@ -1,4 +1,4 @@
-"""The texts of notices and announcements. Each function is called in the transaction in which its event happens."""
+"""The texts of notices and announcements of tournaments. Call each in the transaction in which its event happens."""
 
 from __future__ import annotations
 
@@ -8,119 +8,22 @@ from itertools import groupby
 from django.contrib.humanize.templatetags.humanize import ordinal
 from django.db.models import QuerySet
 
-from core.links import page
+from core.links import tournament_address
 from core.models import (
-    Agent,
     Audience,
-    Build,
-    Evaluation,
     EventKind,
-    Job,
-    JobFault,
     Notice,
     NoticeKind,
     Participant,
-    Promotion,
-    PromotionState,
-    Submission,
     Tournament,
     TournamentState,
-    Validation,
 )
-from core.notices.services import Message, announce, notify, notify_each
-from core.submissions.visibility import error_shown
+from core.notices.services import Message, announce, listed, notify_each
+from core.ratings.news import finished_before
 
 TOP = 10
 """Number of rows of a table that webhooks get."""
-NAMED = 3
 HELD_BACK = "Its results are not released yet."
-
-
-def agent_address(agent: Agent) -> str:
-    """Return the path of an agent's page."""
-    return page("agent", agent.environment.slug, agent.name)
-
-
-def tournament_address(tournament: Tournament) -> str:
-    """Return the path of a tournament's page."""
-    return page("edition", tournament.environment.slug, tournament.edition)
-
-
-def version_validated(submission: Submission, promotion: Promotion | None = None) -> None:
-    """Tell the owner that a version is validated, and what comes next. promotion: the test that was started for it."""
-    agent = submission.agent
-    if agent.environment.is_scored:
-        next_step = "It is being evaluated now."
-    elif promotion is not None:
-        next_step = f"It is first tested against version {promotion.incumbent.number}."
-    elif submission.is_benched:
-        next_step = "It does not play because it is benched."
-    else:
-        next_step = "It may play from now on."
-    notify(
-        user=agent.owner,
-        kind=NoticeKind.VALIDATED,
-        title=f"{submission} is validated",
-        text=f"Version {submission.number} of {agent} in {agent.environment} is built and validated. {next_step}",
-        address=agent_address(agent),
-    )
-
-
-def version_failed(job: Job) -> None:
-    """Tell the owner why a build, validation or evaluation failed; other jobs cause no notice."""
-    match job:
-        case Build():
-            what = "could not be built"
-        case Validation():
-            what = "did not pass its validation"
-        case Evaluation():
-            what = "could not be evaluated"
-        case _:
-            return
-    submission = job.submission
-    agent = submission.agent
-    hint = (
-        "The fault is the arena's, not your version's, and its organisers can see why. It does not count as an upload."
-        if job.fault == JobFault.PLATFORM
-        else "Its log is on the agent's page. Upload a new version once you have found the cause."
-    )
-    # An error of a player may reveal hidden seeds, so even the owner sees only what `error_shown` allows.
-    why = error_shown(job, agent.owner, can_see_source=True)
-    notify(
-        user=agent.owner,
-        kind=NoticeKind.VALIDATION,
-        title=f"{submission} {what}",
-        text=f"Version {submission.number} of {agent} in {agent.environment} {what}.\n\n{why}\n\n{hint}",
-        address=agent_address(agent),
-    )
-
-
-def agent_quarantined(agent: Agent, submission: Submission) -> None:
-    """Tell the owner that the arena has paused an agent."""
-    notify(
-        user=agent.owner,
-        kind=NoticeKind.QUARANTINE,
-        title=f"{agent.name} is paused",
-        text=f"{agent.name} in {agent.environment} is paused. {agent.disabled_reason}\n\n"
-        "It does not play until you upload a new version; once that version is validated, the agent plays again "
-        f"automatically. Its page has the duels of version {submission.number} and their output. If you think that "
-        "the arena is at fault, tell the organisers: they can let it play again.",
-        address=agent_address(agent),
-    )
-
-
-def promotion_decided(promotion: Promotion) -> None:
-    """Tell the owner the result of a version's test; a cancelled test causes no notice."""
-    if promotion.state in (PromotionState.TESTING, PromotionState.CANCELLED):
-        return
-    agent = promotion.candidate.agent
-    notify(
-        user=agent.owner,
-        kind=NoticeKind.PROMOTION_DECIDED,
-        title=f"{promotion.candidate} is {promotion.get_state_display()}",
-        text=promotion.verdict,
-        address=agent_address(agent),
-    )
 
 
 def tournament_started(tournament: Tournament) -> None:
@@ -268,13 +171,6 @@ def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mappin
     notify_each(kind=NoticeKind.TOURNAMENT_ENDED, messages=messages)
 
 
-def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
-    """Return the tournaments of its environment that ended before this one, last one first."""
-    rows = Tournament.objects.filter(environment=tournament.environment_id, state=TournamentState.FINISHED)
-    earlier = rows.filter(ended_at__lt=tournament.ended_at).exclude(pk=tournament.pk)
-    return earlier.order_by("-ended_at", "-edition")
-
-
 def _participants(tournament: Tournament) -> QuerySet[Participant]:
     rows = tournament.participants.select_related("submission__agent__owner", "submission__agent__environment")
     return rows.order_by("rank", "pk")
@@ -289,12 +185,3 @@ def _by_owner(rows: Iterable[Participant]) -> list[list[Participant]]:
 def _about(tournament: Tournament) -> dict[str, object]:
     return {"edition": tournament.edition, "name": tournament.name, "format": tournament.format,
             "is_automatic": tournament.is_automatic}  # fmt: skip
-
-
-def listed(names: Iterable[str]) -> str:
-    """Join the first few names, and the number of further ones, to a phrase."""
-    found = list(names)
-    more = len(found) - NAMED
-    if more > 0:
-        return f"{', '.join(found[:NAMED])} and {more} more"
-    return " and ".join([", ".join(found[:-1]), found[-1]]) if len(found) > 1 else "".join(found)

@@ -12,11 +12,12 @@ from django_q.models import Schedule
 
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
+from core.jobs.waits import standstill_key
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
 from core.models import Alarm, Duty, Job, JobFault, JobState
-from core.operations.alarms import alarm_raise, alarm_settle, standstill_key
+from core.notices.alarms import alarm_raise, alarm_settle
 
 logger = logging.getLogger(__name__)
 

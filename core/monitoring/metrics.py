@@ -1,4 +1,4 @@
-"""The counters and when they count: always after the commit. core.operations.exposition serves them.
+"""The counters and when they count: always after the commit. core.monitoring.exposition serves them.
 
 Names without a word of the arena are those of its predecessors, which existing dashboards and alerts know. Labels have
 few values: environment ids come from rows, reasons and codes from the code, and views have names.
@@ -18,7 +18,7 @@ from django.db import transaction
 from prometheus_client import Counter, Histogram
 
 from core.errors import Refused
-from core.operations.count_files import count_in
+from core.monitoring.count_files import count_in
 
 logger = logging.getLogger(__name__)
 Arguments = ParamSpec("Arguments")

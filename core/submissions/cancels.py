@@ -1,23 +1,19 @@
-"""Cancellation by owners: of their builds, validations, evaluations and challenges, but never of a rated duel."""
+"""Cancellation of builds, validations and evaluations by the owner of a version."""
 
 from __future__ import annotations
 
 from django.db import transaction
 from django.db.models import Q
 
-from core.duels.challenges import challenge_follow
 from core.errors import Refused
 from core.evaluations.services import agent_lock, standing_decide
-from core.jobs.lifecycle import job_cancel
-from core.jobs.states import StaleJob
+from core.jobs.lifecycle import BY_OWNER, OVER, job_cancel_if_open
+from core.jobs.states import OPEN
 from core.models import (
     Build,
     CancelCode,
-    Challenge,
     Duel,
     Evaluation,
-    Job,
-    JobState,
     Participant,
     Submission,
     TournamentState,
@@ -26,9 +22,6 @@ from core.models import (
 from core.people.audit_log import Operator, audit_record
 
 PHASES = (Build, Validation, Evaluation)
-OPEN = (JobState.QUEUED, JobState.RUNNING)
-REASON = "Its owner has cancelled it."
-OVER = "It is over already."
 CHANGING = "Its state is changing right now; try again in a moment."
 
 
@@ -50,40 +43,10 @@ def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) ->
     with transaction.atomic():
         agent = agent_lock(job.submission.agent_id)
         _check_plays_nothing(job.submission)
-        if not _cancel(job):
+        if not job_cancel_if_open(job=job, code=CancelCode.BY_OWNER, reason=BY_OWNER):
             raise Refused(OVER if job.is_over else CHANGING)
         standing_decide(agent=agent)
         audit_record(operator=operator, action=f"cancel {job.KIND}", row=job, note=str(job.submission))
-
-
-def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
-    """Cancel the open duels of a challenge at the request of its owner; return how many.
-
-    Duels that had begun stay charged to the owner's quota. Raises Refused when no duel could be cancelled.
-    """
-    with transaction.atomic():
-        # Some may end meanwhile: their results stay.
-        count = sum(_cancel(duel) for duel in challenge.duels.filter(state__in=OPEN).order_by("pk"))
-        if not count:
-            raise Refused(OVER)
-        audit_record(operator=operator, action="cancel challenge", row=challenge)
-        challenge_follow(challenge.pk)
-    return count
-
-
-def _cancel(job: Job) -> bool:
-    """Cancel a job; return False when it is over or changes too quickly."""
-    for _ in range(3):
-        if job.is_over:
-            break
-        try:
-            job_cancel(job=job, code=CancelCode.BY_OWNER, reason=REASON)
-        except StaleJob:
-            # A worker has just claimed, returned or finished it.
-            job.refresh_from_db()
-        else:
-            return True
-    return False
 
 
 def _check_plays_nothing(submission: Submission) -> None:

@@ -15,12 +15,13 @@ from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
 from core.jobs.bells import ring
 from core.jobs.claims import is_work_waiting
-from core.jobs.lifecycle import jobs_end_rest, jobs_requeue_expired
+from core.jobs.lifecycle import jobs_end_rest
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
-from core.jobs.watchdog import watch
 from core.jobs.worker import worker_name
+from core.operations.expiry import jobs_requeue_expired
+from core.operations.watchdog import watch
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0

@@ -31,11 +31,11 @@ def log_configuration(form: str, level: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "formatters": {"json": {"()": "core.operations.logs.JsonLines"}, "line": {"()": "core.operations.logs.Lines"}},
+        "formatters": {"json": {"()": "core.monitoring.logs.JsonLines"}, "line": {"()": "core.monitoring.logs.Lines"}},
         "filters": {"on_a_real_site": {"()": "django.utils.log.RequireDebugFalse"}},
         "handlers": {
             "console": {"class": "logging.StreamHandler", "formatter": form if form in FORMATS else "line"},
-            "mails": {"class": "core.operations.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
+            "mails": {"class": "core.monitoring.error_mails.Mails", "level": "ERROR", "filters": ["on_a_real_site"]},
         },
         "root": {"handlers": ["console"], "level": level},
         # Their own handlers would write in another format.

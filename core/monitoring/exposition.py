@@ -15,7 +15,7 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
-from core.operations import metrics
+from core.monitoring import metrics
 
 logger = logging.getLogger(__name__)
 

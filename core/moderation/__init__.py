@@ -1,0 +1,1 @@
+"""Bars agents and people from taking part: disabled and quarantined agents, closed accounts."""

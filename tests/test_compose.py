@@ -1,0 +1,110 @@
+"""docker-compose.yml: what each service is given. `.ci/run` has Compose itself check the file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+
+COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
+SITE_AND_WORKERS = {"migrate", "web", "worker-build", "worker-duel", "worker-tournament", "worker-publish"}
+HOLDERS = {
+    "INVITATION_CODE": {"web"},
+    "PIP_INDEX_URL": {"worker-build"},
+    "PUBLISHER_REMOTE": {"worker-publish"},
+    # Every process of Django needs the key and the database, may raise an alarm that is mailed, sends its errors to
+    # Sentry, through the proxy if there is one, and has metrics.
+    **dict.fromkeys(
+        ("SECRET_KEY", "POSTGRES_PASSWORD", "EMAIL_URL", "SENTRY_DSN", "HTTPS_PROXY", "METRICS_TOKEN"),
+        SITE_AND_WORKERS,
+    ),
+    # Compose has addresses of its own, for the database and Redis beside the site.
+    "DATABASE_URL": set(),
+    "REDIS_URL": set(),
+}
+"""Every secret of the settings, with the services that read it from the file of variables."""
+
+
+def services() -> dict[str, dict[str, Any]]:
+    content: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE.read_text())["services"]
+    return content
+
+
+def environment(service: dict[str, Any], file: dict[str, str]) -> dict[str, str]:
+    """The variables inside a container: those of the file if it reads it, and its own, which win."""
+    own = {
+        name: re.sub(r"\$\{([A-Z0-9_]+)[^}]*\}", lambda found: file.get(found[1], ""), str(value))
+        for name, value in service.get("environment", {}).items()
+    }
+    return {**(file if "env_file" in service else {}), **own}
+
+
+def in_a_file(names: set[str]) -> dict[str, str]:
+    """A file of variables that sets each to a value of its own."""
+    return {name: f"value of {name}" for name in names}
+
+
+def test_it_is_decided_for_every_secret_who_holds_it() -> None:
+    assert set(HOLDERS) == settings.VARIABLES.secrets
+
+
+@pytest.mark.parametrize("name", HOLDERS)
+def test_a_secret_reaches_the_services_that_use_it_and_no_other(name: str) -> None:
+    file = in_a_file(set(settings.VARIABLES.names))
+    found = {service for service, content in services().items() if file[name] in environment(content, file).values()}
+    if name == "POSTGRES_PASSWORD":
+        assert found == {*HOLDERS[name], "postgres"}
+    else:
+        assert found == HOLDERS[name]
+
+
+@pytest.mark.parametrize("name", [name for name, holders in HOLDERS.items() if len(holders) == 1])
+def test_the_file_of_a_secret_is_named_to_the_service_that_uses_it_alone(name: str) -> None:
+    file = in_a_file({f"{name}_FILE"})
+    found = {service for service, content in services().items() if environment(content, file).get(f"{name}_FILE")}
+    assert found == HOLDERS[name]
+
+
+def test_every_variable_of_the_settings_reaches_a_service() -> None:
+    file = in_a_file(set(settings.VARIABLES.names))
+    inside = [environment(services()[name], file) for name in SITE_AND_WORKERS]
+    assert [name for name in file if not any(one.get(name) for one in inside)] == []
+
+
+def test_other_programs_get_nothing_of_the_arena() -> None:
+    others = {name: content for name, content in services().items() if name not in SITE_AND_WORKERS}
+    assert set(others) == {"postgres", "redis", "nginx", "base"}
+    file = in_a_file(set(settings.VARIABLES.names))
+    inside = {name: set(environment(content, file)) for name, content in others.items()}
+    assert inside == {
+        "postgres": {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"},
+        "redis": set(),
+        "nginx": set(),
+        "base": set(),
+    }
+
+
+def test_every_service_knows_whether_versions_are_published() -> None:
+    file = {"PUBLISHER_REMOTE": "https://token@git.example.org", "PUBLISHER_WEB_URL": "https://git.example.org"}
+    told = {environment(services()[name], file)["PUBLISHER_REMOTE"] for name in SITE_AND_WORKERS - {"worker-publish"}}
+    assert told == {"https://git.example.org"}
+
+
+def test_compose_runs_one_worker_for_every_queue() -> None:
+    queues = {
+        service["environment"]["Q_CLUSTER_NAME"] for name, service in services().items() if name.startswith("worker-")
+    }
+    assert queues == set(settings.QUEUES)
+
+
+def test_compose_opens_no_port_but_that_of_nginx() -> None:
+    assert [name for name, service in services().items() if "ports" in service] == ["nginx"]
+
+
+def test_compose_gives_the_engine_only_to_the_workers_that_start_containers() -> None:
+    with_engine = {name for name, service in services().items() if "docker.sock" in str(service.get("volumes"))}
+    assert with_engine == {"worker-build", "worker-duel"}
