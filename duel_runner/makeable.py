@@ -1,7 +1,7 @@
 """Work whose environment this worker cannot make: it ends at once where the whole site lacks it, else it waits.
 
 What one worker finds says nothing about the site: it may be out of memory, or lack a package that others have. It gives
-the job back and takes no more until it can make the environment again.
+the job back and leaves those of this environment to other workers until it can make the environment again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from arena_kit.environment.availability import Trouble, trouble_of
 from arena_kit.environment.registry import get_spec
 from core.environments.availability import job_fail_unavailable, unmakeable_note, unmakeable_settle
+from core.jobs.claims import leave_out
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Environment, Evaluation, Validation
 from duel_runner.rules import rules
@@ -39,15 +40,12 @@ def if_makeable(
             action(job, lease, *arguments, **named)
             return
         environment = _environment(job)
-        if trouble.is_missing and not environment.is_available:
+        if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)
             return
         unmakeable_note(environment=environment, trouble=trouble)
-        raise PlatformFault(
-            f"The worker could not load {environment}. Another attempt follows.",
-            code=UNMAKEABLE_CODE,
-            persists=partial(_is_unmakeable, environment.pk, spec.id),
-        )
+        leave_out(environment.pk, while_true=partial(_is_unmakeable, environment.pk, spec.id))
+        raise PlatformFault(f"The worker could not load {environment}.", code=UNMAKEABLE_CODE)
 
     return guarded
 
@@ -64,9 +62,9 @@ def trouble_here(spec_id: str) -> Trouble | None:
 
 def _is_unmakeable(environment_id: int, spec_id: str) -> bool:
     """Return whether this worker still cannot make an environment that the site takes for available."""
-    environment = Environment.objects.get(pk=environment_id)
-    if not environment.is_available:
-        # The site knows by now: no new work of this environment comes, so the worker is free for that of others.
+    environment = Environment.objects.filter(pk=environment_id).first()
+    if environment is None or not environment.is_available:
+        # The site knows by now, so its waiting jobs end with a sentence.
         return False
     if trouble_here(spec_id) is not None:
         return True

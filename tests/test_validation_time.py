@@ -49,7 +49,7 @@ def test_an_endless_and_a_hanging_player_keep_a_normal_one_waiting_no_longer_tha
         (JobState.SUCCEEDED, JobFault.NONE, "", 1),
     ]
     # Neither is tried a second time: what a fork cannot cause does not go away without it.
-    assert not [row for row in validations if "Once more" in row.log]
+    assert not [row for row in validations if "Trying again" in row.log]
     slow, hanging, normal_one = validations
     assert slow.matches_done <= 1
     assert "It was not ready within 10 s." in hanging.error

@@ -33,7 +33,7 @@ RECIPE = "4"
 WAIT_SECONDS = 1.0
 """Seconds between two checks whether another worker has installed the same requirements."""
 NEWS_SECONDS = 5.0
-"""Between two lines about it; `log` raises when the build shall end."""
+"""Seconds between two log lines while waiting for it; `log` may raise to end the build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,6 @@ def package_image(
             # `log` raises when the build is cancelled or the worker stops.
             log(f"Still waiting after {told_at - waits_since:.0f} s.")
         time.sleep(WAIT_SECONDS)
-
-
-"""Seconds between two log lines while waiting for it; `log` may raise to end the build."""
 
 
 def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:

@@ -25,7 +25,7 @@ from core.duels.challenge_selectors import (
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.lifecycle import BY_OWNER, OVER, job_cancel_if_open
+from core.jobs.lifecycle import BY_OWNER, CHANGING, OVER, job_cancel_if_open
 from core.jobs.states import OPEN
 from core.links import page
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User
@@ -82,7 +82,7 @@ def challenge_cancel(*, challenge: Challenge, operator: Operator) -> int:
             for duel in challenge.duels.filter(state__in=OPEN).order_by("pk")
         )
         if not count:
-            raise Refused(OVER)
+            raise Refused(CHANGING if challenge.duels.filter(state__in=OPEN).exists() else OVER)
         audit_record(operator=operator, action="cancel challenge", row=challenge)
         challenge_follow(challenge.pk)
     return count

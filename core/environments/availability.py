@@ -52,8 +52,8 @@ def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:
     """Raise an alarm about a worker that cannot make an environment which the site takes for available."""
     alarm_raise(
         key=_unmakeable_key(environment),
-        message=f"A worker cannot make {environment} and takes no jobs until it can. {trouble.because} {trouble.hint} "
-        "If all workers are affected, run `sync_environments`.",
+        message=f"A worker cannot make {environment} and leaves its jobs to other workers. {trouble.because} "
+        f"{trouble.hint} If all workers are affected, run `sync_environments`.",
         address=page("workers_admin"),
     )
 

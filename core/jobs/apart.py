@@ -35,5 +35,8 @@ class apart:  # noqa: N801  (it reads as a statement: with apart(row))
         elif isinstance(error, Exception):
             logger.error("%s could not be updated.", self._what, exc_info=error)
             if self._otherwise is not None:
-                self._otherwise()
+                try:
+                    self._otherwise()
+                except Exception:
+                    logger.exception("%s could not be put off either.", self._what)
         return isinstance(error, Exception)

@@ -17,6 +17,8 @@ from core.models import Job
 
 HEADS, LOOKS = 8, 3
 """On SQLite: how many jobs at the head of a line are tried before it is read again, and how often it is read."""
+_left_out: dict[int, Callable[[], bool]] = {}
+"""The environments whose jobs this process leaves to other workers, each with a function that says whether it must."""
 _taken: dict[str, list[Line]] = {}
 """By queue: the lines that take turns, in the order in which this process looks at them next."""
 
@@ -34,6 +36,8 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
 
     Lines that are served first come in their order. The others take turns: the line served last comes last.
     """
+    for environment in [environment for environment, must in _left_out.items() if not must()]:
+        del _left_out[environment]
     service = SERVICES.get(queue, Service())
     by_turns = _taken.setdefault(queue, list(service.by_turns))
     for one in (*service.first, *by_turns):
@@ -49,14 +53,22 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
     return None
 
 
+def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
+    """Claim no more jobs of an environment in this process, while a function says so."""
+    _left_out[environment] = while_true
+
+
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
     return any(waiting(one).exists() for one in SERVICES.get(queue, Service()).lines)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
-    """Return the jobs that wait in a line, in the order in which they are taken."""
-    return line(one.kind).filter(**one.where)
+    """Return the jobs that wait in a line and that this process takes, in the order in which they are taken."""
+    rows = line(one.kind).filter(**one.where)
+    if not _left_out or not one.kind.ENVIRONMENT:
+        return rows
+    return rows.exclude(**{f"{one.kind.ENVIRONMENT}__in": list(_left_out)})
 
 
 def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:

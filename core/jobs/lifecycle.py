@@ -34,6 +34,7 @@ WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
 
 BY_OWNER = "Its owner has cancelled it."
 OVER = "It is over already."
+CHANGING = "Its state is changing right now; try again in a moment."
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """Fields of a job that leaves its worker."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}

@@ -61,16 +61,11 @@ checks for a stop, and after the second share without such a check. At the end o
 
 
 class PlatformFault(Exception):
-    """The arena failed, not the submission: the job is retried on the platform's own budget.
+    """The arena failed, not the submission: the job is retried on the platform's own budget."""
 
-    persists: says whether a fault that affects other jobs of this worker still exists; None for those of PERSISTS and
-    for faults of one job.
-    """
-
-    def __init__(self, message: str, *, code: str, persists: Callable[[], bool] | None = None) -> None:
+    def __init__(self, message: str, *, code: str) -> None:
         super().__init__(message)
         self.code = code
-        self.persists = persists or PERSISTS.get(code)
 
 
 class Performed(Enum):
@@ -189,7 +184,7 @@ def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
             return Performed.REFUSED
         except (PlatformFault, StoreFailed) as fault:
             global _trouble  # noqa: PLW0603  # see is_well
-            _trouble = fault.persists if isinstance(fault, PlatformFault) else PERSISTS.get(fault.code)
+            _trouble = PERSISTS.get(fault.code)
             logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
             code, error = fault.code, str(fault)
             activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")

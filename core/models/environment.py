@@ -119,7 +119,7 @@ class Environment(QuotaNumbers):
     @property
     def unavailable_sentence(self) -> str:
         """What everyone reads where it is not available; the remedy is for organisers only."""
-        return f"{self} is not available on this arena at the moment. The organisers have been told."
+        return f"{self} is not available on this arena at the moment. The organisers can see why."
 
     @property
     def is_scored(self) -> bool:

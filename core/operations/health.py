@@ -124,11 +124,11 @@ def _workers(now: datetime) -> None:
         raise _Unhealthy("no worker is alive: start them with `manage.py run_workers`, or `qcluster` for one queue")
     long_ago = now - STUCK_AFTER
     # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
-    rested = Q(not_before=None) | Q(not_before__lt=long_ago)
+    due = Q(not_before=None) | Q(not_before__lt=long_ago)
     waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
         jobs, queue = model._default_manager, queue_of(model)
-        if jobs.filter(rested, state=JobState.QUEUED, created_at__lt=long_ago).exists():
+        if jobs.filter(due, state=JobState.QUEUED, created_at__lt=long_ago).exists():
             waiting[queue] = kind
         # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
         done = Q(state=JobState.RUNNING, lease_expires_at__gt=now) | Q(state=JobState.SUCCEEDED, ended_at__gt=long_ago)

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from core.errors import Refused
 from core.evaluations.services import agent_lock, standing_decide
-from core.jobs.lifecycle import BY_OWNER, OVER, job_cancel_if_open
+from core.jobs.lifecycle import BY_OWNER, CHANGING, OVER, job_cancel_if_open
 from core.jobs.states import OPEN
 from core.models import (
     Build,
@@ -22,7 +22,6 @@ from core.models import (
 from core.people.audit_log import Operator, audit_record
 
 PHASES = (Build, Validation, Evaluation)
-CHANGING = "Its state is changing right now; try again in a moment."
 
 
 def open_phase(submission: Submission) -> Build | Validation | Evaluation | None:

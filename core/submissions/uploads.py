@@ -17,7 +17,7 @@ from typing import BinaryIO, TypeVar, cast
 
 from django.core.cache import cache
 from django.core.files.uploadedfile import UploadedFile
-from django.db import DatabaseError
+from django.db import DatabaseError, Error
 from django.utils import timezone
 
 from arena_kit.upload.archive import ArchiveRefused, inspect_contents
@@ -34,8 +34,8 @@ RESERVED = timedelta(minutes=5)
 """How long a reservation counts after its process was killed; inspecting and storing take seconds."""
 TWIN_SECONDS = 15.0
 """How long an upload waits for the same archive of the same person when the quota has no place for both."""
-UNNAMED = timedelta(days=1)
-"""The age up to which an archive may still wait for the row that names it."""
+UNNAMED = timedelta(days=30)
+"""The age up to which an archive without a row is kept: a newer backup that names it may still be restored."""
 SWEPT_AT_ONCE = 500
 """The archives that one query looks for."""
 LATER = "Your files are inspected when the build begins, because the arena is busy inspecting other uploads."
@@ -190,7 +190,7 @@ def archive_stored(upload: Upload) -> Iterator[Stored]:
     finally:
         # A cut connection can raise after the commit: then a row names the file, and it stays. If the database does not
         # answer, `archives_sweep` decides later.
-        with suppress(DatabaseError):
+        with suppress(Error):
             if not stored.is_kept and not Submission.objects.filter(archive=stored.name).exists():
                 storage.delete(stored.name)
 

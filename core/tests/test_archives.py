@@ -57,9 +57,9 @@ def test_the_sweep_deletes_old_archives_that_no_row_names_and_no_others(alice: U
     submission = send(alice, environment)
     storage, named = submission.archive.storage, str(submission.archive.name)
     unnamed, fresh = (storage.save(f"archives/{name}.zip", ContentFile(b"zip")) for name in ("unnamed", "fresh"))
-    two_days_ago = time.time() - timedelta(days=2).total_seconds()
+    long_ago = time.time() - timedelta(days=31).total_seconds()
     for name in (named, unnamed):
-        os.utime(Path(storage.path(name)), (two_days_ago, two_days_ago))
+        os.utime(Path(storage.path(name)), (long_ago, long_ago))
 
     assert archives_sweep(now=timezone.now()) == 1
 

@@ -13,7 +13,7 @@ from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
 from core.errors import Refused
-from core.jobs import worker
+from core.jobs import claims, worker
 from core.jobs.lifecycle import job_enqueue
 from core.models import (
     Alarm,
@@ -55,8 +55,10 @@ def package_is_gone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
     monkeypatch.setattr(EnvironmentSpec, "make", make)
     makeable._known.clear()
+    claims._left_out.clear()
     yield
     makeable._known.clear()
+    claims._left_out.clear()
 
 
 def mark_unavailable(environment: Environment) -> None:
@@ -65,8 +67,14 @@ def mark_unavailable(environment: Environment) -> None:
     environment.save(update_fields=["unavailable_because"])
 
 
-def waiting_validation(environment: Environment) -> Validation:
-    submission = factories.submission(factories.agent(factories.user("ann"), environment))
+def claimed(queue: str) -> Job | None:
+    """Return the job that this worker claims next."""
+    claim = claims.claim_next(queue, worker="w")
+    return None if claim is None else claim.job
+
+
+def waiting_validation(environment: Environment, owner: str = "ann") -> Validation:
+    submission = factories.submission(factories.agent(factories.user(owner), environment))
     factories.build(submission)
     job = factories.validation(submission, JobState.QUEUED)
     job_enqueue(job=job)
@@ -74,7 +82,14 @@ def waiting_validation(environment: Environment) -> Validation:
 
 
 @pytest.mark.parametrize("kind", [Validation, Evaluation])
-def test_a_job_fails_at_its_first_attempt_where_the_site_lacks_the_package(kind: type[Job]) -> None:
+@pytest.mark.parametrize("trouble", [MissingExtra("CartPole-v1 needs packages."), SyntaxError("invalid syntax")])
+def test_a_job_fails_at_its_first_attempt_where_the_site_knows_that_the_environment_is_broken(
+    kind: type[Job], trouble: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make(spec: EnvironmentSpec) -> None:
+        raise trouble
+
+    monkeypatch.setattr(EnvironmentSpec, "make", make)
     environment = factories.task()
     mark_unavailable(environment)
     owner = factories.user("ann")
@@ -101,7 +116,7 @@ def test_a_job_fails_at_its_first_attempt_where_the_site_lacks_the_package(kind:
         )
 
 
-def test_a_worker_alone_without_the_package_gives_the_job_back_and_steps_aside() -> None:
+def test_a_worker_alone_without_the_package_gives_the_job_back_and_leaves_it_to_others() -> None:
     environment = factories.task()
     job = waiting_validation(environment)
 
@@ -116,10 +131,14 @@ def test_a_worker_alone_without_the_package_gives_the_job_back_and_steps_aside()
     assert "Run `pip install it`." in alarm.message
     # One worker says nothing about the site.
     assert Environment.objects.get().is_available
-    assert not worker.is_well()
-    # Once the whole site is known to lack the package its jobs fail at once, and the worker is free for other games.
-    mark_unavailable(environment)
+    # It takes jobs of other environments only, until the whole site is known to lack the package.
+    Validation.objects.update(not_before=None)
     assert worker.is_well()
+    assert claims.claim_next("duel", worker="w") is None
+    other = waiting_validation(factories.environment(), owner="bob")
+    assert claimed("duel") == other
+    mark_unavailable(environment)
+    assert claimed("duel") == job
 
 
 def test_a_passing_trouble_of_a_worker_costs_one_attempt_and_no_duel(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +161,7 @@ def test_a_passing_trouble_of_a_worker_costs_one_attempt_and_no_duel(monkeypatch
     assert "MemoryError" in Alarm.objects.get(settled_at=None).message
     # It has memory again.
     monkeypatch.setattr(EnvironmentSpec, "make", lambda spec: Idle())
-    assert worker.is_well()
+    assert claimed("duel") is not None
     assert not Alarm.objects.filter(settled_at=None).exists()
     assert makeable.trouble_here(game.spec_id) is None
 

@@ -18,7 +18,7 @@ from tests.samples import FIRST
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "LunarLander is not available on this arena at the moment. The organisers have been told."
+SENTENCE = "LunarLander is not available on this arena at the moment. The organisers can see why."
 WHY = 'LunarLander-v3 needs packages that are not installed here (extra `box2d`). Run `pip install "gymnasium[box2d]"`.'
 
 OF_A_CART = {"shape": [4], "dtype": "float32", "wire": "float32"}

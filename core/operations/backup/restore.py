@@ -44,9 +44,9 @@ def restore(
     """Replace this arena by a backup.
 
     replace: also where there are people or agents already. force: also while other programs use the database. Files
-    that no row of the backup names stay in the store. `tell` gets a sentence before each step. Raises BackupDamaged
-    and RestoreRefused before anything is changed, and BackupError for a later failure, after database and store were
-    put back as they were.
+    that no row of the backup names stay in the store, archives for 30 days. `tell` gets a sentence before each
+    step. Raises BackupDamaged and RestoreRefused before anything is changed, and BackupError for a later failure, after
+    database and store were put back as they were.
     """
     watch = _Watch(tell)
     with reading(path) as backup, tempfile.TemporaryDirectory(prefix="arena-restore-") as name, ExitStack() as undo:

@@ -11,7 +11,7 @@ from web.api.tests.conftest import Program
 from web.api.tests.sending import SUBMIT, script
 
 pytestmark = pytest.mark.django_db
-SENTENCE = "is not available on this arena at the moment. The organisers have been told."
+SENTENCE = "is not available on this arena at the moment. The organisers can see why."
 
 
 @pytest.fixture(autouse=True)
