@@ -64,7 +64,7 @@ def test_owners_strangers_and_organisers_without_the_right_are_refused(cast: Cas
 def test_a_job_that_does_not_wait_and_one_that_does_not_exist_are_refused(cast: Cast, build: Build) -> None:
     factories.moved(Build.objects.filter(pk=build.pk), JobState.RUNNING)
     status, answer = put(program(cast.olga), build, 1)
-    assert (status, "does not wait" in str(answer["detail"])) == (400, True)
+    assert (status, "Only a job that waits" in str(answer["detail"])) == (400, True)
     assert not AuditEntry.objects.filter(action="set priority of build").exists()
     organiser = program(cast.olga)
     assert (
