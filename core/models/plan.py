@@ -60,7 +60,7 @@ class PlanMeeting(models.Model):
     score_1 = models.FloatField(default=0.0)
     score_2 = models.FloatField(default=0.0)
     decision = models.CharField(
-        max_length=70, blank=True, choices=[(decision.value, decision.value) for decision in Decision]
+        max_length=20, blank=True, choices=[(decision.name, decision.value) for decision in Decision]
     )
     winner = models.PositiveSmallIntegerField(null=True, help_text="The winning side, 1 or 2.")
 

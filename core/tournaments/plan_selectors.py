@@ -85,7 +85,7 @@ def _meeting(row: PlanMeeting, duels: Duels) -> Meeting:
         players=players,
         sources=(_source(row.source_1), _source(row.source_2)),
         duels=tuple(duels.get((row.round, frozenset(players)), ())),
-        decision=Decision(row.decision) if row.decision else None,
+        decision=Decision[row.decision] if row.decision else None,
         winner=None if row.winner is None else players[row.winner - 1],
         points=(row.points_1, row.points_2),
         scores=(row.score_1, row.score_2),

@@ -78,7 +78,7 @@ def _meeting(meeting: formats.Meeting) -> Fields:
         "key": meeting.key,
         "number": meeting.number,
         "round": meeting.round,
-        "decision": meeting.sentence,
+        "decision": "" if meeting.decision is None else meeting.decision.name,
         "winner": None if meeting.winner is None else meeting.players.index(meeting.winner) + 1,
     }
     for side, source in enumerate(meeting.sources):
