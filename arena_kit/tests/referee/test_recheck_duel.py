@@ -140,9 +140,8 @@ class Morra:
         return (1.0, -1.0) if actions[0] == actions[1] else (-1.0, 1.0)
 
 
-def test_simultaneous_matches_are_simulated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{type(SPEC.make()).__module__}.TicTacToe", Morra)
-    spec = replace(SPEC, observation=ArraySpec((1,)), action_count=2)
+def test_simultaneous_matches_are_simulated_step_by_step() -> None:
+    spec = replace(SPEC, entry_point=f"{__name__}:Morra", observation=ArraySpec((1,)), action_count=2)
     record = play(mixed, at(2, 1, lambda _: None), spec=spec, matches=4).record
 
     assert len(record.matches[0].actions) == 6
