@@ -7,8 +7,10 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Generator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +52,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             kept.append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = kept
+    items[:] = _dealt(kept, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+
+
+def _dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
+    """Order tests so that no process is left with a slow one while the others have ended.
+
+    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds and browsers, and
+    slow modules come first in each share.
+    """
+    if processes == 1:
+        return items
+    modules = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
+    # Sorting keeps the random order among the slow and among the others.
+    for tests in sorted(modules, key=lambda tests: not any(test.get_closest_marker("slow") for test in tests)):
+        min(shares, key=len).extend(tests)
+    return [test for share in shares for test in share]
 
 
 def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:

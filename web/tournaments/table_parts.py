@@ -48,4 +48,4 @@ def own_elsewhere(
     if tournament.is_ladder:
         # The table of a ladder lists no agents that have left.
         places = [place for place in places if place.rank is not None]
-    return [(place, -(-place.row // PARTICIPANTS_A_PAGE)) for place in places[:OWN_PLACES]]
+    return [(place, -(-place.row // table.paginator.per_page)) for place in places[:OWN_PLACES]]
