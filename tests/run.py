@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.postgres import NoPostgres, postgres_url  # noqa: E402  (as above)
 
-WORKERS_PER_CORE = 3
+WORKERS_PER_CORE = 2
 """Tests with players, browsers and databases wait as long as they compute."""
 NOTHING_COLLECTED = 5
 TAIL_LINES = 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cache
+from threading import Lock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -32,6 +33,8 @@ OUR_TAGS = ("environments", "agents", "submissions", "evaluations", "duels", "ch
 """The groups of the description in order; the compatible addresses follow them."""
 BODIES = ("post", "put", "patch", "delete")
 METHODS = ("get", *BODIES)
+_making = Lock()
+"""Held while the description is made: drf-spectacular loads its extensions in a way that two threads break."""
 
 
 class DescribedView(AutoSchema):
@@ -64,7 +67,8 @@ def docs(request: HttpRequest) -> HttpResponse:
 @cache
 def schema_text() -> str:
     """Return the whole description, which never changes while the process lives."""
-    return json.dumps(SchemaGenerator().get_schema(request=None, public=True))  # type: ignore[no-untyped-call]
+    with _making:
+        return json.dumps(SchemaGenerator().get_schema(request=None, public=True))  # type: ignore[no-untyped-call]
 
 
 def add_shared_answers(result: Json, generator: object, **_: object) -> Json:
