@@ -30,7 +30,7 @@ from typing import Any
 
 from benchmarks.common import write_json
 from tests.season.driver import Driver, Fault, Injected, Services
-from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results
+from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results, wrong_live_ratings
 from tests.season.kinds import deck
 from tests.season.season import Season, Size, Unsettled, Workers
 from tests.season.services import (
@@ -192,7 +192,7 @@ def _season(
     found |= {
         "editions": season.editions,
         "results": results(),
-        "lost": lost(season.files) + season.open_jobs(),
+        "lost": lost(season.files) + season.open_jobs() + wrong_live_ratings(),
         "duplicated": duplicated(),
         "leftovers": leftovers(season, workers_live=False),
         "injected": driver.injected,

@@ -35,9 +35,10 @@ def results() -> dict[str, list[str]]:
             f"{_exact(row.score)}"
             for row in entries
         ),
-        # Not the chance to be the best: its draws follow the ids.
+        # Not the chance to be the best: its draws follow the ids. Not the live rating: it follows the order in which
+        # results came in, see `wrong_live_ratings`.
         "ratings": sorted(
-            f"{row.submission.agent.name} {_exact(row.low)} {_exact(row.value)} {_exact(row.high)} {_exact(row.live)} "
+            f"{row.submission.agent.name} {_exact(row.low)} {_exact(row.value)} {_exact(row.high)} "
             f"{row.duel_count} {row.match_count}"
             for row in ratings
         ),
@@ -50,6 +51,20 @@ def results() -> dict[str, list[str]]:
             for row in evaluations
         ),
     }
+
+
+@again
+def wrong_live_ratings() -> list[str]:
+    """Agents whose live rating, kept step by step, is not the one that the whole ledger gives."""
+    from core.models import Environment, Rating
+    from tournament_manager.follow import rebuild
+
+    kept = dict(Rating.objects.values_list("submission__agent__name", "live"))
+    for environment in Environment.objects.filter(is_active=True, seats__gt=1):
+        rebuild(environment)
+    made = dict(Rating.objects.values_list("submission__agent__name", "live"))
+    return [f"the live rating of {name}: {kept.get(name)}, not {value}" for name, value in made.items()
+            if kept.get(name) != value]  # fmt: skip
 
 
 @again
@@ -126,7 +141,12 @@ def leftovers(season: Season, *, workers_live: bool) -> list[str]:
     finally:
         client.close()
     if not workers_live:
-        found += [f"temporary {path.name}" for path in season.temporary.iterdir()]
+        # The locks of inspections stay: all processes of a user share them.
+        found += [
+            f"temporary {path.name}"
+            for path in season.temporary.iterdir()
+            if not path.name.startswith("arena-inspections-")
+        ]
         found += [f"channel {path.name}" for path in season.channels.iterdir() if not path.name.startswith("core-")]
     return found
 
