@@ -132,7 +132,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
 
 def verdict_text(played: PlayedEvaluation, seconds: float) -> str:
-    """Return the score of the episodes, or why there is none, as lines for a terminal."""
+    """Return the score of the episodes, or the reason for its absence, as lines for a terminal."""
     episodes = played.record.episodes
     if played.failure is not None:
         words = [played.failure.sentence, *last_words(played.failure.fault, played.player_log)]

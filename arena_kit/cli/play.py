@@ -41,7 +41,7 @@ PLAYED, NOT_PLAYED = 0, 1
 def main(arguments: Sequence[str] | None = None) -> int:
     """Play a duel and write its classic document.
 
-    Returns 0 if the duel was played, whoever won; 1 if the platform failed; 2 for wrong arguments.
+    Returns 0 if the duel was played, with any result; 1 if the platform failed; 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
     return run_command(lambda folder: _play(_spec(options), options, folder))

@@ -120,7 +120,7 @@ def _image(options: argparse.Namespace, copy: Path) -> str:
 
 
 def verdict_text(run: ScriptRun) -> str:
-    """Return the score of a run, or why there is none, as lines for a terminal."""
+    """Return the score of a run, or the reason for its absence, as lines for a terminal."""
     used = f", {run.end.cpu_seconds:.1f} s of processor time" if run.end.cpu_seconds is not None else ""
     took = f"It ran for {run.end.wall_seconds:.1f} s{used}."
     verdict = run.verdict

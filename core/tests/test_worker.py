@@ -186,24 +186,16 @@ class TestAnOutage:
         down[0] = False
         assert step("build") is Performed.DONE
 
-    def test_a_database_that_is_away_when_a_job_is_given_back_leaves_it_to_its_lease(
-        self, build: Build, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize(
+        "error", [OperationalError("server closed the connection"), RuntimeError("A listener is broken.")]
+    )
+    def test_an_error_when_a_job_is_given_back_leaves_it_to_its_lease(
+        self, build: Build, error: Exception, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def away(**_: object) -> None:
-            raise OperationalError("server closed the connection")
+        def fails(**_: object) -> None:
+            raise error
 
-        monkeypatch.setattr(worker, "job_release", away)
-        assert perform_one(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
-        build.refresh_from_db()
-        assert (build.state, build.attempt) == (JobState.RUNNING, 1)
-
-    def test_a_listener_that_breaks_when_a_job_is_given_back_leaves_it_to_its_lease(
-        self, build: Build, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def breaks(**_: object) -> None:
-            raise RuntimeError("A listener is broken.")
-
-        monkeypatch.setattr(worker, "job_release", breaks)
+        monkeypatch.setattr(worker, "job_release", fails)
         assert perform_one(Build, build.pk, lambda *_: 1 / 0) is Performed.GIVEN_BACK  # type: ignore[arg-type]
         build.refresh_from_db()
         assert (build.state, build.attempt) == (JobState.RUNNING, 1)
