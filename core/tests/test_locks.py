@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import Model
 
 from core.jobs.locks import WrongLockOrder
@@ -11,7 +11,8 @@ from core.models import Agent, Bell, Duel, Environment, Evaluation, Tournament, 
 
 pytestmark = [
     pytest.mark.django_db,
-    pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite locks the whole database"),
+    # SQLite locks the whole database.
+    pytest.mark.postgres,
 ]
 
 
