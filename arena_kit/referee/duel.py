@@ -5,7 +5,9 @@ from __future__ import annotations
 import select
 from collections.abc import Callable, Sequence
 
+from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.records import MatchRecord, half_points
+from arena_kit.environment.server.client import step_ahead
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -19,7 +21,7 @@ from arena_kit.sandbox.ending import Ending
 LOG_LINES = 200
 POLL_SECONDS = 1.0
 LONG_PAUSE_SECONDS = 0.05
-"""When `on_progress` takes longer than this, the players are not charged for that time."""
+"""When `on_progress` or an environment server takes longer than this, the players are not charged for that time."""
 ASKING_SHARE = 0.05
 """The largest share of a duel's time that is spent on asking whether the duel is decided."""
 
@@ -249,10 +251,28 @@ class Duel:
         is_idle = all(request.kind is END for request in link.outstanding)
         charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
         cpu /= len(answers)
+        if self._spec.is_outside:
+            self._step_ahead(link.index, answers)
         for request, answer in answers:
             request.match.cpu_seconds[link.index] += cpu
             self._answer(link, request, answer, charged)
             charged = 0.0
+
+    def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
+        """Play the steps of all these answers at once, because each question to an environment server takes a while."""
+        steps = [
+            step
+            for request, answer in answers
+            if answer.kind is ACTION and isinstance(answer.action, int)
+            if (step := request.match.next_step(player, answer.action, answer.sequence)) is not None
+        ]
+        begun = self._clock()
+        try:
+            step_ahead(steps)
+        except BrokenEnvironment as error:
+            raise PlatformFault(str(error), code="environment_failed") from error
+        if self._clock() - begun > LONG_PAUSE_SECONDS:
+            self._forgive_pause()
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match

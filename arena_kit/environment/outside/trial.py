@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import math
 import os
 import platform
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -37,15 +39,18 @@ class Verdict:
     facts: Facts | None = None
 
 
+FRESH_SECONDS = 60.0
 _known: dict[str, Verdict] = {}
 """By digest of the folder: verdicts of this process."""
+_tried_at: dict[str, float] = {}
+"""By digest: when this process has tried it."""
 
 
 def verdicts(paths: Sequence[Path], store: Path | None = None, *, again: bool = False) -> dict[Path, Verdict]:
     """Return the verdict on the folder of every `info.yml`.
 
     store: a folder in which verdicts are kept, so that processes need not try a folder again that has not changed;
-    None to keep them in this process. again: whether to try all of them again.
+    None to keep them in this process. again: whether to try all of them again, unless this process has just done so.
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         return dict(zip(paths, pool.map(lambda path: verdict_on(path, store, again=again), paths), strict=True))
@@ -57,12 +62,14 @@ def verdict_on(path: Path, store: Path | None = None, *, again: bool = False) ->
         digest = folder_digest(path.parent)
     except OSError as error:
         return Verdict(f"{path.parent.name}: its files cannot be read: {error.strerror}.")
-    if not again:
+    is_fresh = time.monotonic() - _tried_at.get(digest, -math.inf) < FRESH_SECONDS
+    if is_fresh or not again:
         if digest in _known:
             return _known[digest]
         if (kept := _kept(store, digest)) is not None:
             return kept
     _known[digest] = verdict = try_folder(path)
+    _tried_at[digest] = time.monotonic()
     _keep(store, digest, {"because": verdict.because, "facts": verdict.facts and asdict(verdict.facts)})
     return verdict
 
