@@ -46,8 +46,8 @@ def read_step(returned: object) -> Stepped:
     if not isinstance(returned, tuple | list) or len(returned) != 4:
         raise BrokenEnvironment(f"{STEP}, not {_shape(returned)}.")
     state, reward, done, valid = returned
-    is_over = _is_over(done)
-    return Stepped(state_array(state), _reward(reward), is_over, () if is_over else valid_actions(valid, STEP))
+    value, is_over = _reward(reward), _is_over(done)
+    return Stepped(state_array(state), value, is_over, () if is_over else valid_actions(valid, STEP))
 
 
 def state_array(state: object) -> Array | None:

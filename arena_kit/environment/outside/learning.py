@@ -16,8 +16,8 @@ from arena_kit.environment.loading import load
 from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.protocol import BrokenEnvironment
 
-MATCHES = 200
-SECONDS = 5.0
+MATCHES = 100
+SECONDS = 3.0
 """Learning ends after this many matches or this time, whichever is first, and at least one match."""
 
 
