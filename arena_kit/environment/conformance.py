@@ -27,9 +27,7 @@ class NotConforming(AssertionError):
     """The environment breaks a promise of the protocol; the message says which."""
 
 
-def check_environment(
-    spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0, with_picture: bool = True
-) -> None:
+def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0, with_picture: bool = True) -> None:
     """Play random matches and check every promise.
 
     matches: the number of matches, each with its own seed. seed: the seed of the random play. with_picture: whether to

@@ -149,7 +149,8 @@ def _refused(path: Path, because: str) -> LeftOut:
         slug = read_yaml(path).get("slug")
     except (BadFile, OSError, AttributeError):
         slug = None
-    return LeftOut(path, because, slug if isinstance(slug, str) else path.parent.name)
+    name = path.parent.name if path.name == "info.yml" else path.stem
+    return LeftOut(path, because, slug if isinstance(slug, str) else name)
 
 
 def left_out() -> tuple[LeftOut, ...]:

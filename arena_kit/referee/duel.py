@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.records import MatchRecord, half_points
-from arena_kit.environment.server.client import step_ahead
+from arena_kit.environment.server.client import reset_ahead, step_ahead
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -115,6 +116,7 @@ class Duel:
 
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once those that a lost player cannot play."""
+        begun = []
         while self._next <= self.count and len(self._active) < self._room():
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
@@ -126,6 +128,10 @@ class Duel:
                 self._keep(match)
                 continue
             self._active[number] = match
+            begun.append(match)
+        if self._spec.is_outside and len(begun) > 1:
+            self._ahead(reset_ahead, [match.first_step for match in begun])
+        for match in begun:
             self._send(match.start())
 
     def _room(self) -> int:
@@ -266,9 +272,13 @@ class Duel:
             if answer.kind is ACTION and isinstance(answer.action, int)
             if (step := request.match.next_step(player, answer.action, answer.sequence)) is not None
         ]
+        if len(steps) > 1:
+            self._ahead(step_ahead, steps)
+
+    def _ahead(self, play: Callable[[list[Any]], None], rows: list[Any]) -> None:
         begun = self._clock()
         try:
-            step_ahead(steps)
+            play(rows)
         except BrokenEnvironment as error:
             raise PlatformFault(str(error), code="environment_failed") from error
         if self._clock() - begun > LONG_PAUSE_SECONDS:

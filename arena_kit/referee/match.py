@@ -99,6 +99,11 @@ class Match:
         self._finish(outcome, scores)
         return self.ends()
 
+    @property
+    def first_step(self) -> tuple[Environment, int]:
+        """The environment and the seed that `start` resets it to."""
+        return self._environment, self.seed
+
     def next_step(self, player: int, action: int, sequence: int) -> tuple[Environment, dict[int, int]] | None:
         """Return the step that an answer leads to; None if it leads to none, or waits for another seat."""
         seat = self._seat_of[player]

@@ -6,7 +6,7 @@ import base64
 from dataclasses import dataclass, replace
 from typing import Any
 
-from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
@@ -61,6 +61,8 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
             seats = tuple(seat for seat, _ in step.moves)
             html = "" if spec.classic is None else html_of(spec, step.frame)
             views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html))
+    except BrokenEnvironment:
+        raise NotStored("The code of this environment has failed, so the match cannot be drawn at the moment.") from None
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None

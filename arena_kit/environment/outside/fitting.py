@@ -9,6 +9,8 @@ from arena_kit.environment.spec import EnvironmentSpec
 MOST = {"version": (1 << 31) - 1, "max_steps": 1 << 20, "parallel_matches": 1024, "seats": 16}
 MOST_PLAYED = 100_000
 OBSERVATION_BYTES = 8 << 20
+NAMES_CHARACTERS = 72
+"""The most of the names that the address of the picture holds."""
 CHARACTERS = {"slug": 50, "name": 100, "public_id": 100, "image": 60, "description": 100_000}
 
 
@@ -26,6 +28,8 @@ def check_fit(spec: EnvironmentSpec) -> None:
         for name in ("matches_per_duel", "matches_per_validation", "episodes_per_evaluation")
         if getattr(spec, name) > MOST_PLAYED
     ]
+    if len(spec.slug) + len(spec.image) > NAMES_CHARACTERS:
+        faults.append(("image", f"must be shorter: slug and image may have {NAMES_CHARACTERS} characters together."))
     if spec.action_count >= 1 << 31:
         faults.append(("action_count", "must be below 2147483648."))
     if max([*spec.observation.shape, 1]) > OBSERVATION_BYTES or spec.observation.byte_count > OBSERVATION_BYTES:

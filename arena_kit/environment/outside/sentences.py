@@ -19,9 +19,7 @@ def sentence_of(error: BaseException, folder: Path) -> str:
     if isinstance(error, SyntaxError) and error.filename is not None and _is_within(error.filename, folder):
         return f"{_name(error.filename, folder)}, line {error.lineno}: {what}."
     for raised in _chain(error):
-        places = [
-            frame for frame in traceback.extract_tb(raised.__traceback__) if _is_within(frame.filename, folder)
-        ]
+        places = [frame for frame in traceback.extract_tb(raised.__traceback__) if _is_within(frame.filename, folder)]
         if places:
             return f"{_name(places[-1].filename, folder)}, line {places[-1].lineno}: {what}."
     return f"{folder.name}: {what}."

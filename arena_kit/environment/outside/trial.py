@@ -175,7 +175,7 @@ def _keep(store: Path | None, name: str, data: object) -> None:
     if store is None:
         return
     with contextlib.suppress(OSError):
-        store.mkdir(parents=True, exist_ok=True)
+        store.mkdir(exist_ok=True)  # a DATA_DIR that is missing stays missing, and is told
         handle, part = tempfile.mkstemp(dir=store, prefix=".part-")
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             json.dump(data, file)

@@ -12,9 +12,10 @@ import contextlib
 import json
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from arena_kit.environment.outside.limited import Limited
 from arena_kit.environment.protocol import (
@@ -43,6 +44,7 @@ from arena_kit.environment.server.frames import (
 if TYPE_CHECKING:
     from arena_kit.environment.spec import EnvironmentSpec
 
+What = TypeVar("What")
 PROGRAM = "arena_kit.environment.server.program"
 ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed."""
@@ -104,10 +106,10 @@ class ServerConnection:
             answer, data = self._ask(pack(kind, payload))
             try:
                 if answer != Kind.STATES:
-                    raise BadFrame(f"a frame of kind {answer} came")  # noqa: TRY301
+                    raise BadFrame(f"a frame of kind {answer} came")
                 states = unpack_states(data, self.seats, self.observation_bytes)
                 if len(states) != count:
-                    raise BadFrame(f"{len(states)} rows came for {count}")  # noqa: TRY301
+                    raise BadFrame(f"{len(states)} rows came for {count}")
             except BadFrame as error:
                 raise self._failed(f"its server broke the protocol: {error}.") from None
             return states
@@ -185,14 +187,19 @@ class RemoteEnvironment:
         self._server, self._match = server, server.new_match()
         self._state = State(Status.OVER)
         self._seen: dict[int, Observation] = {}
-        self._ahead: tuple[Mapping[int, Action], State] | None = None
+        self._ahead: tuple[Mapping[int, Action] | int, State] | None = None
+        """A step, or a reset by its seed, that was played ahead, and what it has led to."""
         self._shown: tuple[Frame, str] | None = None
 
     def __del__(self) -> None:
         self._server.drop(self._match)
 
     def reset(self, seed: int) -> None:
-        (state,) = self._server.states(Kind.RESET, pack_resets([self._match], [seed]), 1)
+        ahead, self._ahead = self._ahead, None
+        if ahead is not None and ahead[0] == seed:
+            state = ahead[1]
+        else:
+            (state,) = self._server.states(Kind.RESET, pack_resets([self._match], [seed]), 1)
         self._take(state)
 
     @property
@@ -227,9 +234,9 @@ class RemoteEnvironment:
     def text(self) -> str:
         return self._show()[1]
 
-    def announce(self, actions: Mapping[int, Action], state: State) -> None:
-        """Keep what a step has led to that was played ahead, for when it is asked for."""
-        self._ahead = (actions, state)
+    def announce(self, what: Mapping[int, Action] | int, state: State) -> None:
+        """Keep what a step or reset has led to that was played ahead, for when it is asked for."""
+        self._ahead = (what, state)
 
     @property
     def place(self) -> tuple[ServerConnection, int]:
@@ -274,7 +281,8 @@ class RemoteEnvironment:
 
 _servers: dict[tuple[int, str, str], ServerConnection] = {}
 """By process, folder and id."""
-_starting = threading.Lock()
+_starting: defaultdict[tuple[int, str, str], threading.Lock] = defaultdict(threading.Lock)
+"""By the same: held while its server starts, which may take a while."""
 
 
 def connect(spec: EnvironmentSpec) -> RemoteEnvironment:
@@ -291,7 +299,7 @@ def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> st
 def server_of(spec: EnvironmentSpec) -> ServerConnection:
     """Return the running server of an environment, after starting it if there is none. Raises BrokenEnvironment."""
     key = (os.getpid(), str(spec.folder), spec.id)
-    with _starting:
+    with _starting[key]:
         server = _servers.get(key)
         if server is None or not server.is_alive():
             if server is not None:
@@ -312,14 +320,30 @@ def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
 
     rows: environments and the actions that `step` will get next. Raises BrokenEnvironment.
     """
-    by_server: dict[ServerConnection, list[tuple[RemoteEnvironment, Mapping[int, Action]]]] = {}
-    for environment, actions in rows:
-        by_server.setdefault(environment.place[0], []).append((environment, actions))
-    for server, steps in by_server.items():
+    for server, steps in _by_server(rows).items():
         payload = pack_steps([(one.place[1], actions) for one, actions in steps], server.action_bytes)
         states: Sequence[State] = server.states(Kind.STEP, payload, len(steps))
         for (environment, actions), state in zip(steps, states, strict=True):
             environment.announce(actions, state)
+
+
+def reset_ahead(rows: Iterable[tuple[Any, int]]) -> None:
+    """Begin many matches with one frame for each server; `reset` of each then has its result at once.
+
+    rows: environments and seeds. Raises BrokenEnvironment.
+    """
+    for server, begun in _by_server(rows).items():
+        payload = pack_resets([one.place[1] for one, _ in begun], [seed for _, seed in begun])
+        states = server.states(Kind.RESET, payload, len(begun))
+        for (environment, seed), state in zip(begun, states, strict=True):
+            environment.announce(seed, state)
+
+
+def _by_server(rows: Iterable[tuple[Any, What]]) -> dict[ServerConnection, list[tuple[RemoteEnvironment, What]]]:
+    found: dict[ServerConnection, list[tuple[RemoteEnvironment, What]]] = {}
+    for environment, what in rows:
+        found.setdefault(environment.place[0], []).append((environment, what))
+    return found
 
 
 def _argument(spec: EnvironmentSpec) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The frames between the arena and an environment server: columns for many matches, little-endian.
 
-A frame is a u32 length of the rest, a u8 kind and its payload. RESET and STEP carry a column per field, and so does the
-answer, STATES. What is not on the hot path is JSON. Both ends take nothing for granted: a frame that does not fit raises
-BadFrame.
+A frame is a u32 length of the rest, a u8 kind and its payload. RESET and STEP carry a column per field, and so does
+the answer, STATES. What is not on the hot path is JSON. Both ends take nothing for granted: a frame that does not fit
+raises BadFrame.
 """
 
 from __future__ import annotations

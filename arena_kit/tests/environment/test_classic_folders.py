@@ -77,9 +77,7 @@ def test_what_its_file_does_not_say_is_learned_by_play() -> None:
     assert (spec.forfeit_score, spec.max_steps, spec.version) == (1.0, 1000, 1)
     assert (spec.matches_per_duel, spec.limits.memory_limit_bytes, spec.limits.cpu_count) == (16, 512 << 20, 1.0)
     assert spec.classic is not None
-    assert spec.classic.notes == (
-        "num_matches_in_duel is odd (15): 16 are played, because players swap seats.",
-    )
+    assert spec.classic.notes == ("num_matches_in_duel is odd (15): 16 are played, because players swap seats.",)
 
 
 @pytest.mark.parametrize(
@@ -225,7 +223,7 @@ def played(spec: EnvironmentSpec, seeds: list[int]) -> list[object]:
     games = [spec.make() for _ in seeds]
     for game, seed in zip(games, seeds, strict=True):
         game.reset(seed)
-    return [game.step({seat: 0}) + (game.observe(0).observation,) for seat in (0, 1, 0, 1) for game in games]
+    return [(*game.step({seat: 0}), game.observe(0).observation) for seat in (0, 1, 0, 1) for game in games]
 
 
 def test_a_match_without_an_end_is_cut_off(tmp_path: Path) -> None:

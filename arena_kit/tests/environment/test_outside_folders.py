@@ -191,8 +191,10 @@ def test_shape_and_type_of_states_are_frozen_with_the_version(tmp_path: Path, mo
     code.write_text(code.read_text().replace("[self.left]", "[self.left, 0]"))
     with outside(folder, monkeypatch, store):
         assert [one.because for one in left_out()] == [
-            "game/info.yml: version: the states of game-v1 were int64 of shape (1,) and are now int64 of shape (2,); "
-            "other rules need a higher version."
+            (
+                "game/info.yml: version: the states of game-v1 were int64 of shape (1,) and are now int64 of shape "
+                "(2,); other rules need a higher version."
+            )
         ]
     path.write_text(path.read_text() + "version: 2\n")
     with outside(folder, monkeypatch, store):
