@@ -83,7 +83,7 @@ class Arena:
         from django.core.management import call_command
 
         call_command("migrate", verbosity=0, interactive=False)
-        call_command("sync_environments", verbosity=0, stdout=io.StringIO())
+        call_command("sync_environments", verbosity=0, allow_left_out=True, stdout=io.StringIO())
 
     def prepare(self, sources: Sequence[str], *, slug: str, match_count: int, workers: int) -> tuple[float, float]:
         """Upload, build and validate a player per source.

@@ -4,7 +4,8 @@ Connect Four between two `dummy` players (first valid action) in these ways: the
 move, Kaggle's library, and no isolation at all. One run measures all ways in turn and reports medians. All figures
 exclude start and end.
 
---sweep measures sandboxes, games, matches at once, start-up, memory, and slow and large players instead.
+--sweep measures sandboxes, games, matches at once, start-up, memory, and slow and large players instead;
+--environment-server what it costs to have the game in an environment server.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import argparse
 import contextlib
 import statistics
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from arena_kit.sandbox.base import Sandbox, SandboxError
-from benchmarks import players, sweep, ways
+from benchmarks import environment_server, players, sweep, ways
 from benchmarks.common import (
     circumstances,
     draw,
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.rounds = 1 if options.sweep else 3
     try:
         with work_folder() as folder:
-            report, text = (sweep.measure if options.sweep else compare)(options, folder)
+            report, text = _measured(options)(options, folder)
     except SandboxError as error:
         print(f"{error}\nTo measure local processes instead: --sandbox process", file=sys.stderr)
         return 1
@@ -63,11 +64,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _measured(options: argparse.Namespace) -> Callable[[argparse.Namespace, Path], tuple[dict[str, object], str]]:
+    if options.environment_server:
+        return environment_server.measure
+    return sweep.measure if options.sweep else compare
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = new_parser("runner", __doc__, rounds=7)
     parser.add_argument("--matches", type=int, default=4000, help="matches of a sample of the arena (default 4000)")
     parser.add_argument("--parallel", type=int, default=SPEC.parallel_matches,
                         help=f"matches at once (default {SPEC.parallel_matches}, the environment's)")  # fmt: skip
+    parser.add_argument("--environment-server", action="store_true", help="measure the environment server instead")
     ways.add_options(parser)
     sweep.add_options(parser)
     return parser

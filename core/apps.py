@@ -51,7 +51,7 @@ class CoreConfig(AppConfig):
         _register()
         if settings.DEBUG:
             locks_watch()
-        use_folder(settings.ENVIRONMENTS_DIR)
+        use_folder(settings.ENVIRONMENTS_DIR, settings.DATA_DIR / "environment-trials")
 
         post_migrate.connect(_ensure_schedules, sender=self)
         post_migrate.connect(_protect_tables, sender=self)

@@ -15,7 +15,7 @@ from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
 from django.core.exceptions import ImproperlyConfigured
 
-from arena_kit.environment.registry import BadInfo, left_out
+from arena_kit.environment.registry import BadInfo, left_out, notes
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 from core.monitoring.logs import FORMATS as LOG_FORMATS
 
@@ -132,10 +132,14 @@ def check_jobs(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_environments(**_: Any) -> list[CheckMessage]:
-    """arena.E006: a file of a shipped environment is wrong. arena.W006: an environment of the organiser is left out."""
-    hint = f"Mend the file, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/contributor/environments.md."
+    """arena.E006: a file of a shipped environment is wrong.
+
+    arena.W010: an environment of the organiser is left out. arena.W011: one is not used quite as its file says.
+    """
+    hint = f"Mend it, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/organiser/environments.md."
     try:
-        return [Advice(one.because, hint=hint, id="arena.W006") for one in left_out()]
+        found = [Advice(one.because, hint=hint, id="arena.W010") for one in left_out()]
+        return found + [Advice(note, id="arena.W011") for note in notes()]
     except BadInfo as error:
         return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
 

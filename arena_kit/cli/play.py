@@ -28,7 +28,7 @@ from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import classic_document, match_result
 from arena_kit.environment.records import DuelRecord, Fault, Outcome
-from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlatformFault, PlayedDuel, run_duel
@@ -48,6 +48,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    if options.environments is not None:
+        use_folder(options.environments)
     spec = get_spec(options.environment)
     if spec.seats == 1:
         raise BadArgument(f"{spec.name} has one seat. Use `arena evaluate`.")
@@ -65,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
     parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
     parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")

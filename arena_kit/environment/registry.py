@@ -1,18 +1,23 @@
 """Finds every environment of this arena: games by the `info.yml` beside their rules, those of Gymnasium by the files in
-`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use."""
+`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use.
+
+A folder with code of an organiser is tried in a limited process first: one that does not pass is left out."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
-import yaml
-
 from arena_kit.content import content_folder
+from arena_kit.environment.outside.classic_info import MARK, BadKey, ClassicSource, Facts, read_classic
+from arena_kit.environment.outside.fitting import check_fit
+from arena_kit.environment.outside.pictures import picture_note
+from arena_kit.environment.outside.reading import BadFile, read_yaml
+from arena_kit.environment.outside.trial import Verdict, frozen_facts, verdicts
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.spec import (
     ActionArraySpec,
@@ -36,6 +41,8 @@ GYMNASIUM_DEFAULTS: dict[str, Any] = {
 }
 """Default values for the file of an environment that Gymnasium has registered."""
 _own_folders: list[Path] = []
+_stores: dict[Path, Path] = {}
+"""By organisers' folder: where the verdicts of its trials are kept."""
 
 
 class BadInfo(ArenaEnvironmentError):
@@ -44,10 +51,11 @@ class BadInfo(ArenaEnvironmentError):
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """A file in an organisers' folder that cannot be used, with a sentence that says why."""
+    """An environment of an organiser that cannot be used. because: a sentence. slug: its own, or what it would be."""
 
     path: Path
     because: str
+    slug: str = ""
 
 
 _left_out: list[LeftOut] = []
@@ -57,7 +65,7 @@ _own: list[str] = []
 
 @cache
 def all_specs() -> tuple[EnvironmentSpec, ...]:
-    """Return all specs, ordered by slug; files in organisers' folders that cannot be read are left out.
+    """Return all specs, ordered by slug; organisers' environments that cannot be used are left out.
 
     Raises BadInfo for a shipped file that cannot be read.
     """
@@ -67,22 +75,86 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
             raise BadInfo(f"Two environments are called {name!r}.")
     left_out: list[LeftOut] = []
     own: set[str] = set()
-    for path in (path for folder in _own_folders for path in _files(folder)):
-        try:
-            spec = read_info(path)
-            taken = {name for other in specs for name in (other.slug, other.public_id)}
-            if found := taken & {spec.slug, spec.public_id}:
-                raise BadInfo(f"{_name(path)}: another environment is called {min(found)!r} already.")
-            specs.append(spec)
-            own.add(spec.slug)
-        except (BadInfo, OSError) as error:
-            left_out.append(LeftOut(path, str(error)))
+    for own_folder in _own_folders:
+        for path, found in read_own(own_folder).items():
+            taken = {name: other for other in specs for name in (other.slug, other.public_id)}
+            if isinstance(found, LeftOut):
+                left_out.append(found)
+            elif clash := taken.keys() & {found.slug, found.public_id}:
+                name = min(clash)
+                whose = f"the one in {taken[name].folder.name}" if taken[name].slug in own else "one of the arena"
+                because = f"{_name(path)}: slug: another environment, {whose}, is called {name!r} already."
+                # The slug belongs to the other one, whose row must stay as it is.
+                left_out.append(LeftOut(path, because))
+            else:
+                specs.append(found)
+                own.add(found.slug)
     _left_out[:], _own[:] = left_out, sorted(own)
     return tuple(sorted(specs, key=lambda spec: spec.slug))
 
 
+def read_own(folder: Path, *, again: bool = False) -> dict[Path, EnvironmentSpec | LeftOut]:
+    """Return what each file of an organiser's folder holds, or why it cannot be used.
+
+    again: whether to try the folders with code once more whose verdict is known.
+    """
+    paths, store = _files(folder), _stores.get(folder)
+    found: dict[Path, EnvironmentSpec | LeftOut] = {path: _readable(path) for path in paths}
+    coded = [path for path, spec in found.items() if isinstance(spec, EnvironmentSpec) and _has_code(spec)]
+    for path, verdict in verdicts(coded, store, again=again).items():
+        found[path] = _tried(path, verdict, store)
+    return found
+
+
+def _readable(path: Path) -> EnvironmentSpec | LeftOut:
+    try:
+        spec = read_info(path)
+        check_fit(spec)
+    except (BadInfo, OSError) as error:
+        return _refused(path, str(error))
+    except ValueError as error:
+        return _refused(path, f"{_name(path)}: {error}")
+    return spec
+
+
+def _has_code(spec: EnvironmentSpec) -> bool:
+    """Return whether it is a folder with code, not a file about an environment that is installed."""
+    return spec.gymnasium is None
+
+
+def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec | LeftOut:
+    if verdict.because:
+        return _refused(path, verdict.because)
+    try:
+        spec = read_info(path, verdict.facts)
+        if verdict.facts is not None:
+            frozen = frozen_facts(spec.id, verdict.facts, store)
+            if (frozen.shape, frozen.dtype) != (verdict.facts.shape, verdict.facts.dtype):
+                return _refused(
+                    path,
+                    f"{_name(path)}: version: the states of {spec.id} were {frozen.dtype} of shape {frozen.shape} and "
+                    f"are now {verdict.facts.dtype} of shape {verdict.facts.shape}; other rules need a higher version.",
+                )
+            spec = read_info(path, frozen)
+        check_fit(spec)
+    except (BadInfo, OSError) as error:
+        return _refused(path, str(error))
+    except ValueError as error:
+        return _refused(path, f"{_name(path)}: {error}")
+    return replace(spec, is_outside=True)
+
+
+def _refused(path: Path, because: str) -> LeftOut:
+    try:
+        slug = read_yaml(path).get("slug")
+    except (BadFile, OSError, AttributeError):
+        slug = None
+    name = path.parent.name if path.name == "info.yml" else path.stem
+    return LeftOut(path, because, slug if isinstance(slug, str) else name)
+
+
 def left_out() -> tuple[LeftOut, ...]:
-    """Return the files in organisers' folders that cannot be used, and why. Raises BadInfo, as `all_specs`."""
+    """Return the environments in organisers' folders that cannot be used, and why. Raises BadInfo, as `all_specs`."""
     all_specs()
     return tuple(_left_out)
 
@@ -93,11 +165,34 @@ def own_slugs() -> frozenset[str]:
     return frozenset(_own)
 
 
-def use_folder(folder: Path) -> None:
-    """Add the `*.yml` and `*/info.yml` of a folder to all specs from now on; the folder need not exist."""
+def notes() -> tuple[str, ...]:
+    """Return sentences about organisers' environments that are used, but not quite as their files say."""
+    found = []
+    for spec in all_specs():
+        if spec.is_outside:
+            said = (*(spec.classic.notes if spec.classic is not None else ()), picture_note(spec.folder, spec.image))
+            found += [f"{spec.folder.name}/info.yml: {note}" for note in said if note]
+    return tuple(found)
+
+
+def use_folder(folder: Path, store: Path | None = None) -> None:
+    """Add the `*.yml` and `*/info.yml` of a folder to all specs from now on; the folder need not exist.
+
+    store: a folder to keep the verdicts of trials in; None to try its environments once in every process.
+    """
+    folder = folder.absolute()
+    if store is not None:
+        _stores[folder] = store
     if folder not in _own_folders:
         _own_folders.append(folder)
         all_specs.cache_clear()
+
+
+def try_again() -> None:
+    """Try every folder with code once more, also those whose verdict is known."""
+    for folder in _own_folders:
+        read_own(folder, again=True)
+    all_specs.cache_clear()
 
 
 def get_spec(name: str) -> EnvironmentSpec:
@@ -128,16 +223,21 @@ def _files(folder: Path) -> list[Path]:
     return [*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))]
 
 
-def read_info(path: Path) -> EnvironmentSpec:
-    """Return the spec in one file. Raises BadInfo."""
+def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
+    """Return the spec in one file. facts: what a trial has learned of a classic folder. Raises BadInfo and OSError."""
     where = _name(path)
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadInfo(f"{where} is not YAML: {' '.join(str(error).split())}.") from None
+        data = read_yaml(path)
+    except BadFile as error:
+        raise BadInfo(f"{where} {error}.") from None
     folder = path.parent
     if isinstance(data, Mapping) and "gymnasium" in data:
         data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
+    elif isinstance(data, Mapping) and MARK in data:
+        try:
+            data = read_classic(data, facts or Facts())
+        except BadKey as error:
+            raise BadInfo(f"{where}: {error}") from None
     spec = EnvironmentSpec(
         **_checked(
             where,
@@ -146,6 +246,7 @@ def read_info(path: Path) -> EnvironmentSpec:
             observation=lambda value: ArraySpec(**_checked(f"{where}: observation", ArraySpec, value)),
             action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
             gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
+            classic=lambda value: ClassicSource(**_checked(f"{where}: classic", ClassicSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
         ),
         folder=folder,
@@ -164,7 +265,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
     """
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind) if field.name != "folder"}
+    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "is_outside")}
     types = get_type_hints(kind)
     if unknown := [str(key) for key in data if key not in known]:
         raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")

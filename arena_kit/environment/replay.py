@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -46,7 +46,7 @@ class ReplayStep:
 def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     """Play a record again and yield its states.
 
-    Raises ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
+    Raises BrokenEnvironment, and ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
     and when a match without a fault does not reach its end or gives other scores.
     """
     name = f"Match {record.number}"
@@ -67,6 +67,8 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
             raise ReplayMismatch(f"{name} ends within a step.")
         try:
             rewards = environment.step(dict(moves))
+        except BrokenEnvironment:
+            raise
         except ArenaEnvironmentError as error:
             raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
         scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]

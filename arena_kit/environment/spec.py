@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.loading import load
+from arena_kit.environment.outside.classic_info import ClassicSource
 from arena_kit.environment.protocol import Environment, Frame
+from arena_kit.environment.server.client import Drawing, connect, draw
 
 WIRE_RANGES: dict[str, tuple[float, float]] = {
     "int8": (-128, 127),
@@ -145,8 +147,12 @@ class EnvironmentSpec:
     """A name for each value of an observation, for people; empty where there are too many to name."""
     action_names: tuple[str, ...] = ()
     """A name for each action, or for each value of `action`, for people; empty where the file gives none."""
+    classic: ClassicSource | None = None
+    """Set for an environment of the older arena, which shows its states as HTML."""
     folder: Path = field(default=Path(), compare=False)
     """The folder of its code and `static/`, set by the registry; all of Gymnasium's environments share one."""
+    is_outside: bool = field(default=False, compare=False)
+    """Whether its code comes from an organiser's folder: it runs in an environment server, never in this process."""
 
     @property
     def id(self) -> str:
@@ -172,6 +178,8 @@ class EnvironmentSpec:
     @property
     def picture(self) -> str:
         """Path of the card picture among the site's static files."""
+        if self.is_outside:
+            return f"environments/{self.slug}/{self.image}"
         return f"environments/{self.folder.name.replace('_', '-')}/{self.image}"
 
     @property
@@ -235,13 +243,25 @@ class EnvironmentSpec:
         return faults
 
     def make(self) -> Environment:
-        """Return a new environment, not yet reset. Raises MissingExtra when a package that it needs is missing."""
+        """Return a new environment, not yet reset; that of an organiser's folder is a client of its server.
+
+        Raises MissingExtra when a package that it needs is missing, and BrokenEnvironment.
+        """
+        return connect(self) if self.is_outside else self.make_here()
+
+    def make_here(self) -> Environment:
+        """Return a new environment in this process, whatever its code may do. Raises what the code raises."""
         factory = load(self.entry_point, self.folder)
-        environment: Environment = factory() if self.gymnasium is None else factory(self)
+        takes_spec = self.gymnasium is not None or self.classic is not None
+        environment: Environment = factory(self) if takes_spec else factory()
         return environment
 
     def render(self, frame: Frame) -> str:
-        """Draw a frame as a stand-alone SVG picture."""
+        """Draw a frame as a stand-alone SVG picture. Raises BrokenEnvironment for an organiser's environment."""
+        return draw(self, Drawing.PICTURE, frame) if self.is_outside else self.render_here(frame)
+
+    def render_here(self, frame: Frame) -> str:
+        """Draw a frame in this process. Raises what the renderer raises."""
         renderer: Callable[[Frame], str] = load(self.renderer, self.folder)
         return renderer(frame)
 

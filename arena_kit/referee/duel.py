@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.records import MatchRecord, half_points
+from arena_kit.environment.server.client import reset_ahead, step_ahead
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -19,7 +22,7 @@ from arena_kit.sandbox.ending import Ending
 LOG_LINES = 200
 POLL_SECONDS = 1.0
 LONG_PAUSE_SECONDS = 0.05
-"""When `on_progress` takes longer than this, the players are not charged for that time."""
+"""When `on_progress` or an environment server takes longer than this, the players are not charged for that time."""
 ASKING_SHARE = 0.05
 """The largest share of a duel's time that is spent on asking whether the duel is decided."""
 
@@ -113,6 +116,7 @@ class Duel:
 
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once those that a lost player cannot play."""
+        begun = []
         while self._next <= self.count and len(self._active) < self._room():
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
@@ -124,6 +128,10 @@ class Duel:
                 self._keep(match)
                 continue
             self._active[number] = match
+            begun.append(match)
+        if self._spec.is_outside and len(begun) > 1:
+            self._ahead(reset_ahead, [match.first_step for match in begun])
+        for match in begun:
             self._send(match.start())
 
     def _room(self) -> int:
@@ -249,10 +257,32 @@ class Duel:
         is_idle = all(request.kind is END for request in link.outstanding)
         charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
         cpu /= len(answers)
+        if self._spec.is_outside:
+            self._step_ahead(link.index, answers)
         for request, answer in answers:
             request.match.cpu_seconds[link.index] += cpu
             self._answer(link, request, answer, charged)
             charged = 0.0
+
+    def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
+        """Play the steps of all these answers at once, because each question to an environment server takes a while."""
+        steps = [
+            step
+            for request, answer in answers
+            if answer.kind is ACTION and isinstance(answer.action, int)
+            if (step := request.match.next_step(player, answer.action, answer.sequence)) is not None
+        ]
+        if len(steps) > 1:
+            self._ahead(step_ahead, steps)
+
+    def _ahead(self, play: Callable[[list[Any]], None], rows: list[Any]) -> None:
+        begun = self._clock()
+        try:
+            play(rows)
+        except BrokenEnvironment as error:
+            raise PlatformFault(str(error), code="environment_failed") from error
+        if self._clock() - begun > LONG_PAUSE_SECONDS:
+            self._forgive_pause()
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from arena_kit.environment.protocol import BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
@@ -36,7 +37,10 @@ class Match:
         self.history: tuple[list[Question], list[Question]] = ([], [])
         """By player: every START and STEP so far, to repeat after a restart of its container."""
         self._spec, self._encoder = spec, encoder
-        self._environment = spec.make()
+        try:
+            self._environment = spec.make()
+        except BrokenEnvironment as error:
+            raise self._broken(error) from error
         self._actions: list[int] = []
         self._chosen: dict[int, int] = {}
         self._pending_rewards = [0.0] * spec.seats
@@ -94,6 +98,19 @@ class Match:
         outcome = Outcome.DRAW if scores[0] == scores[1] else WINNERS[scores[1] > scores[0]]
         self._finish(outcome, scores)
         return self.ends()
+
+    @property
+    def first_step(self) -> tuple[Environment, int]:
+        """The environment and the seed that `start` resets it to."""
+        return self._environment, self.seed
+
+    def next_step(self, player: int, action: int, sequence: int) -> tuple[Environment, dict[int, int]] | None:
+        """Return the step that an answer leads to; None if it leads to none, or waits for another seat."""
+        seat = self._seat_of[player]
+        movers = self._valid
+        if self.is_over or len(movers) != 1 or sequence != self.move_counts[player]:
+            return None
+        return (self._environment, {seat: action}) if action in movers.get(seat, ()) else None
 
     def forfeit(self, player: int, fault: PlayerFault, detail: str = "") -> None:
         """Decide the match against `player`, with the score of a lost match, so that failing is never better."""

@@ -10,7 +10,19 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
-from benchmarks import evaluations, fairness, pixels, players, ratings, recording, runner, site, sweep, tournament
+from benchmarks import (
+    environment_server,
+    evaluations,
+    fairness,
+    pixels,
+    players,
+    ratings,
+    recording,
+    runner,
+    site,
+    sweep,
+    tournament,
+)
 from benchmarks.arena import Edition, playing_seconds
 from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
 from benchmarks.http_baseline import servers
@@ -44,6 +56,11 @@ def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> N
     report = runner.summarise({"arena": [90.0, 100.0, 500.0], "http": [2.0], "http_keep_alive": [4.0], "bare": [200.0]})
     assert (report["speedup_http"], report["fraction_of_bare"]) == (50, 0.5)
     assert report["speedup_kaggle"] is None
+
+
+def test_the_share_of_an_environment_server_is_that_of_medians() -> None:
+    report = environment_server.summarise({"in_process": [90.0, 100.0, 500.0], "server": [60.0, 10.0, 70.0]})
+    assert report["server_share"] == 0.6
 
 
 def visited(site_cpu: float, busy: float) -> site.Measured:

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib.staticfiles import finders
 
 from arena_kit.environment.availability import Trouble
+from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
 from core.errors import Refused
@@ -77,12 +78,13 @@ def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Trouble]) 
 
 
 def picture_of(spec: EnvironmentSpec) -> str:
-    """Return the static path of an environment's card picture, or of the default picture."""
-    try:
-        picture = spec.picture
-    except Exception:
-        # The folder of broken code cannot be found; the attempt to load it reports why.
-        return DEFAULT_PICTURE
+    """Return the static path of an environment's card picture, or of the default picture.
+
+    The path of one from outside is absolute: the site serves that file itself.
+    """
+    if spec.is_outside:
+        return DEFAULT_PICTURE if picture_note(spec.folder, spec.image) else f"{settings.STATIC_URL}{spec.picture}"
+    picture = spec.picture
     return picture if finders.find(picture) else DEFAULT_PICTURE
 
 

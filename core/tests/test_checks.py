@@ -48,7 +48,7 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
         (message,) = arena_messages()
     finally:
         registry.all_specs.cache_clear()
-    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W006", "mine.yml: version: this key is missing.")
+    assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W010", "mine.yml: version: this key is missing.")
     # The arena starts without it.
     assert not message.is_serious()
     assert str(tmp_path) in str(message.hint)

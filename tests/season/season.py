@@ -132,7 +132,7 @@ class Season:
         # The workers have a log of their own.
         logging.getLogger().setLevel(logging.ERROR)
         call_command("migrate", verbosity=0, interactive=False)
-        call_command("sync_environments", verbosity=0, stdout=io.StringIO())
+        call_command("sync_environments", verbosity=0, allow_left_out=True, stdout=io.StringIO())
         self._prepare()
 
     def _prepare(self) -> None:

@@ -10,6 +10,7 @@ from typing import IO, cast
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 
 from arena_kit.environment.classic import classic_document
+from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.replay import ReplayMismatch
 from core.duels.selectors import (
     SPOOL_BYTES,
@@ -44,6 +45,8 @@ def duel_results(request: HttpRequest, duel_id: int) -> HttpResponseBase:
     spec = spec_get(row)
     try:
         file = gzipped(classic_document(spec, record, check=check))
+    except BrokenEnvironment:
+        raise NotStored("The code of this environment has failed, so its matches cannot be played again now.") from None
     except ReplayMismatch as mismatch:
         raise NotStored(f"The records of this duel do not fit its rules. {mismatch}") from None
     return attachment(file, f"duel-{duel_id}-results.json.gz", GZIP)

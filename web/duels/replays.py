@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
+from web.duels.classic_html import Head, head_of, html_of
 
 ORDINALS = ("first", "second", "third", "fourth")
 
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence."""
+    """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence.
+
+    html: what a classic environment draws, made harmless; shown instead of the picture where scripts run.
+    """
 
     svg: str
     text: str
     caption: str
     seats: tuple[int, ...]
+    html: str = ""
 
     @property
     def picture(self) -> str:
@@ -53,13 +58,26 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
         for step in replay(spec, record):
             moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
             caption = moves or f"Start. {names[record.seats[0]]} moves first"
-            views.append(FrameView(spec.render(step.frame), step.text, caption, tuple(seat for seat, _ in step.moves)))
+            seats = tuple(seat for seat, _ in step.moves)
+            html = "" if spec.classic is None else html_of(spec, step.frame)
+            views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html))
+    except BrokenEnvironment:
+        raise NotStored("The code of this environment has failed, so the match cannot be drawn at the moment.") from None
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None
-    last = views[-1]
-    views[-1] = FrameView(last.svg, last.text, f"{last.caption}. {ending(record, names)}", last.seats)
+    views[-1] = replace(views[-1], caption=f"{views[-1].caption}. {ending(record, names)}")
     return views
+
+
+def style_head(spec: EnvironmentSpec) -> Head | None:
+    """Return what styles the HTML of a classic environment; None for others, and where it cannot be asked."""
+    if spec.classic is None:
+        return None
+    try:
+        return head_of(spec)
+    except ArenaEnvironmentError:
+        return None
 
 
 def ending(record: MatchRecord, names: tuple[str, str]) -> str:

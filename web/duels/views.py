@@ -28,7 +28,7 @@ from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check
 from web.duels.course_parts import course_of
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.replays import frame_views, match_parts
+from web.duels.replays import frame_views, match_parts, style_head
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
@@ -128,9 +128,10 @@ def viewer(
         "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
     }
     try:
-        states = frame_views(spec_get(job), record, names)
+        states = frame_views(spec := spec_get(job), record, names)
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
+        context["styles"] = style_head(spec)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)

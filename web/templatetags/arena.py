@@ -109,6 +109,8 @@ def span(seconds: float) -> str:
 @register.simple_tag
 def picture(environment: Environment) -> str:
     """Return the address of an environment's picture, or of the default picture if the site lacks the file."""
+    if environment.image.startswith("/"):
+        return environment.image  # of an environment from outside, whose folder the site serves
     try:
         return static(environment.image)
     except ValueError:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from arena_kit.environment.protocol import Environment
+from arena_kit.environment.protocol import BrokenEnvironment, Environment
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.match import WINNERS, pair_seed
-from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, Mismatch, first_difference
+from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seats, seeds, legal actions, scores, outcomes, forfeits and move counts of every match"
 """What `verify_record` checks, in words."""
@@ -20,7 +20,8 @@ def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = ""
 
     The players are not run, so this does not show whether they would choose these actions again.
 
-    spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown.
+    spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown. Raises
+    CannotCheck when nothing is wrong so far and the environment's own code fails.
     """
     found = []
     if record.environment != spec.id:
@@ -29,8 +30,12 @@ def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = ""
         found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
     if spec.seats != 2:
         return [*found, Mismatch(None, f"{spec.id} has no duels: its number of seats is {spec.seats}.")]
-    for place, match in enumerate(record.matches, start=1):
-        found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
+    try:
+        for place, match in enumerate(record.matches, start=1):
+            found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
+    except BrokenEnvironment as error:
+        if not found:
+            raise CannotCheck(str(error)) from error
     return found
 
 
@@ -65,6 +70,8 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
     scores, moves = [0.0] * spec.seats, [0] * spec.seats
     try:
         _simulate(environment, match.actions, scores, moves)
+    except BrokenEnvironment:
+        raise
     except NOT_PLAYABLE as error:
         yield f"move {sum(moves) + 1} is not possible: {error}"
         return

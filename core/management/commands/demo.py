@@ -158,7 +158,7 @@ class Command(BaseCommand):
         self._say(f"Data: {data}")
         call_command("migrate", verbosity=0, interactive=False)
         is_new = not Environment.objects.exists()
-        call_command("sync_environments", verbosity=0, stdout=io.StringIO())
+        call_command("sync_environments", verbosity=0, allow_left_out=True, stdout=io.StringIO())
         if is_new or matches is not None:
             Environment.objects.filter(seats__gt=1).update(matches_per_duel=matches or DEFAULT_MATCHES)
         in_demo = Q(seats__gt=1) | Q(env_id__in=SCORED)

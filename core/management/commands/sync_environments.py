@@ -6,10 +6,12 @@ from argparse import ArgumentParser
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError
 
-from arena_kit.environment.availability import Trials
-from arena_kit.environment.registry import all_specs, left_out, own_slugs
+from arena_kit.environment.availability import Trials, Trouble
+from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
+from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.availability import availability_note, left_out_note
 from core.environments.services import environment_sync
 from core.models import Environment
@@ -22,34 +24,64 @@ class Command(BaseCommand):
         parser.add_argument(
             "--reset-limits", action="store_true", help="also reset limits and match counts to those of info.yml"
         )
+        parser.add_argument(
+            "--allow-left-out",
+            action="store_true",
+            help="succeed although environments of your own are left out; an alarm names them",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        try_again()
         specs = all_specs()
-        # Runs in parallel with the following lines.
-        trials = Trials([spec.slug for spec in specs], (settings.ENVIRONMENTS_DIR,))
-        slugs = [spec.slug for spec in specs]
-        gone = Environment.objects.exclude(slug__in=slugs)
-        for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
-            # The environment was renamed in code: the new one takes over its name for clients.
-            environment.env_id = f"retired:{environment.slug}"
-            environment.save(update_fields=["env_id"])
+        # Runs in parallel with the following lines. Folders with code have just been tried by `all_specs`.
+        trials = Trials([spec.slug for spec in specs if not spec.is_outside], (settings.ENVIRONMENTS_DIR,))
+        self._give_names_back(specs)
         known = set(Environment.objects.values_list("slug", flat=True))
         troubles = trials.finish()
         # A broken environment of the organiser is left out if it is new; one with results stays and says why.
         new = own_slugs() - known
         broken = {slug: trouble for slug, trouble in troubles.items() if slug in new and not trouble.is_missing}
         for spec in specs:
-            if spec.slug in broken:
-                continue
-            environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
-            availability_note(environment=environment, trouble=troubles.get(spec.slug))
-            self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
-        for environment in gone.filter(is_active=True):
-            environment.is_active = False
-            environment.save(update_fields=["is_active"])
-            self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")
+            if spec.slug not in broken and (trouble := self._sync(spec, troubles.get(spec.slug), options)):
+                broken[spec.slug] = trouble
+        self._close_gone(specs, left_out())
         for slug in sorted(set(troubles) - set(broken)):
             trouble = troubles[slug]
             self.stdout.write(f"{slug}: not available here. {trouble.because} {trouble.hint}".rstrip())
-        for sentence in left_out_note(files=left_out(), broken=broken):
+        for note in notes():
+            self.stdout.write(f"Note: {note}")
+        sentences = left_out_note(files=left_out(), broken=broken)
+        for sentence in sentences:
             self.stdout.write(f"Left out: {sentence}")
+        if sentences and not options["allow_left_out"]:
+            raise CommandError("Some environments are left out. All others are up to date.", returncode=1)
+
+    def _give_names_back(self, specs: tuple[EnvironmentSpec, ...]) -> None:
+        """Free the public names of environments that were renamed in code: the new ones take them over."""
+        gone = Environment.objects.exclude(slug__in=[spec.slug for spec in specs])
+        for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
+            environment.env_id = f"retired:{environment.slug}"
+            environment.save(update_fields=["env_id"])
+
+    def _sync(self, spec: EnvironmentSpec, trouble: Trouble | None, options: dict[str, Any]) -> Trouble | None:
+        """Write the row of a spec; return what keeps an organiser's environment from having one."""
+        try:
+            environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
+        except DatabaseError as error:
+            if not spec.is_outside:
+                raise
+            return Trouble(f"{spec.folder.name}/info.yml: the database refuses it: {' '.join(str(error).split())}")
+        availability_note(environment=environment, trouble=trouble)
+        self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
+        return None
+
+    def _close_gone(self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...]) -> None:
+        """Close the environments without a spec: those whose file is broken until it is mended, all others for good."""
+        broken = {one.slug: one.because for one in files if one.slug}
+        for environment in Environment.objects.exclude(slug__in=[spec.slug for spec in specs]):
+            if because := broken.get(environment.slug):
+                availability_note(environment=environment, trouble=Trouble(because))
+            elif environment.is_active:
+                environment.is_active = False
+                environment.save(update_fields=["is_active"])
+                self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")

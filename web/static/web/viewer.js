@@ -7,11 +7,19 @@ let frames = [];
 let position = 0;
 let timer = null;
 let slider, playButton;
+const board = document.getElementById("board");
+let root = null;
+let styles = [];
 
 function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
-  picture.src = frame.image.src;
+  if (frame.html) drawBoard(frame.html);
+  else picture.src = frame.image.src;
+  if (board) {
+    board.hidden = !frame.html;
+    picture.hidden = Boolean(frame.html);
+  }
   picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
   count.textContent = `${position} / ${frames.length - 1}`;
   // During playback, screen readers read the captions; the whole board is read only when stepping.
@@ -22,6 +30,32 @@ function show(wanted, isFirst = false) {
   slider.setAttribute("aria-valuetext", `${position}: ${frame.caption}`);
   mark(links[position]);
   if (!timer && !isFirst) remember();
+}
+
+// A classic environment draws HTML. The server has made it harmless; a shadow root keeps its styles apart.
+function drawBoard(html) {
+  const holder = document.createElement("div");
+  // The policy of the site forbids styles in HTML, not those that a script sets.
+  holder.innerHTML = html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(' style="', ' data-style="'));
+  for (const element of holder.querySelectorAll("[data-style]")) element.style.cssText = element.dataset.style;
+  root.replaceChildren(...styles, holder);
+  board.setAttribute("aria-label", picture.alt);
+}
+
+function styleBoard() {
+  const told = (id) => JSON.parse(document.getElementById(id).textContent);
+  styles = told("sheets").map((address) => {
+    const link = document.createElement("link");
+    link.rel = "stylesheet";
+    link.href = address;
+    return link;
+  });
+  root = board.attachShadow({ mode: "open" });
+  root.adoptedStyleSheets = told("rules").map((rule) => {
+    const sheet = new CSSStyleSheet();
+    sheet.replaceSync(rule);
+    return sheet;
+  });
 }
 
 function mark(link) {
@@ -130,6 +164,7 @@ async function load() {
   controls.replaceChildren(document.getElementById("playback").content.cloneNode(true));
   slider = document.getElementById("slider");
   playButton = controls.querySelector("[data-do=play]");
+  if (board) styleBoard();
   listen();
   show(Number(viewer.dataset.position), true);
 }

@@ -1,0 +1,32 @@
+"""Reads a YAML file that may be anything: large, a device, a bomb of aliases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+MOST_BYTES = 256 << 10
+
+
+class BadFile(Exception):
+    """The file cannot be read as YAML; the message continues its name."""
+
+
+def read_yaml(path: Path) -> Any:
+    """Return what a file holds. Raises BadFile, and OSError for a file that cannot be read."""
+    if not path.is_file():
+        raise BadFile("is not a file")
+    if path.stat().st_size > MOST_BYTES:
+        raise BadFile(f"is larger than {MOST_BYTES >> 10} KiB")
+    try:
+        text = path.read_text(encoding="utf-8")
+        # A few aliases of aliases stand for more values than a memory holds.
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
+            raise BadFile("uses an alias (*name), which such files do not need")
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError) as error:
+        line = getattr(getattr(error, "problem_mark", None), "line", None)
+        where = "" if line is None else f", line {line + 1}"
+        raise BadFile(f"is not YAML{where}: {' '.join(str(error).split())[:300]}") from None

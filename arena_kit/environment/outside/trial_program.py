@@ -1,0 +1,79 @@
+"""The process that tries one folder: `python -m ... DESCRIPTOR PARENT INFO`. It writes one line of JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from arena_kit.environment.conformance import NotConforming, check_environment
+from arena_kit.environment.outside.classic_info import Facts
+from arena_kit.environment.outside.limited import confine
+from arena_kit.environment.outside.sentences import sentence_of
+
+MATCHES = 3
+SECONDS = 18.0
+"""After this time the trial ends itself and says at which line; the one that waits for it kills it a little later."""
+
+
+class TooLong(BaseException):
+    """The trial takes too long; not an Exception, so that the folder's code rarely catches it."""
+
+
+def _raise_too_long(*_: object) -> None:
+    raise TooLong(f"it takes more than {SECONDS:g} s")
+
+
+def try_here(path: Path) -> dict[str, Any]:
+    """Try a folder in this process; return {"because", "facts", "notes"}. Raises what its code raises."""
+    from arena_kit.environment.registry import BadInfo, read_info
+
+    folder, facts = path.parent.resolve(), None
+    try:
+        spec = read_info(path)
+        if spec.classic is not None:
+            from arena_kit.environment.outside.learning import learn
+
+            facts = learn(folder, max_steps=spec.max_steps)
+            spec = read_info(path, facts)
+        check_environment(spec, matches=MATCHES, with_picture=False)
+        if spec.classic is not None:
+            from arena_kit.environment.adapters.classic import ClassicEnvironment, head_of, html_of
+
+            environment = ClassicEnvironment(spec)
+            environment.reset(0)
+            head_of(spec)
+            html_of(spec, environment.frame()["state"])
+    except BadInfo as error:
+        return {"because": str(error)}
+    except NotConforming as error:
+        if error.__cause__ is not None:
+            return {"because": sentence_of(error, folder)}
+        return {"because": f"{folder.name}: {error}."}
+    return {"because": "", "facts": None if facts is None else asdict(facts)}
+
+
+def main() -> None:
+    """Try the folder of an `info.yml` and write what came of it."""
+    wire, parent, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    confine(parent, processor_seconds=30)
+    process = os.getpid()
+    signal.signal(signal.SIGALRM, _raise_too_long)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    path = Path(name)
+    try:
+        said = try_here(path)
+    except BaseException as error:
+        said = {"because": sentence_of(error, path.parent.resolve())}
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    if os.getpid() == process:
+        os.write(wire, json.dumps(said).encode() + b"\n")
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The environment server: a limited process that holds the code of an environment from outside."""

@@ -1,0 +1,202 @@
+"""The environment server: `python -m arena_kit.environment.server.program DESCRIPTOR PARENT ARGUMENT`.
+
+It holds the code of one folder and plays many matches of it. It answers one frame after another; what the code prints
+goes nowhere. What the code raises is an answer; when it ends the process, the arena's end of the wire sees it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from arena_kit.environment.outside.limited import confine
+from arena_kit.environment.outside.sentences import sentence_of
+from arena_kit.environment.outside.trial import facts_of
+from arena_kit.environment.protocol import Environment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.registry import read_info
+from arena_kit.environment.server.frames import (
+    HEAD,
+    MAX_FRAME_BYTES,
+    Kind,
+    State,
+    Status,
+    pack,
+    pack_data,
+    pack_states,
+    unpack_data,
+    unpack_resets,
+    unpack_steps,
+)
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.wire import observation_bytes
+
+IDLE_SECONDS = 300.0
+"""A server without matches ends after this time without a question."""
+
+
+class Server:
+    """The matches of one environment."""
+
+    def __init__(self, spec: EnvironmentSpec) -> None:
+        self._spec = spec
+        self._matches: dict[int, Environment] = {}
+        self._action_bytes = 0 if spec.action is None else spec.action.byte_count
+        self._actions: dict[int, Callable[[bytes], bytes | None]] = {
+            Kind.RESET: self._reset,
+            Kind.STEP: self._step,
+            Kind.OBSERVE: self._observe,
+            Kind.FRAME: self._frame,
+            Kind.DRAW: self._draw,
+            Kind.DROP: self._drop,
+        }
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._matches
+
+    def answer(self, kind: int, payload: bytes) -> bytes | None:
+        """Return the frame that answers a frame; None where none does."""
+        return self._actions[kind](payload)
+
+    def _reset(self, payload: bytes) -> bytes:
+        return self._states([self._guarded(self._begin, match, seed) for match, seed in unpack_resets(payload)])
+
+    def _step(self, payload: bytes) -> bytes:
+        rows = unpack_steps(payload, self._action_bytes)
+        return self._states([self._guarded(self._play, match, actions) for match, actions in rows])
+
+    def _states(self, states: list[State]) -> bytes:
+        return pack(Kind.STATES, pack_states(states, self._spec.seats))
+
+    def _begin(self, match: int, seed: int) -> State:
+        environment = self._matches.get(match)
+        if environment is None:
+            environment = self._matches[match] = self._spec.make_here()
+        environment.reset(seed)
+        return self._state(environment, ())
+
+    def _play(self, match: int, actions: dict[int, Any]) -> State:
+        environment = self._matches[match]
+        return self._state(environment, tuple(map(float, environment.step(actions))))
+
+    def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
+        spec, to_move = self._spec, tuple(map(int, environment.to_move))
+        if rewards and len(rewards) != spec.seats:
+            raise ValueError(f"step returned {len(rewards)} rewards for {spec.seats} seats")
+        seats = to_move or range(spec.seats)
+        seen = {seat: self._seen(environment, seat) for seat in seats}
+        return State(Status.PLAYED, rewards, bool(environment.truncated), to_move, seen)
+
+    def _seen(self, environment: Environment, seat: int) -> Observation:
+        values, valid = environment.observe(seat)
+        return Observation(observation_bytes(self._spec.observation, values), tuple(map(int, valid)))
+
+    def _guarded(self, play: Callable[..., State], *arguments: object) -> State:
+        try:
+            return play(*arguments)
+        except IllegalAction as error:
+            return State(Status.ILLEGAL, message=str(error))
+        except MatchOver as error:
+            return State(Status.OVER, message=str(error))
+        except (Exception, SystemExit) as error:
+            return State(Status.BROKEN, message=self._sentence(error))
+
+    def _sentence(self, error: BaseException) -> str:
+        return sentence_of(error, self._spec.folder.resolve())
+
+    def _observe(self, payload: bytes) -> bytes:
+        def seen() -> Any:
+            match, seat = unpack_data(payload)
+            one = self._seen(self._matches[match], seat)
+            assert isinstance(one.observation, bytes)
+            return [one.observation.hex(), list(one.valid_actions)]
+
+        return self._data(seen)
+
+    def _frame(self, payload: bytes) -> bytes:
+        def shown() -> Any:
+            environment = self._matches[unpack_data(payload)]
+            return [environment.frame(), str(environment.text())]
+
+        return self._data(shown)
+
+    def _draw(self, payload: bytes) -> bytes:
+        def drawn() -> Any:
+            what, frame = unpack_data(payload)
+            if what == "picture":
+                return str(self._spec.render_here(frame))
+            from arena_kit.environment.adapters.classic import head_of, html_of
+
+            return head_of(self._spec) if what == "head" else html_of(self._spec, frame["state"])
+
+        return self._data(drawn)
+
+    def _data(self, found: Callable[[], Any]) -> bytes:
+        """Return a frame of JSON: {"data": what was found} or {"error": a sentence}."""
+        try:
+            return pack_data(Kind.DATA, {"data": found()})
+        except (Exception, SystemExit) as error:
+            return pack_data(Kind.DATA, {"error": self._sentence(error)})
+
+    def _drop(self, payload: bytes) -> None:
+        for match in unpack_data(payload):
+            self._matches.pop(match, None)
+
+
+def serve(server: Server, wire: socket.socket) -> None:
+    """Answer frames until the other end is closed, or nothing is asked for a long time."""
+    process, data = os.getpid(), b""
+    poll = select.poll()
+    poll.register(wire, select.POLLIN)
+    while True:
+        while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
+            if server.is_idle and not poll.poll(IDLE_SECONDS * 1000):
+                return
+            piece = wire.recv(1 << 20)
+            if not piece:
+                return
+            data += piece
+        length, kind = HEAD.unpack_from(data)
+        payload, data = data[HEAD.size : 4 + length], data[4 + length :]
+        answer = server.answer(kind, payload)
+        if os.getpid() != process:
+            os._exit(1)  # the code has forked, and this is the copy
+        if answer is not None:
+            if len(answer) > MAX_FRAME_BYTES:
+                return
+            wire.sendall(answer)
+
+
+def main() -> None:
+    """Load a folder, say whether that went well, and serve it."""
+    wire = socket.socket(fileno=int(sys.argv[1]))
+    confine(int(sys.argv[2]))
+    argument, process = json.loads(sys.argv[3]), os.getpid()
+    path = Path(argument["path"])
+    # What it holds belongs to the arena: only the arena ends it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        facts = argument["facts"]
+        spec = read_info(path, None if facts is None else facts_of(facts))
+        if spec.id != argument["id"]:
+            raise ValueError(f"the folder now holds {spec.id}, not {argument['id']}; start the arena again")
+        spec.make_here()
+        said = {"error": ""}
+    except BaseException as error:
+        said = {"error": sentence_of(error, path.parent.resolve())}
+    if os.getpid() == process:
+        wire.sendall(pack_data(Kind.DATA, said))
+        if not said["error"]:
+            serve(Server(spec), wire)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

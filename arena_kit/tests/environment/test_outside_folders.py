@@ -1,0 +1,219 @@
+"""Folders of organisers are found by path, tried in a limited process, and left out with a sentence if they fail."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from arena_kit.environment.outside import trial
+from arena_kit.environment.outside.trial import Verdict, try_folder, verdict_on
+from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs, read_info
+from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
+
+NEVER = "while True: time.sleep(1)"
+RAISING = "import os\n\nraise RuntimeError('no board today')\n"
+
+
+def because(path: Path) -> str:
+    return try_folder(path).because
+
+
+def test_good_folders_are_environments_like_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in NAMES:
+        copied(name, tmp_path)
+    before = list(sys.path)
+    with outside(tmp_path, monkeypatch):
+        assert left_out() == ()
+        assert own_slugs() == {"nim", "classic-nim", "classic-connect-four"}
+        assert [note.partition(":")[0] for note in notes()] == ["classic-nim/info.yml"]
+        game = get_spec("nim").make()
+        game.reset(0)
+        assert game.step({0: 2}) == (0.0, 0.0)
+        assert get_spec("nim").render(game.frame()).startswith("<svg ")
+        assert game.text() == "7 stones are left."
+        # None of their code has come into this process.
+        assert not [name for name in sys.modules if name.startswith("arena_environments.nim")]
+    assert sys.path == before
+
+
+def test_hostile_folders_are_left_out_with_the_file_and_the_line(tmp_path: Path) -> None:
+    deep = classic(tmp_path, "deep", before="self.helper()")
+    code = deep.with_name("environment.py")
+    code.write_text(code.read_text() + "\n    def helper(self):\n        return {}['missing']\n")
+    line = code.read_text().splitlines().index("        return {}['missing']") + 1
+    assert because(deep) == f"deep/environment.py, line {line}: KeyError: 'missing'."
+    assert because(classic(tmp_path, "raises", code=RAISING)) == (
+        "raises/environment.py, line 3: RuntimeError: no board today."
+    )
+    assert because(classic(tmp_path, "wrong", code="x = = 1\n")) == (
+        "wrong/environment.py, line 1: SyntaxError: invalid syntax."
+    )
+    assert because(classic(tmp_path, "classless", code="x = 1\n")).startswith("classless: AttributeError: module ")
+    # A success is what the trial says of it, not how the process ends.
+    assert because(classic(tmp_path, "leaves", code="import os\nos._exit(0)\n")) == (
+        "leaves: it ended the process that tried it, with the exit status 0."
+    )
+    assert because(classic(tmp_path, "quits", code="import sys\nsys.exit(0)\n")) == (
+        "quits/environment.py, line 2: SystemExit: 0."
+    )
+    assert "with the signal 6" in because(classic(tmp_path, "aborts", code="import os\nos.abort()\n"))
+    greedy = "class Environment:\n    board = bytearray(1 << 33)\n"
+    assert because(classic(tmp_path, "greedy", code=greedy)).startswith("greedy/environment.py, line 2: MemoryError")
+    missing = classic(tmp_path, "missing", code="import no_such_package\n")
+    assert because(missing) == (
+        "missing/environment.py, line 1: ModuleNotFoundError: No module named 'no_such_package'."
+    )
+
+
+def test_a_folder_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "SECONDS", 3.0)
+    assert because(classic(tmp_path, "sleeps", code=f"import time\n{NEVER}\n")) == "sleeps: it takes more than 3 s."
+
+
+def test_what_a_folder_prints_or_starts_does_not_count(tmp_path: Path) -> None:
+    loud = "print('x' * 10_000_000); sys.stderr.write('y' * 10_000_000)"
+    assert try_folder(classic(tmp_path, "loud", before=loud)).because == ""
+    forks = "import os, time\nif os.fork() == 0:\n    time.sleep(600)\n    os._exit(0)\n"
+    path = classic(tmp_path, "forks")
+    code = path.with_name("environment.py")
+    code.write_text(forks + code.read_text())
+    assert try_folder(path).because == ""
+    twice = classic(tmp_path, "twice")
+    code = twice.with_name("environment.py")
+    code.write_text("import os\nos.fork()\n" + code.read_text())
+    assert try_folder(twice).because == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("slug: [", "bad/info.yml is not YAML, line 1: "),
+        ("a: &a [1]\nb: *a\n", "bad/info.yml uses an alias (*name), which such files do not need."),
+        ("[" * 5000, "bad/info.yml is not YAML: "),
+        ("x: " + "9" * 5000, "bad/info.yml is not YAML: "),
+        ("- 1", "bad/info.yml must be a mapping of keys to values."),
+        ("", "bad/info.yml must be a mapping of keys to values."),
+        ("num_matches_in_duel: 2", "bad/info.yml: slug: this key is missing."),
+        ("#" * (1 << 19), "bad/info.yml is larger than 256 KiB."),
+    ],
+)
+def test_a_file_that_is_wrong_is_left_out_without_a_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, sentence: str
+) -> None:
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "info.yml").write_text(text)
+    monkeypatch.setattr(trial, "try_folder", lambda path: pytest.fail(f"{path} was tried"))
+    with outside(tmp_path, monkeypatch):
+        (one,) = left_out()
+    assert one.because.startswith(sentence)
+
+
+def test_a_file_that_is_none_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "zero").mkdir()
+    (tmp_path / "zero" / "info.yml").symlink_to("/dev/zero")
+    with outside(tmp_path, monkeypatch):
+        assert [one.because for one in left_out()] == ["zero/info.yml is not a file."]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("slug", "x" * 51, "slug: must have 1 to 50 characters."),
+        ("name", "''", "name: must have 1 to 100 characters."),
+        ("version", 1 << 40, "version: must be at most 2147483647."),
+        ("memory_limit", "9000t", "limits.memory_limit_bytes: must be above 0 and below a pebibyte."),
+        ("num_matches_in_duel", 1_000_000, "matches_per_duel: must be at most 100000."),
+    ],
+)
+def test_what_no_table_can_hold_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, value: object, sentence: str
+) -> None:
+    path = classic(tmp_path, "game")
+    lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{key}:")]
+    path.write_text("\n".join([*lines, f"{key}: {value}"]))
+    with outside(tmp_path, monkeypatch):
+        assert [one.because for one in left_out()] == [f"game/info.yml: {sentence}"]
+
+
+def test_a_slug_belongs_to_the_first_and_to_the_arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, slug in (("a", "game"), ("b", "game"), ("c", "quarto")):
+        path = classic(tmp_path, name)
+        path.write_text(path.read_text().replace(f"slug: {name}", f"slug: {slug}"))
+    with outside(tmp_path, monkeypatch):
+        assert own_slugs() == {"game"}
+        assert [one.because for one in left_out()] == [
+            "b/info.yml: slug: another environment, the one in a, is called 'game' already.",
+            "c/info.yml: slug: another environment, one of the arena, is called 'quarto' already.",
+        ]
+        assert get_spec("quarto").classic is None
+
+
+def test_a_picture_that_cannot_be_shown_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = classic(tmp_path, "game")
+    with outside(tmp_path, monkeypatch):
+        assert notes() == ("game/info.yml: image: static/game.svg does not exist; a neutral picture is shown.",)
+    (path.parent / "static" / "game.svg").symlink_to("/etc/passwd")
+    with outside(tmp_path, monkeypatch):
+        assert notes() == ("game/info.yml: image: static/game.svg is a symbolic link; a neutral picture is shown.",)
+
+
+def test_a_verdict_is_kept_until_the_code_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, store, tried = classic(tmp_path / "own", "game"), tmp_path / "store", list[Path]()
+
+    def fake(path: Path) -> Verdict:
+        tried.append(path)
+        return Verdict("game: it is broken.")
+
+    monkeypatch.setattr(trial, "try_folder", fake)
+    monkeypatch.setattr(trial, "_known", {})
+    monkeypatch.setattr(trial, "_tried_at", {})
+    for _ in range(2):
+        assert verdict_on(path, store).because == "game: it is broken."
+    monkeypatch.setattr(trial, "_known", {})  # as in another process
+    assert verdict_on(path, store).because == "game: it is broken."
+    assert len(tried) == 1
+    path.with_name("environment.py").write_text("changed = True\n")
+    verdict_on(path, store)
+    assert len(tried) == 2
+    monkeypatch.setattr(trial, "_tried_at", {})
+    verdict_on(path, store, again=True)
+    assert len(tried) == 3
+
+
+def test_shape_and_type_of_states_are_frozen_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, store = tmp_path / "own", tmp_path / "store"
+    path = classic(folder, "game")
+    with outside(folder, monkeypatch, store):
+        assert get_spec("game").observation.shape == (1,)
+    code = path.with_name("environment.py")
+    code.write_text(code.read_text().replace("[self.left]", "[self.left, 0]"))
+    with outside(folder, monkeypatch, store):
+        assert [one.because for one in left_out()] == [
+            (
+                "game/info.yml: version: the states of game-v1 were int64 of shape (1,) and are now int64 of shape "
+                "(2,); other rules need a higher version."
+            )
+        ]
+    path.write_text(path.read_text() + "version: 2\n")
+    with outside(folder, monkeypatch, store):
+        assert get_spec("game-v2").observation.shape == (2,)
+
+
+def test_modules_beside_the_code_are_found_however_they_are_imported(tmp_path: Path) -> None:
+    path = classic(tmp_path, "my-game")
+    code = path.with_name("environment.py")
+    (path.parent / "helper.py").write_text("from environments import base_environment\nLEFT = 4\n")
+    code.write_text(
+        "import helper\nimport environments.base_environment\nfrom environments.my_game.helper import LEFT\n"
+        "from . import helper as same\nassert helper is same and LEFT == 4\n"
+        "assert environments.base_environment.BaseEnvironment\n" + code.read_text()
+    )
+    assert because(path) == ""
+    assert "helper" not in sys.modules
+    assert read_info(path).slug == "my-game"
+
+
+def test_all_shipped_environments_are_unaffected() -> None:
+    assert not any(spec.is_outside for spec in all_specs())

@@ -1,0 +1,196 @@
+"""Environments from outside play in a server of their own, as they would in this process."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arena_kit.environment.adapters.classic import frame_to_svg
+from arena_kit.environment.conformance import check_environment
+from arena_kit.environment.outside.learning import learn
+from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.registry import read_info
+from arena_kit.environment.server import client
+from arena_kit.environment.server.client import Drawing, RemoteEnvironment, close_servers, draw, server_of, step_ahead
+from arena_kit.environment.server.frames import (
+    BadFrame,
+    State,
+    Status,
+    pack_resets,
+    pack_states,
+    pack_steps,
+    unpack_resets,
+    unpack_states,
+    unpack_steps,
+)
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic
+
+
+@pytest.fixture(autouse=True)
+def no_server_is_left() -> Iterator[None]:
+    yield
+    close_servers()
+
+
+def remote(path: Path) -> EnvironmentSpec:
+    spec = read_info(path)
+    if spec.classic is not None:
+        spec = read_info(path, learn(path.parent, max_steps=1000))
+    return replace(spec, is_outside=True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_match_in_a_server_is_the_match_in_this_process(name: str) -> None:
+    spec, rng = remote(FOLDERS / name / "info.yml"), random.Random(0)
+    near, far = spec.make_here(), spec.make()
+    assert isinstance(far, RemoteEnvironment)
+    for seed in range(3):
+        near.reset(seed)
+        far.reset(seed)
+        while near.to_move:
+            assert far.to_move == near.to_move
+            (seat,) = near.to_move
+            assert list(far.observe(seat).valid_actions) == list(near.observe(seat).valid_actions)
+            assert (far.frame(), far.text(), far.truncated) == (near.frame(), near.text(), near.truncated)
+            action = rng.choice(near.observe(seat).valid_actions)
+            assert far.step({seat: action}) == near.step({seat: action})
+        assert far.to_move == ()
+        with pytest.raises(MatchOver):
+            far.step({0: 0})
+    assert spec.render(far.frame()) == spec.render_here(near.frame())
+
+
+def test_a_server_keeps_every_promise_of_the_protocol() -> None:
+    check_environment(remote(FOLDERS / "nim" / "info.yml"), matches=2, with_picture=False)
+
+
+def test_steps_of_many_matches_are_played_with_one_frame() -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    games = [spec.make() for _ in range(5)]
+    for game in games:
+        game.reset(0)
+    step_ahead((game, {0: number % 3}) for number, game in enumerate(games))
+    before = games[1].observe(0)
+    assert list(before.observation) == [10], "nothing has happened yet"
+    os.kill(server_of(spec).pid, signal.SIGKILL)
+    for number, game in enumerate(games):
+        assert game.step({0: number % 3}) == (0.0, 0.0)
+        assert list(game.observe(1).observation) == [9 - number % 3]
+
+
+def test_an_illegal_action_stays_illegal_and_changes_nothing() -> None:
+    game = remote(FOLDERS / "nim" / "info.yml").make()
+    game.reset(0)
+    for actions in ({0: 3}, {0: -1}, {0: 1 << 80}, {1: 0}, {0: b"x"}, {}):
+        with pytest.raises(IllegalAction):
+            game.step(actions)
+    assert game.text() == "10 stones are left."
+
+
+@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGABRT])
+def test_a_server_that_is_killed_breaks_its_matches_and_the_next_gets_a_new_one(sent: signal.Signals) -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    game, other = spec.make(), spec.make()
+    game.reset(0)
+    first = server_of(spec).pid
+    os.kill(first, sent)
+    with pytest.raises(BrokenEnvironment, match=f"nim-v1: its server has ended, with the signal {sent.value}"):
+        game.step({0: 0})
+    with pytest.raises(BrokenEnvironment, match="its server has ended"):
+        other.reset(0)
+    again = spec.make()
+    again.reset(0)
+    assert again.step({0: 0}) == (0.0, 0.0)
+    assert server_of(spec).pid != first
+
+
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        ("os.abort()", "its server has ended, with the signal 6"),
+        ("os._exit(0)", "its server has ended, with the exit status 0"),
+        ("raise ValueError('lost')", "step raised ValueError: lost"),
+        ("time.sleep(600)", "its server did not answer within 2 s"),
+    ],
+)
+def test_what_goes_wrong_in_a_step_is_the_fault_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, sentence: str
+) -> None:
+    path = classic(tmp_path, "game", info="action_count: 2\n", before=before)
+    spec = replace(read_info(path), is_outside=True)
+    game = spec.make()
+    game.reset(0)
+    server_of(spec)._process.limit_waiting(2)
+    monkeypatch.setattr(client, "ANSWER_SECONDS", 2.0)
+    with pytest.raises(BrokenEnvironment) as caught:
+        game.step({0: 0})
+    assert sentence in str(caught.value)
+
+
+def test_what_cannot_be_loaded_is_told_with_the_line(tmp_path: Path) -> None:
+    spec = replace(read_info(classic(tmp_path, "game", code="\nraise OSError('gone')\n")), is_outside=True)
+    with pytest.raises(BrokenEnvironment, match="game-v1 cannot be loaded: game/environment.py, line 2: OSError: gone"):
+        spec.make()
+
+
+def test_a_folder_that_has_changed_its_version_is_not_played_as_the_old_one(tmp_path: Path) -> None:
+    path = classic(tmp_path, "game", info="action_count: 2\n")
+    spec = replace(read_info(path), is_outside=True)
+    path.write_text(path.read_text() + "version: 2\n")
+    with pytest.raises(BrokenEnvironment, match="now holds game-v2, not game-v1"):
+        spec.make()
+
+
+def test_a_server_gets_no_secrets_and_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECRET_KEY", "hidden")
+    code = "self.told = dict(os.environ)"
+    path = classic(tmp_path, "game", info="action_count: 2\n", before=code)
+    text = path.with_name("environment.py").read_text().replace("return self.left\n", "return self.told\n")
+    path.with_name("environment.py").write_text(text)
+    game = replace(read_info(path), is_outside=True).make()
+    game.reset(0)
+    game.step({0: 0})
+    told = game.frame()["state"]
+    assert "PATH" in told
+    assert not {"SECRET_KEY", "DATABASE_URL", "REDIS_URL"} & told.keys()
+
+
+def test_a_copy_of_the_server_that_its_code_has_forked_does_not_answer(tmp_path: Path) -> None:
+    path = classic(tmp_path, "game", info="action_count: 2\n", before="os.fork()")
+    game = replace(read_info(path), is_outside=True).make()
+    game.reset(0)
+    assert [game.step({number % 2: 0}) for number in range(2)] == [(0.0, 0.0)] * 2
+
+
+def test_html_and_head_are_drawn_by_the_server() -> None:
+    spec = remote(FOLDERS / "classic_nim" / "info.yml")
+    assert draw(spec, Drawing.HTML, {"state": [2]}).count('<li class="stone">') == 2
+    assert "style.css" in draw(spec, Drawing.HEAD)
+    assert draw(spec, Drawing.PICTURE, {"state": [2]}) == frame_to_svg({"state": [2]})
+    with pytest.raises(BrokenEnvironment, match="classic_nim/environment.py, line"):
+        draw(spec, Drawing.HTML, {"state": "x"})
+
+
+def test_frames_come_back_as_they_were_packed() -> None:
+    states = [
+        State(Status.PLAYED, (1.0, -1.0), True, (), {0: Observation(b"ab", (1, 2)), 1: Observation(b"cd", ())}),
+        State(Status.ILLEGAL, (0.0, 0.0), message="no"),
+        State(Status.PLAYED, (0.5, -0.5), False, (1,), {1: Observation(b"ef", (7,))}),
+    ]
+    packed = pack_states(states, 2)
+    assert unpack_states(packed, 2, 2) == states
+    steps = [(1, {0: 5}), (9, {0: -1, 1: 1 << 40}), (2, {})]
+    assert unpack_steps(pack_steps(steps, 0), 0) == steps
+    arrays = [(1, {0: b"abcd"}), (2, {0: b"efgh"})]
+    assert unpack_steps(pack_steps(arrays, 4), 4) == arrays
+    assert unpack_resets(pack_resets([1, 2], [3, 1 << 60])) == [(1, 3), (2, 1 << 60)]
+    for end in range(0, len(packed) - 8, 3):
+        with pytest.raises(BadFrame):
+            unpack_states(packed[:end], 2, 2)

@@ -1,0 +1,114 @@
+"""Environments from outside on the site: from a folder to a duel that is shown, downloaded and checked."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from arena_kit.environment.registry import get_spec
+from arena_kit.environment.server.client import server_of
+from arena_kit.tests.environment.outside import NAMES, copied, outside
+from core.jobs.worker import work
+from core.models import Duel, Environment, JobState, Tournament, TournamentState, Validation
+from duel_runner.tests.commands import verify
+from tests.samples import FIRST, LAST, deliver_messages, upload
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    folder = tmp_path / "own"
+    for name in NAMES:
+        copied(name, folder)
+    with outside(folder, monkeypatch, tmp_path / "trials"):
+        yield folder
+
+
+def synced(slug: str) -> Environment:
+    call_command("sync_environments", stdout=io.StringIO())
+    row = Environment.objects.get(slug=slug)
+    row.matches_per_duel, row.matches_per_validation = 4, 2
+    row.save()
+    return row
+
+
+@pytest.mark.parametrize("slug", ["classic-connect-four", "classic-nim", "nim"])
+def test_a_folder_from_outside_is_played_shown_and_checked(
+    sandbox: str, folders: Path, client: Client, slug: str
+) -> None:
+    environment = synced(slug)
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+
+    deliver_messages()
+
+    assert set(Validation.objects.values_list("state", flat=True)) == {JobState.SUCCEEDED}
+    assert Tournament.objects.get().state == TournamentState.FINISHED
+    duel = Duel.objects.get()
+    assert (duel.state, duel.player_1_errors, duel.player_2_errors) == (JobState.SUCCEEDED, 0, 0)
+    assert client.get(f"/duels/{duel.pk}/").status_code == 200
+    page = client.get(f"/duels/{duel.pk}/matches/1/")
+    assert page.status_code == 200
+    frames = client.get(f"/duels/{duel.pk}/matches/1/frames.json").json()["frames"]
+    assert all(frame["svg"].startswith("<svg ") and frame["text"] for frame in frames)
+    document: dict[str, Any] = json.loads(
+        gzip.decompress(b"".join(client.get(f"/duels/{duel.pk}/results.json.gz")))  # type: ignore[arg-type]
+    )
+    states = document["matches"][0]["states"]
+    assert len(states) == len(frames)
+    if slug == "nim":
+        assert states[0] == {"stones": 10, "to_move": 0}
+    elif slug == "classic-nim":
+        assert states[0] == [10]
+        assert frames[0]["html"].count('<li class="stone">') == 10
+        assert "/static/environments/classic-nim/style.css" in page.content.decode()
+    else:
+        assert states[0] == {"rows": [[0] * 7] * 6, "player": 1}
+        assert "onclick" not in frames[0]["html"]
+        assert "<script" not in frames[0]["html"]
+        assert "/static/environments/classic-connect-four/board.css" in page.content.decode()
+    code, said = verify(duel)
+    assert code == 0, said
+
+
+def test_a_server_that_dies_in_a_duel_blames_no_player_and_the_duel_is_played_again(
+    folders: Path, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
+    settings.JOB_DELAY_SECONDS = 0
+    environment = synced("nim")
+    upload(environment, "first", FIRST)
+    validation = Validation.objects.none()
+    killed: list[int] = []
+
+    from arena_kit.referee import match
+
+    start = match.Match.start
+
+    def killing(self: match.Match) -> Any:
+        questions = start(self)
+        if not killed:
+            killed.append(server_of(get_spec("nim")).pid)
+            os.kill(killed[0], signal.SIGKILL)
+        return questions
+
+    monkeypatch.setattr(match.Match, "start", killing)
+    deliver_messages()
+    validation = Validation.objects.get()
+    assert killed
+    if validation.state == JobState.QUEUED:
+        assert "its server has ended" in validation.error
+        work("duel")
+        validation.refresh_from_db()
+    assert (validation.state, validation.error_code, validation.attempts) == (JobState.SUCCEEDED, "", 2)
