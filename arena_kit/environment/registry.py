@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 import yaml
 
 from arena_kit.content import content_folder
+from arena_kit.environment.openings_key import Openings, read_openings
 from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
 from arena_kit.environment.spec import (
     ActionArraySpec,
@@ -103,10 +104,13 @@ def use_folder(folder: Path) -> None:
 def get_spec(name: str) -> EnvironmentSpec:
     """Return the spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
 
-    Raises UnknownEnvironment.
+    The id may be that of an earlier version of the rules. Raises UnknownEnvironment.
     """
     for spec in all_specs():
         if name in (spec.slug, spec.id, spec.public_id):
+            return spec
+    for spec in (earlier for spec in all_specs() for earlier in spec.earlier):
+        if name == spec.id:
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
@@ -129,14 +133,43 @@ def _files(folder: Path) -> list[Path]:
 
 
 def read_info(path: Path) -> EnvironmentSpec:
-    """Return the spec in one file. Raises BadInfo."""
+    """Return the spec in one file, with those of its earlier versions. Raises BadInfo."""
     where = _name(path)
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise BadInfo(f"{where} is not YAML: {' '.join(str(error).split())}.") from None
-    folder = path.parent
-    if isinstance(data, Mapping) and "gymnasium" in data:
+    if not isinstance(data, Mapping):
+        raise BadInfo(f"{where} must be a mapping of keys to values.")
+    earlier = data.get("earlier", {})
+    newest = {key: value for key, value in data.items() if key != "earlier"}
+    spec = _spec(where, path.parent, newest)
+    return replace(spec, earlier=_earlier(f"{where}: earlier", path.parent, newest, earlier, before=spec.version))
+
+
+def _earlier(
+    where: str, folder: Path, newest: Mapping[str, object], value: object, *, before: int
+) -> tuple[EnvironmentSpec, ...]:
+    """Return the earlier versions: by version, the keys that differ from the newest; null where one did not exist."""
+    if not isinstance(value, Mapping) or not all(
+        type(version) is int and isinstance(keys, Mapping) for version, keys in value.items()
+    ):
+        raise BadInfo(f"{where}: must be a mapping of versions to the keys that were different.")
+    specs = []
+    for version, keys in value.items():
+        if not 1 <= version < before:
+            raise BadInfo(f"{where}: {version}: must lie between 1 and {before - 1}, below the version of the file.")
+        if fixed := [key for key in ("slug", "version") if key in keys]:
+            raise BadInfo(f"{where}: {version}: {fixed[0]}: an earlier version cannot change this key.")
+        merged = {key: value for key, value in {**newest, **keys, "version": version}.items() if value is not None}
+        specs.append(_spec(f"{where}: {version}", folder, merged))
+    return tuple(specs)
+
+
+def _spec(where: str, folder: Path, data: Mapping[str, object]) -> EnvironmentSpec:
+    """Return the spec that these keys describe. where: the file, and the keys above them, for complaints."""
+    home = folder
+    if "gymnasium" in data:
         data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
     spec = EnvironmentSpec(
         **_checked(
@@ -147,6 +180,7 @@ def read_info(path: Path) -> EnvironmentSpec:
             action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
             gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
+            openings=lambda value: _openings(f"{where}: openings", value, home),
         ),
         folder=folder,
     )
@@ -157,6 +191,13 @@ def read_info(path: Path) -> EnvironmentSpec:
     return spec
 
 
+def _openings(where: str, value: object, folder: Path) -> Openings:
+    try:
+        return read_openings(where, value, folder)
+    except ValueError as error:
+        raise BadInfo(str(error)) from None
+
+
 def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
     """Return the arguments of a dataclass from YAML data. Raises BadInfo for unknown and missing keys and wrong types.
 
@@ -164,7 +205,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
     """
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind) if field.name != "folder"}
+    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "earlier")}
     types = get_type_hints(kind)
     if unknown := [str(key) for key in data if key not in known]:
         raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")
