@@ -44,6 +44,8 @@ def classic_document(
         "player_1_score": summary.scores[0],
         "player_2_score": summary.scores[1],
     }
+    if duel.distinct_matches is not None:
+        head["distinct_matches"] = duel.distinct_matches
     if check is not None:
         head["check"] = dict(check)
     yield json.dumps(head)[:-1] + ', "matches": ['
@@ -66,14 +68,17 @@ def _unplayed(fault: Fault, outcome: Outcome) -> bool:
 
 
 def _match(spec: EnvironmentSpec, match: MatchRecord) -> dict[str, Any]:
+    states = list(replay(spec, match))
+    opening = {"opening_plies": sum(step.is_opening for step in states)} if match.opening_count else {}
     return {
         "result": match_result(match),
         "error_msg": _first_line(match.error),
         "player_1_score": match.scores[0],
         "player_2_score": match.scores[1],
         "first_player": f"PLAYER_{match.seats[0] + 1}",
+        **opening,
         # What a classic environment's own `to_jsonable` returns is what its documents have always held.
-        "states": [step.frame if spec.classic is None else step.frame["state"] for step in replay(spec, match)],
+        "states": [step.frame if spec.classic is None else step.frame["state"] for step in states],
     }
 
 

@@ -50,6 +50,7 @@ class MatchSummary:
     first_player: int
     """Index of the player that sat in seat 0."""
     moves: int
+    """The number of actions of the match, those of its opening included."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,8 @@ class DuelHeader:
     players: tuple[str, str]
     match_count: int
     summary: DuelSummary
+    distinct_matches: int | None
+    """As in `DuelRecord`."""
 
 
 def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
@@ -78,6 +81,7 @@ def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
         "players": list(record.players),
         "match_count": len(record.matches),
         "summary": asdict(record.summary),
+        **({} if record.distinct_matches is None else {"distinct_matches": record.distinct_matches}),
         "index": index,
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -122,6 +126,10 @@ class DuelArchive:
         return self.header.summary
 
     @property
+    def distinct_matches(self) -> int | None:
+        return self.header.distinct_matches
+
+    @property
     def match_count(self) -> int:
         return self.header.match_count
 
@@ -141,7 +149,7 @@ class DuelArchive:
 
     def record(self) -> DuelRecord:
         """Read the whole duel."""
-        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()))
+        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()), self.distinct_matches)
 
     def _lines(self, block: int) -> list[str]:
         lines = self._read(_block_name(block)).split("\n")
@@ -183,6 +191,7 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         draws=_whole(counts["draws"]),
         scores=_pair(counts["scores"], _number),
     )
+    distinct = data.get("distinct_matches")
     return DuelHeader(
         format=FORMAT_VERSION,
         environment=str(data["environment"]),
@@ -190,6 +199,7 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         players=(str(first), str(second)),
         match_count=_whole(data["match_count"]),
         summary=summary,
+        distinct_matches=None if distinct is None else _whole(distinct),
     )
 
 
@@ -217,11 +227,12 @@ def _encode(match: MatchRecord) -> str:
     if match.fault is not Fault.NONE:
         names = ("fault", "faulty_player", "error_code", "error")
         fault = "," + _to_json({name: getattr(match, name) for name in names})[1:-1]
+    opening = f',"opening_count":{match.opening_count}' if match.opening_count else ""
     return (
         f'{{"number":{match.number},"seed":{match.seed},"seats":{_numbers(match.seats)},'
         f'"actions":{_numbers(match.actions)},"outcome":"{match.outcome.value}","scores":{_numbers(match.scores)},'
         f'"move_counts":{_numbers(match.move_counts)},"thinking_seconds":{_times(match.thinking_seconds)},'
-        f'"slowest_move_seconds":{_times(match.slowest_move_seconds)},"cpu_seconds":{_times(match.cpu_seconds)}{fault}}}'
+        f'"slowest_move_seconds":{_times(match.slowest_move_seconds)},"cpu_seconds":{_times(match.cpu_seconds)}{opening}{fault}}}'
     )
 
 
@@ -251,6 +262,9 @@ def _match(line: str) -> MatchRecord:
     for name in ("error_code", "error"):
         fields[name] = str(fields.get(name, ""))
     fields["number"], fields["seed"] = _whole(fields["number"]), _whole(fields["seed"])
+    fields["opening_count"] = _whole(fields.get("opening_count", 0))
+    if not 0 <= fields["opening_count"] <= len(fields["actions"]):
+        raise ValueError("An opening is a part of the actions.")
     fields["outcome"], fields["fault"] = Outcome(fields["outcome"]), Fault(fields.get("fault", "NONE"))
     fields["faulty_player"] = _player(fields.get("faulty_player"))
     return MatchRecord(**fields)

@@ -44,7 +44,7 @@ class MatchRecord:
     seats: tuple[int, ...]
     """seats[seat] = index (0 or 1) of the player that sits there."""
     actions: tuple[int, ...]
-    """In the order played; those of a simultaneous step in the order of `to_move`."""
+    """In the order played; those of a simultaneous step in the order of `to_move`. The opening is part of them."""
     outcome: Outcome
     scores: tuple[float, ...]
     """By player."""
@@ -55,13 +55,15 @@ class MatchRecord:
     error: str = ""
     """A sentence for people, then the player's traceback, if any; at most 2,000 characters."""
     move_counts: tuple[int, ...] = (0, 0)
-    """By player."""
+    """By player; without the opening."""
     thinking_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player: wall time of all its moves, measured by the referee, less what its opponent used of their core."""
     slowest_move_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player."""
     cpu_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player: processor time of its container during the match, between its moves as well; 0 when unknown."""
+    opening_count: int = 0
+    """How many of the first actions are the opening, which the referee played; they are nobody's moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,8 @@ class DuelRecord:
     players: tuple[str, str]
     """Names of player_1 and player_2."""
     matches: tuple[MatchRecord, ...]
+    distinct_matches: int | None = None
+    """How many of its matches are distinct, see `arena_kit.environment.distinct`; None where that was not counted."""
 
     @property
     def summary(self) -> DuelSummary:
@@ -153,7 +157,8 @@ def canonical_lines(record: DuelRecord) -> Iterator[str]:
     """Yield a duel's record in a form that is the same on every machine: lines of JSON in ASCII, without spaces.
 
     The first line is `["arena-duel",1,environment,seed,number of matches]`. Each match follows as `[number,seed,seats,
-    actions,outcome,scores,fault,faulty_player,error_code,move_counts]`. Scores are the shortest decimals that give the
+    actions,outcome,scores,fault,faulty_player,error_code,move_counts]`; a match with an opening has its number of
+    actions, `opening_count`, as one more value, so that records of rules without openings keep their lines. Scores are the shortest decimals that give the
     same double, always with a point or exponent, and zero has no sign. Times, the players' names and the texts of
     errors are left out, because they may differ between records of the same play.
     """
@@ -164,6 +169,7 @@ def canonical_lines(record: DuelRecord) -> Iterator[str]:
         yield _line(
             match.number, match.seed, match.seats, match.actions, match.outcome.value, scores, match.fault.value,
             match.faulty_player, match.error_code, match.move_counts,
+            *([match.opening_count] if match.opening_count else []),
         )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from arena_kit.content import content_folder
+from arena_kit.environment.openings_key import Openings, read_openings
 from arena_kit.environment.outside.classic_info import MARK, BadKey, ClassicSource, Facts, read_classic
 from arena_kit.environment.outside.fitting import check_fit
 from arena_kit.environment.outside.pictures import picture_note
@@ -141,7 +142,8 @@ def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec 
         return _refused(path, str(error))
     except ValueError as error:
         return _refused(path, f"{_name(path)}: {error}")
-    return replace(spec, is_outside=True)
+    earlier = tuple(replace(one, is_outside=True) for one in spec.earlier)
+    return replace(spec, is_outside=True, earlier=earlier)
 
 
 def _refused(path: Path, because: str) -> LeftOut:
@@ -198,10 +200,13 @@ def try_again() -> None:
 def get_spec(name: str) -> EnvironmentSpec:
     """Return the spec of a slug (`cart-pole`), an id (`cart-pole-v1`) or a public id (`CartPole-v1`).
 
-    Raises UnknownEnvironment.
+    The id may be that of an earlier version of the rules. Raises UnknownEnvironment.
     """
     for spec in all_specs():
         if name in (spec.slug, spec.id, spec.public_id):
+            return spec
+    for spec in (earlier for spec in all_specs() for earlier in spec.earlier):
+        if name == spec.id:
             return spec
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
@@ -224,20 +229,52 @@ def _files(folder: Path) -> list[Path]:
 
 
 def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
-    """Return the spec in one file. facts: what a trial has learned of a classic folder. Raises BadInfo and OSError."""
+    """Return the spec in one file, with those of its earlier versions.
+
+    facts: what a trial has learned of a classic folder. Raises BadInfo and OSError.
+    """
     where = _name(path)
     try:
         data = read_yaml(path)
     except BadFile as error:
         raise BadInfo(f"{where} {error}.") from None
-    folder = path.parent
-    if isinstance(data, Mapping) and "gymnasium" in data:
-        data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
-    elif isinstance(data, Mapping) and MARK in data:
+    if not isinstance(data, Mapping):
+        raise BadInfo(f"{where} must be a mapping of keys to values.")
+    if MARK in data:
         try:
             data = read_classic(data, facts or Facts())
         except BadKey as error:
             raise BadInfo(f"{where}: {error}") from None
+    earlier = data.get("earlier", {})
+    newest = {key: value for key, value in data.items() if key != "earlier"}
+    spec = _spec(where, path.parent, newest)
+    return replace(spec, earlier=_earlier(f"{where}: earlier", path.parent, newest, earlier, before=spec.version))
+
+
+def _earlier(
+    where: str, folder: Path, newest: Mapping[str, object], value: object, *, before: int
+) -> tuple[EnvironmentSpec, ...]:
+    """Return the earlier versions: by version, the keys that differ from the newest; null where one did not exist."""
+    if not isinstance(value, Mapping) or not all(
+        type(version) is int and isinstance(keys, Mapping) for version, keys in value.items()
+    ):
+        raise BadInfo(f"{where}: must be a mapping of versions to the keys that were different.")
+    specs = []
+    for version, keys in value.items():
+        if not 1 <= version < before:
+            raise BadInfo(f"{where}: {version}: must lie between 1 and {before - 1}, below the version of the file.")
+        if fixed := [key for key in ("slug", "version") if key in keys]:
+            raise BadInfo(f"{where}: {version}: {fixed[0]}: an earlier version cannot change this key.")
+        merged = {key: value for key, value in {**newest, **keys, "version": version}.items() if value is not None}
+        specs.append(_spec(f"{where}: {version}", folder, merged))
+    return tuple(specs)
+
+
+def _spec(where: str, folder: Path, data: Mapping[str, object]) -> EnvironmentSpec:
+    """Return the spec that these keys describe. where: the file, and the keys above them, for complaints."""
+    home = folder
+    if "gymnasium" in data:
+        data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
     spec = EnvironmentSpec(
         **_checked(
             where,
@@ -248,6 +285,7 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
             gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
             classic=lambda value: ClassicSource(**_checked(f"{where}: classic", ClassicSource, value)),
             limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
+            openings=lambda value: _openings(f"{where}: openings", value, home),
         ),
         folder=folder,
     )
@@ -258,6 +296,13 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
     return spec
 
 
+def _openings(where: str, value: object, folder: Path) -> Openings:
+    try:
+        return read_openings(where, value, folder)
+    except ValueError as error:
+        raise BadInfo(str(error)) from None
+
+
 def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
     """Return the arguments of a dataclass from YAML data. Raises BadInfo for unknown and missing keys and wrong types.
 
@@ -265,7 +310,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
     """
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "is_outside")}
+    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "is_outside", "earlier")}
     types = get_type_hints(kind)
     if unknown := [str(key) for key in data if key not in known]:
         raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")

@@ -26,15 +26,17 @@ class ReplayStep:
     """By seat: the sum of the rewards so far."""
     seats: tuple[int, ...]
     """As in the record: seats[seat] is the player that sits there."""
+    is_opening: bool = False
+    """Whether the step belongs to the opening, which the referee played."""
 
     @property
     def seat(self) -> int | None:
-        """The seat that moved; None at the start. After a simultaneous step, the first of `moves`."""
+        """The seat that acted; None at the start. After a simultaneous step, the first of `moves`."""
         return self.moves[0][0] if self.moves else None
 
     @property
     def action(self) -> int | None:
-        """The action that `seat` played; None at the start."""
+        """The action of `seat`; None at the start."""
         return self.moves[0][1] if self.moves else None
 
     @property
@@ -72,7 +74,8 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
         except ArenaEnvironmentError as error:
             raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
         scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
-        yield ReplayStep(environment.frame(), environment.text(), moves, tuple(scores), record.seats)
+        is_opening = position <= record.opening_count
+        yield ReplayStep(environment.frame(), environment.text(), moves, tuple(scores), record.seats, is_opening)
     if record.fault is not Fault.NONE:
         return
     if environment.to_move:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.loading import load
+from arena_kit.environment.openings_key import Openings
 from arena_kit.environment.outside.classic_info import ClassicSource
 from arena_kit.environment.protocol import Environment, Frame
 from arena_kit.environment.server.client import Drawing, connect, draw
@@ -138,6 +139,8 @@ class EnvironmentSpec:
     parallel_matches: int = 32
     limits: Limits = Limits()
     deterministic: bool = True
+    openings: Openings | None = None
+    """The first plies of every match, played by the referee; None where the players play from the start."""
     gymnasium: GymnasiumSource | None = None
     env_id: str = ""
     """Replaces the default `public_id`, e.g. where two specs make the same Gymnasium id with different arguments."""
@@ -153,6 +156,8 @@ class EnvironmentSpec:
     """The folder of its code and `static/`, set by the registry; all of Gymnasium's environments share one."""
     is_outside: bool = field(default=False, compare=False)
     """Whether its code comes from an organiser's folder: it runs in an environment server, never in this process."""
+    earlier: tuple[EnvironmentSpec, ...] = field(default=(), compare=False)
+    """Earlier versions of its rules, which play no new duels; their records can still be replayed and checked."""
 
     @property
     def id(self) -> str:
@@ -214,6 +219,7 @@ class EnvironmentSpec:
             )
             if len(getattr(self, name)) not in (0, count)
         ]
+        faults += self._openings_faults()
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
@@ -225,6 +231,15 @@ class EnvironmentSpec:
         ]
         if faults:
             raise ValueError(": ".join(faults[0]))
+
+    def _openings_faults(self) -> list[tuple[str, str]]:
+        if self.openings is None:
+            return []
+        if self.seats == 1:
+            return [("openings", "are for two seats or more: with one seat, the seed varies the episodes.")]
+        if not self.openings.is_book and self.openings.plies[1] >= self.max_steps:
+            return [("openings.plies", f"must end below max_steps, which is {self.max_steps}.")]
+        return []
 
     def _action_faults(self) -> list[tuple[str, str]]:
         if self.action is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
@@ -42,6 +43,7 @@ class Match:
         except BrokenEnvironment as error:
             raise self._broken(error) from error
         self._actions: list[int] = []
+        self._opening_count = 0
         self._chosen: dict[int, int] = {}
         self._pending_rewards = [0.0] * spec.seats
         self._scores = [0.0] * spec.seats
@@ -55,9 +57,11 @@ class Match:
         self._seat_of = tuple(seats.index(player) for player in range(2))
 
     def start(self) -> list[Question]:
-        """Reset the environment; return the first questions."""
+        """Reset the environment and play the opening; return the first questions."""
         try:
             self._environment.reset(self.seed)
+            if self._spec.openings is not None:
+                self._open()
         except Exception as error:
             raise self._broken(error) from error
         return self._ask(self._environment.to_move)
@@ -133,6 +137,15 @@ class Match:
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
 
+    def _open(self) -> None:
+        """Play the opening. Its rewards count, but no player is told them: a match begins with `start`."""
+        opening = opening_of(self._spec, self.seed)
+        for rewards in play_opening(self._environment, opening):
+            for seat, reward in enumerate(rewards):
+                self._scores[seat] += reward
+        self._actions += opening
+        self._opening_count = len(opening)
+
     def _ask(self, to_move: tuple[int, ...]) -> list[Question]:
         self._valid = {}
         requests = []
@@ -184,6 +197,7 @@ class Match:
             thinking_seconds=tuple(self._thinking),
             slowest_move_seconds=tuple(self._slowest),
             cpu_seconds=tuple(self.cpu_seconds),
+            opening_count=self._opening_count,
         )
 
     def _broken(self, error: Exception) -> PlatformFault:

@@ -11,7 +11,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from arena_kit.environment.distinct import distinct_count
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec, Limits
 from arena_kit.referee.duel import Decided, Duel
@@ -59,12 +61,15 @@ class PlayedDuel:
 def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, number: int = 1) -> MatchRecord:
     """Play one match between players in this process, without isolation; players[seat] sits in that seat.
 
-    It is for trusted code, tests and the baseline of benchmarks: exceptions of players are not caught.
+    It begins with the opening of its seed, where the environment has openings. It is for trusted code, tests and the baseline of benchmarks: exceptions of players are not caught.
     """
     environment = spec.make()
     environment.reset(seed)
     pending, scores, started = [0.0] * spec.seats, [0.0] * spec.seats, [False] * spec.seats
-    actions: list[int] = []
+    opening = opening_of(spec, seed)
+    for rewards in play_opening(environment, opening):
+        scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
+    actions = list(opening)
     moves = [0] * spec.seats
     while seats := environment.to_move:
         chosen = {}
@@ -92,6 +97,7 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
         outcome=Outcome.DRAW if scores[0] == scores[1] else winner,
         scores=tuple(scores),
         move_counts=tuple(moves),
+        opening_count=len(opening),
     )
 
 
@@ -222,8 +228,21 @@ def run_duel(
         stack.enter_context(_without_collector())
         duel.play()
     records = tuple(duel.records[number] for number in range(1, duel.count + 1))
-    record = DuelRecord(spec.id, seed, names, records)
+    record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records))
     return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
+
+
+def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | None:
+    """Return how many matches are distinct; None where they cannot be simulated again to compare them."""
+    if not spec.deterministic:
+        return None
+    try:
+        return distinct_count(spec, records)
+    except Exception as error:
+        raise PlatformFault(
+            f"The environment {spec.id} failed when matches were compared: {type(error).__name__}: {error}",
+            code="environment_failed",
+        ) from error
 
 
 @contextlib.contextmanager

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.conformance import NotConforming, check_environment
-from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from arena_kit.environment.protocol import BrokenEnvironment, Environment
+from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings_key import in_words
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.match import WINNERS, pair_seed
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
-CHECKED = "seats, seeds, legal actions, scores, outcomes, forfeits and move counts of every match"
+CHECKED = "seats, seeds, openings, legal actions, scores, outcomes, forfeits and move counts of every match"
 """What `verify_record` checks, in words."""
 
 
@@ -33,6 +36,11 @@ def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = ""
     try:
         for place, match in enumerate(record.matches, start=1):
             found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
+        if not found and record.distinct_matches is not None:
+            distinct = distinct_count(spec, record.matches)
+            if record.distinct_matches != distinct:
+                sentence = f"It says that {record.distinct_matches} matches are distinct, but {distinct} are."
+                found.append(Mismatch(None, sentence))
     except BrokenEnvironment as error:
         if not found:
             raise CannotCheck(str(error)) from error
@@ -65,11 +73,16 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
     if match.seats != seats:
         yield f"its seats are {match.seats}, not {seats}."
         return
+    if fault := _opening_fault(spec, match):
+        yield fault
+        return
     environment = spec.make()
     environment.reset(match.seed)
     scores, moves = [0.0] * spec.seats, [0] * spec.seats
     try:
-        _simulate(environment, match.actions, scores, moves)
+        for rewards in play_opening(environment, match.actions[: match.opening_count]):
+            scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
+        _simulate(environment, match.actions[match.opening_count :], scores, moves)
     except BrokenEnvironment:
         raise
     except NOT_PLAYABLE as error:
@@ -82,6 +95,23 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
         yield f"its move counts are {match.move_counts}, not {counts}."
     played = tuple(scores[seat] for seat in by_player)
     yield from _result_faults(spec, match, played, is_over=not environment.to_move)
+
+
+def _opening_fault(spec: EnvironmentSpec, match: MatchRecord) -> str:
+    """Return a sentence if the opening is not the one that the seed gives; empty if it is."""
+    if match.fault is Fault.PLAYER and not match.actions and not match.opening_count:
+        # A match forfeited before it began, because its player was lost, has no opening.
+        return ""
+    try:
+        opening = opening_of(spec, match.seed)
+    except BrokenEnvironment:
+        raise
+    except (ArenaEnvironmentError, OverflowError) as error:
+        return f"its opening cannot be drawn: {error}"
+    if match.opening_count == len(opening) and match.actions[: len(opening)] == opening:
+        return ""
+    recorded = in_words(match.actions[: match.opening_count]) or "none"
+    return f"its opening is {recorded}, not {in_words(opening) or 'none'}, which its seed gives."
 
 
 def _simulate(environment: Environment, actions: Sequence[int], scores: list[float], moves: list[int]) -> None:

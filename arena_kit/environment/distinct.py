@@ -1,0 +1,39 @@
+"""Counts how many matches of a duel are distinct: matches that only repeat others say nothing new about two players."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+
+from arena_kit.environment.openings import play_opening
+from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.spec import EnvironmentSpec
+
+Look = tuple[object, ...]
+"""What a match looks like after its opening and at its end."""
+
+
+def distinct_count(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> int:
+    """Return how many matches are distinct.
+
+    Two matches are the same if the players sit in the same seats, the positions after the opening are the same, however
+    they were reached, the later actions are the same, and the matches end in the same way and in the same state. The
+    last condition tells matches apart that differ only in what is drawn from their seeds. Only matches with equal
+    actions are simulated. Raises what the rules raise for a record that does not fit them.
+    """
+    alike: defaultdict[Look, list[MatchRecord]] = defaultdict(list)
+    for match in matches:
+        key = (match.seats, match.actions[match.opening_count :], match.outcome, match.error_code)
+        alike[key].append(match)
+    return sum(len(group) if len(group) == 1 else len({_look(spec, match) for match in group}) for group in alike.values())
+
+
+def _look(spec: EnvironmentSpec, match: MatchRecord) -> Look:
+    environment = spec.make()
+    environment.reset(match.seed)
+    play_opening(environment, match.actions[: match.opening_count])
+    begin = tuple(bytes(str(list(environment.observe(seat).observation)), "ascii") for seat in range(spec.seats))
+    mover = environment.to_move
+    play_opening(environment, match.actions[match.opening_count :])
+    return mover, *begin, json.dumps(environment.frame(), sort_keys=True)
