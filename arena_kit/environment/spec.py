@@ -136,6 +136,9 @@ class EnvironmentSpec:
     parallel_matches: int = 32
     limits: Limits = Limits()
     deterministic: bool = True
+    mirrored: bool = False
+    """Whether seat 1 sees the state as in a mirror, so that every player seems to sit in seat 0; only with two seats.
+    The class of the environment gets it as the argument `mirrored`."""
     gymnasium: GymnasiumSource | None = None
     env_id: str = ""
     """Replaces the default `public_id`, e.g. where two specs make the same Gymnasium id with different arguments."""
@@ -208,6 +211,8 @@ class EnvironmentSpec:
         ]
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
+        if self.mirrored and (self.seats != 2 or self.gymnasium is not None):
+            faults.append(("mirrored", "can be true with two seats only, and not with gymnasium."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
             faults.append(("image", "must be the name of a file under static/."))
         faults += [
@@ -237,7 +242,10 @@ class EnvironmentSpec:
     def make(self) -> Environment:
         """Return a new environment, not yet reset. Raises MissingExtra when a package that it needs is missing."""
         factory = load(self.entry_point, self.folder)
-        environment: Environment = factory() if self.gymnasium is None else factory(self)
+        if self.gymnasium is not None:
+            environment: Environment = factory(self)
+        else:
+            environment = factory(mirrored=True) if self.mirrored else factory()
         return environment
 
     def render(self, frame: Frame) -> str:
