@@ -26,6 +26,8 @@ class ReplayStep:
     """By seat: the sum of the rewards so far."""
     seats: tuple[int, ...]
     """As in the record: seats[seat] is the player that sits there."""
+    to_move: tuple[int, ...] = ()
+    """The seats that act next; `()` at the end."""
 
     @property
     def seat(self) -> int | None:
@@ -55,7 +57,7 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     environment = spec.make()
     environment.reset(record.seed)
     scores = [0.0] * spec.seats
-    yield ReplayStep(environment.frame(), environment.text(), (), tuple(scores), record.seats)
+    yield ReplayStep(environment.frame(), environment.text(), (), tuple(scores), record.seats, environment.to_move)
     position = 0
     while position < len(record.actions):
         seats = environment.to_move
@@ -70,7 +72,9 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
         except ArenaEnvironmentError as error:
             raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
         scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
-        yield ReplayStep(environment.frame(), environment.text(), moves, tuple(scores), record.seats)
+        yield ReplayStep(
+            environment.frame(), environment.text(), moves, tuple(scores), record.seats, environment.to_move
+        )
     if record.fault is not Fault.NONE:
         return
     if environment.to_move:

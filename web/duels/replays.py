@@ -8,7 +8,7 @@ from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
-from arena_kit.environment.replay import replay
+from arena_kit.environment.replay import ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 
@@ -51,8 +51,7 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
     views: list[FrameView] = []
     try:
         for step in replay(spec, record):
-            moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
-            caption = moves or f"Start. {names[record.seats[0]]} moves first"
+            caption = _caption(spec, step, names)
             views.append(FrameView(spec.render(step.frame), step.text, caption, tuple(seat for seat, _ in step.moves)))
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
@@ -60,6 +59,16 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
     last = views[-1]
     views[-1] = FrameView(last.svg, last.text, f"{last.caption}. {ending(record, names)}", last.seats)
     return views
+
+
+def _caption(spec: EnvironmentSpec, step: ReplayStep, names: tuple[str, str]) -> str:
+    """Return who played what in a step, or who begins."""
+    if step.moves:
+        named = spec.action_names or tuple(map(str, range(spec.action_count)))
+        return "; ".join(f"{names[step.seats[seat]]} played {named[action]}" for seat, action in step.moves)
+    if len(step.to_move) > 1:
+        return "Start. Both players move at once"
+    return f"Start. {names[step.seats[0]]} moves first"
 
 
 def ending(record: MatchRecord, names: tuple[str, str]) -> str:

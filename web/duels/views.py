@@ -131,6 +131,7 @@ def viewer(
         states = frame_views(spec_get(job), record, names)
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
+        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
