@@ -81,12 +81,12 @@ class Pong:
     def text(self) -> str:
         """Return the points, where the ball and the paddles are, and how the match stands, as sentences."""
         court = self._court
+        left, right = (place / PADDLE_STEPS for place in court.paddles)
         towards = "right" if court.direction > 0 else "left"
         lines = [
             f"Points: {court.points[0]} (left) to {court.points[1]} (right), after {court.steps} steps.",
             f"Ball: {court.column / COLUMNS:.2f} from the left, {court.ball:.2f} from the top, moving {towards}.",
-            f"Paddles: left {court.paddles[0] / PADDLE_STEPS:.2f}, right {court.paddles[1] / PADDLE_STEPS:.2f} "
-            "from the top.",
+            f"Paddles: left {left:.2f}, right {right:.2f} from the top.",
         ]
         if court.scorer is not None:
             lines.append(f"{SEATS[court.scorer]} has scored.")

@@ -1,11 +1,11 @@
-"""Matches in which both seats move at once: whole steps, faults within a step, time, and what is made of their records."""
+"""Matches in which both seats move at once: whole steps, faults within a step, time, and what records become."""
 
 from __future__ import annotations
 
 import io
 import json
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -87,7 +87,7 @@ class Reader:
 
 
 @pytest.fixture
-def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
+def reader(monkeypatch: pytest.MonkeyPatch) -> Reader:
     made, answer, keep = Reader(), Duel._answer, Duel._keep
 
     def noted(duel: Duel, link: Any, request: Any, *rest: Any) -> None:
@@ -100,7 +100,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
 
     monkeypatch.setattr(Duel, "_answer", noted)
     monkeypatch.setattr(Duel, "_keep", kept)
-    yield made
+    return made
 
 
 def test_both_seats_are_asked_at_once_and_every_step_has_two_actions() -> None:
