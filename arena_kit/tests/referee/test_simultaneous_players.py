@@ -114,7 +114,7 @@ def test_the_examples_play_at_full_speed_with_many_matches_at_once(arena: Arena,
     assert verify_record(PONG, record) == []
 
 
-@pytest.mark.parametrize("arena", ["process"], indirect=True)
+@pytest.mark.parametrize("arena", [pytest.param("docker", marks=pytest.mark.docker)], indirect=True)
 def test_time_of_both_players_is_measured(arena: Arena, namespaces: None) -> None:
     busy = player(step="sum(range(3000))")
     players = WarmPlayers(arena.sandbox, capacity=2, idle_seconds=60, clock=time.monotonic)
