@@ -110,7 +110,7 @@ def test_an_illegal_action_forfeits_as_in_the_arena() -> None:
     ("opponent", "sentence"),
     [
         (lambda state, valid: 99, "played 99, which is not a valid action"),
-        (lambda state, valid: {}[0], "raised KeyError"),
+        (lambda state, valid: int("no number"), "raised ValueError"),
     ],
 )
 def test_an_opponent_that_fails_is_named_and_earns_nothing(opponent: Any, sentence: str) -> None:

@@ -23,8 +23,8 @@ from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.referee.run import PlayedDuel
 from arena_kit.referee.wire import Kind
 from arena_kit.tests import duels
-from arena_kit.tests.duels import FAST, PATIENT, Answerer, at, faults, mixed, outline
-from arena_kit.tests.fake import Asked, FakeContainer, Said, action, text_answer
+from arena_kit.tests.duels import FAST, PATIENT, at, faults, mixed, outline
+from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action, text_answer
 
 WHOLE = get_spec("pong")
 Pong: Any = load(WHOLE.entry_point, WHOLE.folder)
@@ -35,7 +35,7 @@ class ShortPong(Pong):  # type: ignore[misc]  # the folder of an environment has
 
     def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:
         rewards: tuple[float, ...] = super().step(actions)
-        self._over = self._over or self._court.steps >= PONG.max_steps
+        self._over: bool = self.frame()["over"] or self.frame()["steps"] >= PONG.max_steps
         return rewards
 
 
@@ -129,7 +129,8 @@ def test_records_do_not_depend_on_how_many_matches_run_at_once() -> None:
 @pytest.mark.parametrize("fault", [illegal, raises])
 @pytest.mark.parametrize("is_first", [True, False], ids=["answers first", "answers second"])
 def test_a_fault_in_a_step_forfeits_whoever_answers_first(reader: Reader, fault: Any, is_first: bool) -> None:
-    failing, good = at(1, STEP, fault), mixed
+    failing: Answerer = at(1, STEP, fault)
+    good: Answerer = mixed
     if is_first:
         good = reader.after(0, good)
     else:

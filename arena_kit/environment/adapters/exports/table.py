@@ -94,8 +94,9 @@ def _space(array: ArraySpec) -> Any:
 
 
 def _action_space(action: ActionArraySpec) -> Any:
-    low, high = (
-        np.broadcast_to(np.array(bound or default, action.dtype), np.prod(action.shape)).reshape(action.shape)
-        for bound, default in zip((action.low, action.high), WIRE_RANGES[action.wire], strict=True)
-    )
+    least, most = WIRE_RANGES[action.wire]
+    low, high = np.full(action.shape, least, action.dtype), np.full(action.shape, most, action.dtype)
+    for bound, given in ((low, action.low), (high, action.high)):
+        if given:
+            bound.flat[:] = given
     return spaces.Box(low, high, action.shape, np.dtype(action.dtype).type)
