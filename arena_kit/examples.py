@@ -69,6 +69,8 @@ EXAMPLES: Mapping[str, Example] = {
     "dqn": Example(("CartPole-v1",), weights="weights.npz"),
     "lunar_lander": Example(("LunarLander-v3",)),
     "minimax": Example(GAMES),
+    "pong_aim": Example(("pong",)),
+    "pong_follow": Example(("pong",)),
     "q_learning": Example(GRIDS, weights="q_table.npy"),
     "random": Example(arrays=True),
     "reinforce": Example(("CartPole-v1",), weights="weights.npz"),

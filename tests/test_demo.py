@@ -14,6 +14,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.registry import all_specs
 from arena_kit.examples import names
 from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
 from core.demo.agents import examples_upload, images_follow_sandbox
@@ -79,9 +80,9 @@ def processes_of(data: Path) -> list[int]:
 def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, port: int) -> None:
     first, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
     assert "Sandbox: local processes, as you asked." in first
-    assert f"Example agents: {3 * len(names('connect-four'))} uploaded" in first
+    assert f"Example agents: {sum(len(names(spec.slug)) for spec in all_specs() if spec.seats == 2)} uploaded" in first
     assert f"log in as {ORGANISER_EMAIL}" in first
-    for title in ("Connect Four, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
+    for title in ("Connect Four, edition 1", "Pong, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
         assert title in first
     assert "Leaderboards complete" in first
     assert processes_of(tmp_path) == []

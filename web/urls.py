@@ -9,6 +9,7 @@ from web.api.urls import routes
 from web.duels import challenge_views as challenges
 from web.duels import downloads
 from web.duels import views as duels
+from web.environments import kit_views as kits
 from web.environments import static_views as statics
 from web.environments import views as environments
 from web.evaluations import board_views as boards
@@ -63,6 +64,7 @@ site = [
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
+    path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="kit"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 VERBS = {
+    "new": "Make the folder of a new agent from a starter kit.",
     "play": "Play a duel between two players.",
     "evaluate": "Play episodes of one player, as the arena scores it.",
     "script": "Run a script submission and read the score that it prints.",

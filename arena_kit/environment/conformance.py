@@ -19,8 +19,10 @@ from arena_kit.environment.spec import WIRE_CODES, WIRE_RANGES, ActionArraySpec,
 
 Played = list[dict[int, Action]]
 
+SHORT_STEPS = 100
+"""In matches of at most this many steps, every state is checked in full."""
 CLOSELY_CHECKED_STEPS = 10
-"""With one seat, every state up to this step is checked in full, and every fiftieth state after it."""
+"""In longer matches, every state up to this step is checked in full, and every fiftieth state after it."""
 
 
 class NotConforming(AssertionError):
@@ -104,7 +106,7 @@ class _Check:
             self._require(again == step[:2], "the same seed and actions give other rewards or observations")
 
     def _is_close(self, number: int) -> bool:
-        return self._spec.seats > 1 or number <= CLOSELY_CHECKED_STEPS or number % 50 == 0
+        return self._spec.max_steps <= SHORT_STEPS or number <= CLOSELY_CHECKED_STEPS or number % 50 == 0
 
     def _action(self, environment: Environment, seat: int) -> Action:
         if self._spec.action is not None:

@@ -28,6 +28,8 @@ class ReplayStep:
     """As in the record: seats[seat] is the player that sits there."""
     is_opening: bool = False
     """Whether the step belongs to the opening, which the referee played."""
+    to_move: tuple[int, ...] = ()
+    """The seats that act next; `()` at the end."""
 
     @property
     def seat(self) -> int | None:
@@ -57,7 +59,9 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     environment = spec.make()
     environment.reset(record.seed)
     scores = [0.0] * spec.seats
-    yield ReplayStep(environment.frame(), environment.text(), (), tuple(scores), record.seats)
+    yield ReplayStep(
+        environment.frame(), environment.text(), (), tuple(scores), record.seats, to_move=environment.to_move
+    )
     position = 0
     while position < len(record.actions):
         seats = environment.to_move
@@ -74,8 +78,15 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
         except ArenaEnvironmentError as error:
             raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
         scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
-        is_opening = position <= record.opening_count
-        yield ReplayStep(environment.frame(), environment.text(), moves, tuple(scores), record.seats, is_opening)
+        yield ReplayStep(
+            frame=environment.frame(),
+            text=environment.text(),
+            moves=moves,
+            scores=tuple(scores),
+            seats=record.seats,
+            is_opening=position <= record.opening_count,
+            to_move=environment.to_move,
+        )
     if record.fault is not Fault.NONE:
         return
     if environment.to_move:

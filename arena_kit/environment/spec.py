@@ -141,6 +141,9 @@ class EnvironmentSpec:
     deterministic: bool = True
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""
+    mirrored: bool = False
+    """Whether seat 1 sees the state as in a mirror, so that every player seems to sit in seat 0; only with two seats.
+    The class of the environment gets it as the argument `mirrored`."""
     gymnasium: GymnasiumSource | None = None
     env_id: str = ""
     """Replaces the default `public_id`, e.g. where two specs make the same Gymnasium id with different arguments."""
@@ -222,6 +225,8 @@ class EnvironmentSpec:
         faults += self._openings_faults()
         if self.seats == 2 and self.matches_per_duel % 2:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
+        if self.mirrored and (self.seats != 2 or self.gymnasium is not None):
+            faults.append(("mirrored", "can be true with two seats only, and not with gymnasium."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
             faults.append(("image", "must be the name of a file under static/."))
         faults += [
@@ -267,8 +272,10 @@ class EnvironmentSpec:
     def make_here(self) -> Environment:
         """Return a new environment in this process, whatever its code may do. Raises what the code raises."""
         factory = load(self.entry_point, self.folder)
-        takes_spec = self.gymnasium is not None or self.classic is not None
-        environment: Environment = factory(self) if takes_spec else factory()
+        if self.gymnasium is not None or self.classic is not None:
+            environment: Environment = factory(self)
+        else:
+            environment = factory(mirrored=True) if self.mirrored else factory()
         return environment
 
     def render(self, frame: Frame) -> str:

@@ -191,6 +191,11 @@ class Duel:
         self._send(match.ends())
         self._keep(match)
 
+    def _blame(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
+        """Let a player forfeit for an answer, once all who move in the same step have answered."""
+        if match.blame(player, fault, detail):
+            self._forfeit(match, player, fault, detail)
+
     def _send(self, requests: list[Question]) -> None:
         for request in requests:
             if self._out_of_play[request.player] is None:
@@ -292,7 +297,7 @@ class Duel:
             if kind is ERROR:
                 self._note(f"Match {match.number}: end() of player {player + 1} failed: {first_line(text)}")
             return
-        if match.is_over:
+        if match.is_over or match.is_blamed(player):
             return
         if kind is not ACTION:
             self._refuse(link, match, answer)
@@ -302,12 +307,12 @@ class Duel:
         if seconds:
             match.charge(player, seconds, self._limits.move_seconds)
             if match.banks[player] < 0:
-                self._forfeit(match, player, PlayerFault.TIMED_OUT)
+                self._blame(match, player, PlayerFault.TIMED_OUT)
                 return
         try:
             requests = match.choose(player, action)
         except ValueError as error:
-            self._forfeit(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
+            self._blame(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return
         self._send(requests)
         if requests and requests[0].kind is END:
@@ -317,9 +322,9 @@ class Duel:
         if answer.kind is ERROR:
             # The first line is public like every result. The trace shows source code, so it goes to the player's log.
             link.keep_trace(match.number, answer.text)
-            self._forfeit(match, link.index, PlayerFault.RAISED, first_line(answer.text))
+            self._blame(match, link.index, PlayerFault.RAISED, first_line(answer.text))
         else:
-            self._forfeit(match, link.index, PlayerFault.ILLEGAL_ACTION, first_line(answer.text))
+            self._blame(match, link.index, PlayerFault.ILLEGAL_ACTION, first_line(answer.text))
 
     # --- Losing a player ----------------------------------------------------------------------------------
 

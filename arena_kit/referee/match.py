@@ -45,6 +45,8 @@ class Match:
         self._actions: list[int] = []
         self._opening_count = 0
         self._chosen: dict[int, int] = {}
+        self._blamed: dict[int, tuple[PlayerFault, str]] = {}
+        """By seat: the faults of the current step, while the other seats still have to answer."""
         self._pending_rewards = [0.0] * spec.seats
         self._scores = [0.0] * spec.seats
         self.move_counts = [0, 0]
@@ -81,8 +83,12 @@ class Match:
             chosen = {seat: action}
         else:
             self._chosen[seat] = action
-            if len(self._chosen) < len(movers):
+            if len(self._chosen) + len(self._blamed) < len(movers):
                 return []
+            if self._blamed:
+                ((other, (fault, detail)),) = self._blamed.items()
+                self.forfeit(self.seats[other], fault, detail)
+                return self.ends()
             chosen, self._chosen = self._chosen, {}
             self._actions += [chosen[mover] for mover in movers]
         try:
@@ -116,8 +122,26 @@ class Match:
             return None
         return (self._environment, {seat: action}) if action in movers.get(seat, ()) else None
 
+    def blame(self, player: int, fault: PlayerFault, detail: str = "") -> bool:
+        """Note the fault of a player's answer; return whether every seat of the step has answered, so that it counts.
+
+        A step of simultaneous moves is judged as a whole, or the player that answers sooner would be worse off.
+        """
+        self._blamed.setdefault(self._seat_of[player], (fault, detail))
+        return len(self._chosen) + len(self._blamed) == len(self._valid)
+
+    def is_blamed(self, player: int) -> bool:
+        """Return whether a fault of the player in the current step is noted, so that its answer there is known."""
+        return self._seat_of[player] in self._blamed
+
     def forfeit(self, player: int, fault: PlayerFault, detail: str = "") -> None:
-        """Decide the match against `player`, with the score of a lost match, so that failing is never better."""
+        """Decide the match against `player`, with the score of a lost match, so that failing is never better.
+
+        If both players are at fault in the same step, seat 0 forfeits: each player has it once in a pair of matches.
+        """
+        self._blamed.setdefault(self._seat_of[player], (fault, detail))
+        seat = min(self._blamed)
+        player, (fault, detail) = self.seats[seat], self._blamed[seat]
         loss = self._spec.forfeit_score
         scores = (-loss, loss) if player == 0 else (loss, -loss)
         self._finish(WINNERS[1 - player], scores, fault, player, sentence(fault, detail)[:ERROR_CHARACTERS])

@@ -26,24 +26,26 @@ def player_class(name: str) -> Any:
 
 def play_match(slug: str, players: Sequence[Any], seed: int = 0) -> tuple[float, ...]:
     """Play a match with players[0] in seat 0; return the score of each seat. Raises IllegalAction."""
-    environment = get_spec(slug).make()
+    spec = get_spec(slug)
+    environment = spec.make()
     environment.reset(seed)
     scores = [0.0] * len(players)
     unseen = [0.0] * len(players)
     started = [False] * len(players)
     while environment.to_move:
-        (seat,) = environment.to_move
-        seen = environment.observe(seat)
-        state = numpy.array(seen.observation, dtype=numpy.int64)
-        valid = numpy.array(seen.valid_actions, dtype=numpy.int64)
-        player = players[seat]
-        action = player.step(state, valid, unseen[seat]) if started[seat] else player.start(state, valid)
-        started[seat], unseen[seat] = True, 0.0
-        for other, reward in enumerate(environment.step({seat: int(action)})):
+        chosen = {}
+        for seat in environment.to_move:
+            seen = environment.observe(seat)
+            state = numpy.array(seen.observation, dtype=spec.observation.dtype)
+            valid = numpy.array(seen.valid_actions, dtype=numpy.int64)
+            player = players[seat]
+            action = player.step(state, valid, unseen[seat]) if started[seat] else player.start(state, valid)
+            started[seat], unseen[seat], chosen[seat] = True, 0.0, int(action)
+        for other, reward in enumerate(environment.step(chosen)):
             scores[other] += reward
             unseen[other] += reward
     for seat, player in enumerate(players):
-        player.end(numpy.array(environment.observe(seat).observation, dtype=numpy.int64), unseen[seat])
+        player.end(numpy.array(environment.observe(seat).observation, dtype=spec.observation.dtype), unseen[seat])
     return tuple(scores)
 
 

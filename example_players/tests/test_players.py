@@ -14,7 +14,7 @@ from arena_kit.examples import names
 from example_players.tests.playing import FOLDER, play_match, player_class, points
 
 SLUGS = [spec.slug for spec in all_specs() if spec.seats == 2]
-PLAYERS = names(SLUGS[0])
+PLAYERS = names("connect-four")
 
 
 class AnyMove:
@@ -55,18 +55,19 @@ def seeded(name: str, seed: int) -> Any:
     return make(False, seed=seed) if name in ("random", "minimax") else make(False)
 
 
-@pytest.mark.parametrize("slug", SLUGS)
-@pytest.mark.parametrize("name", PLAYERS)
+@pytest.mark.parametrize(("slug", "name"), [(slug, name) for slug in SLUGS for name in names(slug)])
 def test_every_player_plays_every_environment_legally_from_both_seats(name: str, slug: str) -> None:
     player, opponent = player_class(name)(False), AnyMove(1)
 
+    # A match of Pong is long.
+    pairs = ((player, opponent), (opponent, player)) * (1 if slug == "pong" else 3)
     # An illegal action would raise IllegalAction. The same object plays all matches, as in the arena.
-    scores = [play_match(slug, pair) for pair in ((player, opponent), (opponent, player)) * 3]
+    scores = [play_match(slug, pair) for pair in pairs]
 
     assert all(sum(score) == 0 for score in scores)
 
 
-@pytest.mark.parametrize("name", PLAYERS)
+@pytest.mark.parametrize("name", [*PLAYERS, *names("pong")])
 def test_a_player_is_loaded_without_the_arena_around_it(name: str) -> None:
     before = set(sys.modules)
 
@@ -103,6 +104,20 @@ def test_deep_search_beats_minimax_in_connect_four() -> None:
 
 def test_deep_search_is_stronger_than_minimax_in_quarto() -> None:
     assert points("quarto", player_class("deep_search")(False), seeded("minimax", 10), matches=40) > 0.5
+
+
+def test_following_the_ball_beats_random_moves_in_pong() -> None:
+    assert points("pong", player_class("pong_follow")(False), AnyMove(11), matches=4) == 1
+
+
+def test_aiming_beats_following_in_pong() -> None:
+    scores = [
+        play_match("pong", (player_class("pong_aim")(False), player_class("pong_follow")(False)), seed)[0]
+        for seed in range(12)
+    ]
+    # It is never beaten and wins more often than not; where no ball gets past, the match is a draw.
+    assert min(scores) >= 0
+    assert sum(score > 0 for score in scores) >= 6
 
 
 @pytest.mark.parametrize("name", ["random", "minimax"])

@@ -8,7 +8,7 @@ from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
-from arena_kit.environment.replay import replay
+from arena_kit.environment.replay import ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 from web.duels.classic_html import Head, head_of, html_of
@@ -56,13 +56,14 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
     views: list[FrameView] = []
     try:
         for step in replay(spec, record):
-            moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
-            caption = moves or f"Start. {names[record.seats[0]]} moves first"
+            caption = _caption(spec, step, names)
             seats = tuple(seat for seat, _ in step.moves)
             html = "" if spec.classic is None else html_of(spec, step.frame)
             views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html))
     except BrokenEnvironment:
-        raise NotStored("The code of this environment has failed, so the match cannot be drawn at the moment.") from None
+        raise NotStored(
+            "The code of this environment has failed, so the match cannot be drawn at the moment."
+        ) from None
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None
@@ -78,6 +79,16 @@ def style_head(spec: EnvironmentSpec) -> Head | None:
         return head_of(spec)
     except ArenaEnvironmentError:
         return None
+
+
+def _caption(spec: EnvironmentSpec, step: ReplayStep, names: tuple[str, str]) -> str:
+    """Return who played what in a step, or who begins."""
+    if step.moves:
+        named = spec.action_names or tuple(map(str, range(spec.action_count)))
+        return "; ".join(f"{names[step.seats[seat]]} played {named[action]}" for seat, action in step.moves)
+    if len(step.to_move) > 1:
+        return "Start. Both players move at once"
+    return f"Start. {names[step.seats[0]]} moves first"
 
 
 def ending(record: MatchRecord, names: tuple[str, str]) -> str:

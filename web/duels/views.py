@@ -132,6 +132,7 @@ def viewer(
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
         context["styles"] = style_head(spec)
+        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)

@@ -21,6 +21,7 @@ from core.tournaments.selectors import (
     tournament_latest,
     tournament_progress,
 )
+from web.environments.kit_views import kits_of
 from web.environments.parts import edition_table
 from web.evaluations.board_views import scored_page
 from web.people.quota_parts import upload_quotas
@@ -104,6 +105,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "form": form,
         "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
+        "kits": kits_of(row),
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),

@@ -31,9 +31,9 @@ def random_match(spec: EnvironmentSpec, number: int, seed: int, faulty_player: i
     actions: list[int] = []
     scores = [0.0, 0.0]
     while environment.to_move and not (faulty_player is not None and len(actions) == 2):
-        (seat,) = environment.to_move
-        actions.append(moves.choice(list(environment.observe(seat).valid_actions)))
-        for place, reward in enumerate(environment.step({seat: actions[-1]})):
+        chosen = {seat: moves.choice(list(environment.observe(seat).valid_actions)) for seat in environment.to_move}
+        actions += chosen.values()
+        for place, reward in enumerate(environment.step(chosen)):
             scores[seats[place]] += reward
     if faulty_player is not None:
         scores[faulty_player], scores[1 - faulty_player] = -spec.forfeit_score, spec.forfeit_score

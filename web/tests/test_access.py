@@ -62,6 +62,7 @@ GET    /users/alice/                                                 200 200 200
 GET    /status/?id={public_id}                                       200 200 200 200
 GET    /starter-kit/{kit}.zip                                        200 200 200 200
 GET    /environments/{slug}/                                         200 200 200 200
+GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
 GET    /environments/{slug}/leaderboard.csv                          200 200 200 200
 GET    /environments/{slug}/head-to-head/                            200 200 200 200
 GET    /environments/{slug}/lens/                                    200 200 200 200

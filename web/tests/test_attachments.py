@@ -28,6 +28,7 @@ TYPES = {
 FILES = [
     "/environments/{slug}/leaderboard.csv",
     "/starter-kit/{kit}.zip",
+    "/environments/{slug}/kits/minimax.zip",
     "/evaluations/{evaluation}/records.zip",
     "/evaluations/{evaluation}/logs/arena/",
     "/evaluations/{evaluation}/logs/player/",

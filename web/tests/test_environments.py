@@ -13,6 +13,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from arena_kit.examples import make_archive
+from arena_kit.kits import kit_files
 from core.models import Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
@@ -255,6 +256,30 @@ def test_a_starter_kit_holds_what_the_arena_has_learned_for_the_environment(
 def test_an_unknown_starter_kit_is_not_found(client: Client) -> None:
     assert client.get("/starter-kit/passwd.zip").status_code == 404
     assert client.get("/starter-kit/tests.zip").status_code == 404
+
+
+@pytest.mark.parametrize(("slug", "kits"), [("tic-tac-toe", 4), ("cart-pole", 3)])
+def test_a_page_offers_the_starter_kits_that_fit(client: Client, slug: str, kits: int) -> None:
+    factories.environment(slug)
+    page = client.get(f"/environments/{slug}/").content.decode()
+    links = re.findall(rf'href="(/environments/{slug}/kits/[a-z-]+\.zip)"', page)
+    assert len(links) == kits
+    for link in links:
+        response = client.get(link)
+        assert response["Content-Type"] == "application/zip"
+        name = link.rpartition("/")[2].removesuffix(".zip")
+        assert response["Content-Disposition"] == f'attachment; filename="{slug}-{name}.zip"'
+        with zipfile.ZipFile(io.BytesIO(response.content)) as archive:
+            files = {one: archive.read(one) for one in archive.namelist()}
+        # These are the bytes that `arena new` writes.
+        assert files == dict(kit_files(get_spec(slug), name, f"my_{name.replace('-', '_')}"))
+
+
+@pytest.mark.parametrize("name", ["q-learning", "script", "passwd", "kits"])
+def test_a_kit_that_does_not_fit_is_not_found(client: Client, name: str) -> None:
+    factories.environment("connect-four")
+    assert client.get(f"/environments/connect-four/kits/{name}.zip").status_code == 404
+    assert client.get(f"/environments/no-game/kits/{name}.zip").status_code == 404
 
 
 def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environment, visit: As) -> None:

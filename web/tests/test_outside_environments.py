@@ -110,7 +110,9 @@ def test_html_is_made_harmless(spec: EnvironmentSpec, html: str, clean: str) -> 
 
 
 def test_drawings_keep_their_shapes(spec: EnvironmentSpec) -> None:
-    drawn = cleaned(spec, '<svg viewBox="0 0 9 9"><circle cx="1" r="2" fill="red" onload="x()"/><script>1</script></svg>')
+    drawn = cleaned(
+        spec, '<svg viewBox="0 0 9 9"><circle cx="1" r="2" fill="red" onload="x()"/><script>1</script></svg>'
+    )
     assert "<circle" in drawn
     assert "viewBox" in drawn
     assert "onload" not in drawn
@@ -180,7 +182,3 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     row.refresh_from_db()
     assert row.is_available
     assert not Alarm.objects.filter(settled_at=None).exists()
-
-
-
-

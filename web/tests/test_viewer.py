@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from typing import Any
 
 import pytest
@@ -46,10 +47,15 @@ def test_every_state_of_a_match_is_a_picture_a_text_and_a_sentence(client: Clien
 
     states = frames(client, address(stage.duel))
 
-    assert states[0]["caption"] == "Start. anna v1 moves first"
-    assert states[1]["caption"].startswith("anna v1 played ")
-    assert states[2]["caption"].startswith("berta v1 played ")
-    assert [state["seats"] for state in states[:3]] == [[], [0], [1]]
+    if slug == "pong":
+        assert states[0]["caption"] == "Start. Both players move at once"
+        assert re.fullmatch(r"anna v1 played (up|stay|down); berta v1 played (up|stay|down)", states[1]["caption"])
+        assert [state["seats"] for state in states[:3]] == [[], [0, 1], [0, 1]]
+    else:
+        assert states[0]["caption"] == "Start. anna v1 moves first"
+        assert states[1]["caption"].startswith("anna v1 played ")
+        assert states[2]["caption"].startswith("berta v1 played ")
+        assert [state["seats"] for state in states[:3]] == [[], [0], [1]]
     for state in states:
         assert state["svg"].startswith("<svg ")
         assert state["text"]
@@ -90,6 +96,16 @@ def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage
     assert page.rindex("berta v1", 0, first) > page.rindex("seat-1", 0, first)
     assert first < second
     assert "0.250 s, slowest move 0.125 s" in page
+
+
+def test_players_that_move_at_once_have_seats_and_steps(client: Client, cast: Cast) -> None:
+    stage = staged(cast, factories.environment("pong"), 2)
+
+    page = client.get(address(stage.duel) + "?frame=1")
+
+    assertContains(page, "player 1, seat 1")
+    assertContains(page, "Steps, with a move of both players each")
+    assertNotContains(page, "moves first")
 
 
 def test_matches_lead_to_their_neighbours_and_back_to_the_duel(client: Client, stage: Stage) -> None:

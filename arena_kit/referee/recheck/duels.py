@@ -90,8 +90,10 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
         return
     by_player = [seats.index(player) for player in range(spec.seats)]
     counts = tuple(moves[seat] for seat in by_player)
-    # When a forfeit cuts a simultaneous step short, some players have already chosen, and their moves count.
-    if match.move_counts != counts and (match.fault is Fault.NONE or len(environment.to_move) < 2):
+    # When a forfeit cuts a simultaneous step short, one player may have chosen already, and its move counts.
+    is_cut = match.fault is not Fault.NONE and len(environment.to_move) > 1
+    chosen = [kept - played for kept, played in zip(match.move_counts, counts, strict=True)]
+    if any(chosen) and not (is_cut and sorted(chosen) == [0, 1]):
         yield f"its move counts are {match.move_counts}, not {counts}."
     played = tuple(scores[seat] for seat in by_player)
     yield from _result_faults(spec, match, played, is_over=not environment.to_move)

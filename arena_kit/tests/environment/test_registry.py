@@ -21,7 +21,7 @@ def info(folder: Path, text: str) -> Path:
 def test_all_environments_are_found_in_the_order_of_their_slugs() -> None:
     slugs = [spec.slug for spec in all_specs()]
     assert slugs == sorted(slugs)
-    assert [spec.slug for spec in all_specs() if spec.seats == 2] == ["connect-four", "quarto", "tic-tac-toe"]
+    assert [spec.slug for spec in all_specs() if spec.seats == 2] == ["connect-four", "pong", "quarto", "tic-tac-toe"]
     assert [spec.slug for spec in all_specs() if spec.seats == 1] == [
         "acrobot", "ant", "bipedal-walker", "blackjack", "cart-pole", "cliff-walking", "frozen-lake",
         "frozen-lake-deterministic", "half-cheetah", "hopper", "humanoid", "lunar-lander", "mountain-car", "pendulum",

@@ -22,6 +22,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
+from arena_kit.environment.registry import all_specs
 from core.demo.accounts import organiser_create, owner_create, secret_key_path
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
 from core.demo.processes import Child, port_answers, port_is_free
@@ -37,6 +38,8 @@ HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 DEFAULT_MATCHES = 100
 """Matches per duel: enough to tell the example players apart, few enough for a quick first leaderboard."""
+LONG_STEPS, LONG_MATCHES = 100, 10
+"""Where a match can have more steps than this, a duel of the demo has this many matches."""
 POLL_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 """Minimum time between two lines of progress without a terminal."""
@@ -159,11 +162,16 @@ class Command(BaseCommand):
         call_command("migrate", verbosity=0, interactive=False)
         is_new = not Environment.objects.exists()
         call_command("sync_environments", verbosity=0, allow_left_out=True, stdout=io.StringIO())
+        long = [spec.slug for spec in all_specs() if spec.max_steps > LONG_STEPS]
         if is_new or matches is not None:
             Environment.objects.filter(seats__gt=1).update(matches_per_duel=matches or DEFAULT_MATCHES)
+        if is_new and matches is None:
+            Environment.objects.filter(seats__gt=1, slug__in=long).update(matches_per_duel=LONG_MATCHES)
         in_demo = Q(seats__gt=1) | Q(env_id__in=SCORED)
         available = Environment.objects.filter(is_active=True, unavailable_because="")
         environments = list(available.filter(in_demo).order_by("-seats", "name"))
+        # Short games come first, so that the first leaderboard is soon there.
+        environments.sort(key=lambda environment: (environment.is_scored, environment.slug in long))
         games = [environment for environment in environments if not environment.is_scored]
         counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in games)
         self._say(f"Environments and their matches per duel: {counts}. MATCHES=... changes the number.")

@@ -3,7 +3,13 @@ const viewer = document.getElementById("viewer");
 const [picture, caption, count, text, controls] = ["frame", "caption", "count", "text", "controls"].map((id) => document.getElementById(id));
 const links = [...document.querySelectorAll("#moves a")];
 const FRAME_MILLISECONDS = 900;
+// A match of many states is played faster, in about a minute.
+const MATCH_MILLISECONDS = 60000;
+const SHORTEST_MILLISECONDS = 40;
+// Pictures are decoded this many states ahead, which avoids flicker, and not all at once, which would take long.
+const AHEAD = 30;
 let frames = [];
+let current = links.find((link) => link.hasAttribute("aria-current"));
 let position = 0;
 let timer = null;
 let slider, playButton;
@@ -15,15 +21,17 @@ function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
   if (frame.html) drawBoard(frame.html);
-  else picture.src = frame.image.src;
+  else picture.src = imageOf(position).src;
   if (board) {
     board.hidden = !frame.html;
     picture.hidden = Boolean(frame.html);
   }
+  for (let ahead = 1; ahead <= AHEAD; ahead++) imageOf(position + ahead);
   picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
   count.textContent = `${position} / ${frames.length - 1}`;
-  // During playback, screen readers read the captions; the whole board is read only when stepping.
+  // During playback, screen readers read the captions if there is time; the board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
+  caption.setAttribute("aria-live", timer && pace() < FRAME_MILLISECONDS ? "off" : "polite");
   caption.textContent = frame.caption;
   text.textContent = frame.text;
   slider.value = position;
@@ -59,13 +67,14 @@ function styleBoard() {
 }
 
 function mark(link) {
-  const before = links.find((other) => other.hasAttribute("aria-current"));
-  const hadFocus = before && before === document.activeElement;
-  for (const other of links) {
-    other.toggleAttribute("aria-current", other === link);
-    other.tabIndex = other === link ? 0 : -1;
+  const hadFocus = current && current === document.activeElement;
+  if (current) {
+    current.removeAttribute("aria-current");
+    current.tabIndex = -1;
   }
   link.setAttribute("aria-current", "step");
+  link.tabIndex = 0;
+  current = link;
   if (hadFocus) link.focus({ preventScroll: true });
   const list = link.closest("ol");
   const item = link.parentElement;
@@ -82,16 +91,17 @@ function remember() {
 
 function setPlaying(isPlaying) {
   clearTimeout(timer);
-  timer = isPlaying ? setTimeout(tick, FRAME_MILLISECONDS / speed()) : null;
+  timer = isPlaying ? setTimeout(tick, pace() / speed()) : null;
   playButton.setAttribute("aria-label", isPlaying ? "Pause" : "Play");
   playButton.classList.toggle("playing", isPlaying);
 }
 
+const pace = () => Math.max(SHORTEST_MILLISECONDS, Math.min(FRAME_MILLISECONDS, MATCH_MILLISECONDS / frames.length));
 const speed = () => Number(controls.querySelector("[name=speed]:checked").value);
 
 function tick() {
   show(position + 1);
-  if (position < frames.length - 1) timer = setTimeout(tick, FRAME_MILLISECONDS / speed());
+  if (position < frames.length - 1) timer = setTimeout(tick, pace() / speed());
   else pause();
 }
 
@@ -153,8 +163,8 @@ async function load() {
     const response = await fetch(viewer.dataset.frames);
     answer = await response.json();
     if (answer.error) throw new Error(answer.error);
-    frames = answer.frames.map((frame) => ({ ...frame, image: drawn(frame.svg) }));
-    await Promise.all(frames.map((frame) => frame.image.decode().catch(() => {})));
+    frames = answer.frames;
+    await imageOf(Number(viewer.dataset.position)).decode().catch(() => {});
   } catch (error) {
     // Without frames, the page still shows one state and links to all others.
     controls.classList.add("plain");
@@ -165,8 +175,18 @@ async function load() {
   slider = document.getElementById("slider");
   playButton = controls.querySelector("[data-do=play]");
   if (board) styleBoard();
+  for (const link of links) link.tabIndex = -1;
   listen();
   show(Number(viewer.dataset.position), true);
+}
+
+function imageOf(index) {
+  const frame = frames[index];
+  if (frame && !frame.image) {
+    frame.image = drawn(frame.svg);
+    frame.image.decode().catch(() => {});
+  }
+  return frame?.image;
 }
 
 // An image cannot run scripts or load other files. Decoding it first avoids flicker.

@@ -1,0 +1,50 @@
+"""`arena new`: make the folder of a new agent from a starter kit."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from arena_kit.cli.common import BadArgument, run_command
+from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.kits import KITS, kit_write
+
+MADE = 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write a starter kit into a new folder; return 0, or 2 for wrong arguments."""
+    options = _parser().parse_args(arguments)
+    return run_command(lambda _: _new(options))
+
+
+def _parser() -> argparse.ArgumentParser:
+    slugs = ", ".join(spec.slug for spec in all_specs())
+    kits = "; ".join(f"{kit.name}: {kit.about}" for kit in KITS)
+    parser = argparse.ArgumentParser(
+        prog="arena new",
+        description="Make the folder of a new agent, which plays at once, and whose README says what comes next.",
+        epilog="Exit code: 0 the folder is there, 2 wrong arguments or the folder exists already.",
+    )
+    parser.add_argument("folder", type=Path, help="the new folder, named as the agent")
+    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    parser.add_argument("--kit", default="random", metavar="KIT", help=f"{kits} (default random)")
+    return parser
+
+
+def _new(options: argparse.Namespace) -> int:
+    spec = get_spec(options.environment)
+    # Without the final slash that a shell completes, and with a name for "."
+    folder = Path(options.folder)
+    try:
+        kit_write(folder, spec, options.kit)
+    except FileExistsError:
+        raise BadArgument(f"{folder} exists already, and nothing in it was changed. Choose another name.") from None
+    except OSError as error:
+        raise BadArgument(f"The folder {folder} cannot be made: {error.strerror}.") from None
+    print(f"{folder} is ready for {spec.name}. Its README.md says what comes next:", file=sys.stderr)
+    lines = (folder / "README.md").read_text(encoding="utf-8").split("```")[-2].strip().split("\n")
+    print("\n".join(f"  {line}" for line in lines), file=sys.stderr)
+    return MADE

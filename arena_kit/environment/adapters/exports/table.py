@@ -1,0 +1,102 @@
+"""A running match with spaces, arrays and masks, as all exports need it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from arena_kit.environment.protocol import Action, IllegalAction
+from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
+
+
+class Table:
+    """A match of an environment, played with arrays of NumPy.
+
+    An illegal action forfeits, as in the arena: the match ends, the seat at fault gets minus `forfeit_score`, every
+    other seat gets plus that. If several seats are at fault in one step, the first of them forfeits.
+    """
+
+    def __init__(self, spec: EnvironmentSpec) -> None:
+        """Raises MissingExtra and BrokenEnvironment."""
+        self.spec = spec
+        self.observation_space = _space(spec.observation)
+        self.action_space: Any = (
+            spaces.Discrete(spec.action_count) if spec.action is None else _action_space(spec.action)
+        )
+        self.has_mask = spec.action is None
+        self.forfeited_by: int | None = None
+        """The seat that forfeited the match; None while nobody has."""
+        self._environment = spec.make()
+        self._wire = np.dtype(spec.observation.wire).newbyteorder("<")
+
+    @property
+    def to_move(self) -> tuple[int, ...]:
+        """The seats that act now; `()` when the match is over."""
+        return () if self.forfeited_by is not None else self._environment.to_move
+
+    @property
+    def truncated(self) -> bool:
+        return self.forfeited_by is None and self._environment.truncated
+
+    def reset(self, seed: int) -> None:
+        self.forfeited_by = None
+        self._environment.reset(seed)
+
+    def observation(self, seat: int) -> Any:
+        """Return the array that a player in this seat receives."""
+        seen, array = self._environment.observe(seat).observation, self.spec.observation
+        values = np.frombuffer(seen, self._wire) if isinstance(seen, bytes) else np.array(seen)
+        return values.astype(array.dtype).reshape(array.shape)
+
+    def valid_actions(self, seat: int) -> Any:
+        """Return the valid actions of a seat as players get them: empty if it does not act now."""
+        valid = self._environment.observe(seat).valid_actions if seat in self.to_move else ()
+        return np.array(valid, dtype="int64")
+
+    def mask(self, seat: int) -> Any:
+        """Return a 1 for every action that the seat may play now and a 0 for the others."""
+        mask = np.zeros(self.spec.action_count, dtype=np.int8)
+        mask[self.valid_actions(seat)] = 1
+        return mask
+
+    def step(self, actions: Mapping[int, Any]) -> tuple[float, ...]:
+        """Play an action for every seat in `to_move`, given as integers or arrays; return one reward per seat."""
+        chosen = {seat: self._encoded(actions[seat]) for seat in self.to_move}
+        if self.has_mask:
+            wrong = [seat for seat, action in chosen.items() if action not in self._environment.observe(seat)[1]]
+            if wrong:
+                return self._forfeit(min(wrong))
+        try:
+            return self._environment.step(chosen)
+        except IllegalAction:
+            return self._forfeit(min(chosen))
+
+    def text(self) -> str:
+        return self._environment.text()
+
+    def _forfeit(self, seat: int) -> tuple[float, ...]:
+        self.forfeited_by = seat
+        loss = self.spec.forfeit_score
+        return tuple(-loss if other == seat else loss for other in range(self.spec.seats))
+
+    def _encoded(self, action: Any) -> Action:
+        if self.spec.action is None:
+            return int(action)
+        return np.asarray(action, self.spec.action.wire).tobytes()
+
+
+def _space(array: ArraySpec) -> Any:
+    low, high = WIRE_RANGES[array.wire]
+    return spaces.Box(low, high, array.shape, np.dtype(array.dtype).type)
+
+
+def _action_space(action: ActionArraySpec) -> Any:
+    least, most = WIRE_RANGES[action.wire]
+    low, high = np.full(action.shape, least, action.dtype), np.full(action.shape, most, action.dtype)
+    for bound, given in ((low, action.low), (high, action.high)):
+        if given:
+            bound.flat[:] = given
+    return spaces.Box(low, high, action.shape, np.dtype(action.dtype).type)

@@ -1,0 +1,102 @@
+"""Trains a policy network by REINFORCE (Williams, 1992) in PyTorch and writes `weights.npz`: `python train.py`."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+import numpy
+
+import arena_kit
+
+try:
+    import torch
+except ModuleNotFoundError:
+    raise SystemExit("Training needs PyTorch: pip install -r train-requirements.txt") from None
+
+ENVIRONMENT = "$environment"
+OPPONENT = "random"
+"""Whom it learns against: `random`, the name of an example player, or the path of a folder; unused with one seat."""
+EPISODES = 4_000
+BATCH = 20
+"""Episodes between two changes of the network."""
+HIDDEN = 64
+LEARNING_RATE = 0.003
+DISCOUNT = 0.99
+ENTROPY = 0.01
+"""How much it is worth to stay undecided, which keeps the network from settling too early."""
+
+
+def network(inputs: int, actions: int) -> Any:
+    """Return the network; `policy` in `player.py` computes the same."""
+    return torch.nn.Sequential(
+        torch.nn.Linear(inputs, HIDDEN), torch.nn.Tanh(),
+        torch.nn.Linear(HIDDEN, HIDDEN), torch.nn.Tanh(),
+        torch.nn.Linear(HIDDEN, actions),
+    )  # fmt: skip
+
+
+def play(environment: Any, model: Any, seed: int | None = None) -> tuple[list[Any], list[Any], list[float]]:
+    """Play an episode; return the logarithm of each action's probability, the entropies and the rewards."""
+    state, info = environment.reset(seed=seed)
+    logarithms, entropies, rewards, is_over = [], [], [], False
+    while not is_over:
+        preferences = model(torch.as_tensor(state, dtype=torch.float32).ravel())
+        mask = torch.as_tensor(info["action_mask"], dtype=torch.bool)
+        chances = torch.distributions.Categorical(logits=preferences.masked_fill(~mask, -1e9))
+        action = chances.sample()
+        state, reward, terminated, truncated, info = environment.step(int(action))
+        logarithms.append(chances.log_prob(action))
+        entropies.append(chances.entropy())
+        rewards.append(float(reward))
+        is_over = terminated or truncated
+    return logarithms, entropies, rewards
+
+
+def returns_of(rewards: list[float]) -> list[float]:
+    """Return, for each step, the discounted sum of the rewards from there on."""
+    found: list[float] = []
+    total = 0.0
+    for reward in reversed(rewards):
+        total = reward + DISCOUNT * total
+        found.append(total)
+    return found[::-1]
+
+
+def learn(environment: Any, model: Any, episodes: int, seed: int) -> None:
+    """Train the network in place."""
+    optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
+    for batch in range(max(1, episodes // BATCH)):
+        played = [play(environment, model, seed if batch == number == 0 else None) for number in range(BATCH)]
+        logarithms, entropies = (torch.stack([one for match in played for one in match[part]]) for part in (0, 1))
+        gains = torch.tensor([gain for *_, rewards in played for gain in returns_of(rewards)])
+        gains = (gains - gains.mean()) / (gains.std(correction=0) + 1e-6)
+        loss = -(logarithms * gains).mean() - ENTROPY * entropies.mean()
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        if (batch + 1) % 20 == 0:
+            mean = sum(sum(rewards) for *_, rewards in played) / BATCH
+            print(f"{(batch + 1) * BATCH} episodes: mean return {mean:.2f}")
+
+
+def main() -> None:
+    """Run the command line."""
+    parser = ArgumentParser(description=__doc__)
+    parser.add_argument("--episodes", type=int, default=EPISODES)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--output", type=Path, default=Path(__file__).with_name("weights.npz"))
+    options = parser.parse_args()
+    torch.manual_seed(options.seed)
+    torch.set_num_threads(1)
+    environment = arena_kit.make(ENVIRONMENT, OPPONENT)
+    inputs = int(numpy.prod(environment.observation_space.shape))
+    model = network(inputs, int(environment.action_space.n))
+    learn(environment, model, options.episodes, options.seed)
+    numpy.savez(options.output, *(value.detach().numpy() for value in model.parameters()))
+    print(f"The weights are in {options.output.name}.")
+
+
+if __name__ == "__main__":
+    main()
