@@ -1,0 +1,67 @@
+"""`arena pull`: fetch the files of a version, or the folder of an environment."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show
+from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
+from arena_kit.cli.sites import add_site_option, client_of
+from arena_kit.client import Client
+from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fetch files from a site. Returns 0 if they are there."""
+    parser = argparse.ArgumentParser(
+        prog="arena pull",
+        description="Fetch the files of a version of yours or of a public agent, or the folder of an environment.",
+        epilog="Exit code: 0 fetched, 3 there is nothing that you may fetch, 1 the network or the site failed, "
+        "2 wrong arguments, 4 log in first.",
+    )
+    parser.add_argument("what", metavar="VERSION|ENVIRONMENT", help=f"{VERSION_HELP}; or the name of an environment")
+    parser.add_argument("--output", type=Path, metavar="FOLDER", help="a new or empty folder (default: named after it)")
+    add_site_option(parser)
+    add_json_option(parser)
+    options = parser.parse_args(arguments)
+    return run_command(lambda _: _pull(options), as_json=options.json)
+
+
+def _pull(options: argparse.Namespace) -> int:
+    client = client_of(options)
+    with tempfile.TemporaryFile() as made:
+        file = cast(IO[bytes], made)
+        name = _fetch(client, options.what, file)
+        folder = options.output or Path(name)
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise BadArgument(f"{folder} is there already and is not empty. Choose another folder with --output.")
+        try:
+            names = unpack_archive(file, folder, needs_entry_point=False).names
+        except ArchiveRefused as refusal:
+            # What a site sends is as untrusted as what is sent to it.
+            show(options, {"code": refusal.code, "error": str(refusal)}, f"Not unpacked ({refusal.code}): {refusal}")
+            return NO
+    data = {"folder": str(folder), "files": list(names)}
+    show(options, data, f"{folder}: {len(names)} files. Look at them before you run them.")
+    return DONE
+
+
+def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
+    """Write a zip to `file`; return the name of the folder to unpack it to."""
+    if "/" in what or is_public_id(what):
+        version = version_named(client, what)
+        client.archive(version.id, file)
+        return _folder_name(f"{version.agent}-v{version.number}")
+    environment = client.environment(what)
+    client.environment_folder(environment.slug, file)
+    return _folder_name(environment.slug.replace("-", "_"))
+
+
+def _folder_name(text: str) -> str:
+    """Return a text of the site as the name of a folder here."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in text)
+    return kept.strip("-")[:80] or "pulled"
