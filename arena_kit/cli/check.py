@@ -90,8 +90,8 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
     try:
         checked = _checked(options, spec, folder)
     except (SandboxError, PlatformFault) as error:
-        data = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
-        show(options, data, f"It could not be tried ({error.code}): {error}")
+        trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
+        show(options, trouble, f"It could not be tried ({error.code}): {error}")
         return TRY_LATER
     data = {
         "passes": not checked.code,
@@ -167,7 +167,7 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
                 parallel_episodes=spec.parallel_matches,
                 limits=spec.limits,
                 clock=time.monotonic,
-                on_episode=lambda _: bar.update(),
+                on_episode=lambda _: _advance(bar, bar.n + 1),
                 trial_until=until,
             )
             fault = evaluation_fault(evaluation, spec.limits)

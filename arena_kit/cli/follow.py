@@ -13,7 +13,8 @@ from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.answers import Job, Version
 
 Answer = TypeVar("Answer")
-Say, Sleep = Callable[[str], None], Callable[[float], None]
+Say = Callable[[str], None]
+Sleep = Callable[[float], None]
 POLL_SECONDS = 2.0
 TRIES = 15
 """How often in a row the network or the site may fail before following ends."""

@@ -41,9 +41,9 @@ def _pack(options: argparse.Namespace) -> int:
             file.seek(0)
             part = target.with_name(f"{target.name}.part")
             with part.open("wb") as output:
-                while data := file.read(READ_BYTES):
-                    digest.update(data)
-                    output.write(data)
+                while piece := file.read(READ_BYTES):
+                    digest.update(piece)
+                    output.write(piece)
             part.replace(target)
     except (ArchiveRefused, Unpackable) as refusal:
         show(options, {"code": refusal.code, "error": str(refusal)}, f"Not packed ({refusal.code}): {refusal}")

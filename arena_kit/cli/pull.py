@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +16,9 @@ from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
 from arena_kit.upload.archive import ArchiveRefused, unpack_archive
 
+ENVIRONMENTS = "environments"
+"""The folder for environments, as the option `--environments` of other commands takes it."""
+
 
 def main(arguments: Sequence[str]) -> int:
     """Fetch files from a site. Returns 0 if they are there."""
@@ -24,30 +29,44 @@ def main(arguments: Sequence[str]) -> int:
         "2 wrong arguments, 4 log in first.",
     )
     parser.add_argument("what", metavar="VERSION|ENVIRONMENT", help=f"{VERSION_HELP}; or the name of an environment")
-    parser.add_argument("--output", type=Path, metavar="FOLDER", help="a new or empty folder (default: named after it)")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="default: named after the version, or `environments`"
+    )
     add_site_option(parser)
     add_json_option(parser)
     options = parser.parse_args(arguments)
-    return run_command(lambda _: _pull(options), as_json=options.json)
+    return run_command(lambda folder: _pull(options, folder), as_json=options.json)
 
 
-def _pull(options: argparse.Namespace) -> int:
-    client = client_of(options)
+def _pull(options: argparse.Namespace, temporary: Path) -> int:
+    client, unpacked = client_of(options), temporary / "pulled"
     with tempfile.TemporaryFile() as made:
         file = cast(IO[bytes], made)
-        name = _fetch(client, options.what, file)
-        folder = options.output or Path(name)
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise BadArgument(f"{folder} is there already and is not empty. Choose another folder with --output.")
+        folder = options.output or Path(_fetch(client, options.what, file))
         try:
-            names = unpack_archive(file, folder, needs_entry_point=False).names
+            unpack_archive(file, unpacked, needs_entry_point=False)
         except ArchiveRefused as refusal:
             # What a site sends is as untrusted as what is sent to it.
             show(options, {"code": refusal.code, "error": str(refusal)}, f"Not unpacked ({refusal.code}): {refusal}")
             return NO
-    data = {"folder": str(folder), "files": list(names)}
-    show(options, data, f"{folder}: {len(names)} files. Look at them before you run them.")
+    names = _move(unpacked, folder)
+    data = {"folder": str(folder), "files": names}
+    show(options, data, f"{folder}: {', '.join(names)}. Look at the code before you run it.")
     return DONE
+
+
+def _move(unpacked: Path, folder: Path) -> list[str]:
+    """Move what was unpacked into a folder; return the names of the entries. Raises BadArgument, and moves nothing."""
+    names = sorted(path.name for path in unpacked.iterdir())
+    if there := [name for name in names if os.path.lexists(folder / name)]:
+        raise BadArgument(f"{folder / there[0]} is there already. Choose another folder with --output.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.move(unpacked / name, folder / name)
+    except OSError as error:
+        raise BadArgument(f"{folder} cannot be written: {error.strerror}.") from None
+    return names
 
 
 def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
@@ -56,9 +75,8 @@ def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
         version = version_named(client, what)
         client.archive(version.id, file)
         return _folder_name(f"{version.agent}-v{version.number}")
-    environment = client.environment(what)
-    client.environment_folder(environment.slug, file)
-    return _folder_name(environment.slug.replace("-", "_"))
+    client.environment_folder(client.environment(what).slug, file)
+    return ENVIRONMENTS
 
 
 def _folder_name(text: str) -> str:

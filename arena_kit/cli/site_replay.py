@@ -104,8 +104,9 @@ def _diff(options: argparse.Namespace, client: Client, duel: DuelLine, number: i
         packages = install(options.diff, required, options)
         shadowed = shadow_match(spec, launch, record, player=player, limits=spec.limits, clock=time.monotonic)
     except (SandboxError, PlatformFault) as error:
-        data = {"code": error.code, "error": str(error)}
-        show(options, data, f"It could not be played again ({error.code}): {error}")
+        show(
+            options, {"code": error.code, "error": str(error)}, f"It could not be played again ({error.code}): {error}"
+        )
         return TRY_LATER
     data = _data(shadowed, record, player)
     show(options, data, _text(shadowed, duel, record, player))
@@ -132,8 +133,8 @@ def _spec(duel: DuelLine, site: str) -> EnvironmentSpec:
         spec = get_spec(duel.environment)
     except UnknownEnvironment:
         raise BadArgument(
-            f"The rules of {duel.environment} are not in this arena-kit. Fetch them: arena pull {duel.environment} "
-            f"--output environments/{duel.environment}, then use --environments environments"
+            f"The rules of {duel.environment} are not in this arena-kit. Run `arena pull {duel.environment}`, then add "
+            "--environments environments."
         ) from None
     if spec.id != duel.rules:
         raise BadArgument(

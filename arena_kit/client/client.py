@@ -175,16 +175,13 @@ class Client:
         return answers.version_of(self._transport.read_json(sent, path))
 
 
-class _Joined(io.RawIOBase):
+class _Joined:
     """A form with a file in its middle, read without holding the file in memory."""
 
     def __init__(self, before: bytes, file: IO[bytes], after: bytes) -> None:
         self._parts: list[IO[bytes]] = [io.BytesIO(before), file, io.BytesIO(after)]
 
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = -1, /) -> bytes:
         while self._parts:
             if data := self._parts[0].read(size):
                 return data

@@ -5,7 +5,6 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 from urllib.error import URLError
@@ -108,12 +107,15 @@ def network_error(error: Exception, site: str) -> SiteError:
     return SiteError(sentence, trouble=trouble)
 
 
-def status_error(status: int, headers: Mapping[str, str], answer: Any, site: str) -> SiteError:
-    """Return what an answer of 400 or more means. answer: its JSON, or None if it is something else."""
+def status_error(status: int, retry_after: str | None, answer: Any, site: str) -> SiteError:
+    """Return what an answer of 400 or more means. answer: its JSON, or None if it is something else.
+
+    retry_after: the header of this name, if any.
+    """
     said = sentences(answer)
     code = answer.get("code") if isinstance(answer, dict) else None
     reason = plain_line(code)[:60] if isinstance(code, str) else ""
-    seconds = _seconds(headers.get("Retry-After"))
+    seconds = _seconds(retry_after)
     trouble, sentence = _meaning(status, site)
     if answer is None and status in (400, 403, 404, 405, 410, 415):
         # A proxy or another site speaks in this way; every error of the API is JSON.

@@ -10,7 +10,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http.client import HTTPMessage, HTTPResponse
-from typing import IO, Any
+from typing import IO, Any, Protocol
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urljoin, urlsplit, urlunsplit
 
@@ -31,14 +31,13 @@ def site_address(text: str) -> str:
     """
     given = text.strip()
     if "://" not in given:
-        host = given.partition("/")[0].rpartition("@")[2]
-        is_local = (host.rpartition(":")[0] or host).strip("[]") in LOCAL_HOSTS
+        first = given.partition("/")[0].rpartition("@")[2]
+        is_local = (first.rpartition(":")[0] or first).strip("[]") in LOCAL_HOSTS
         given = f"{'http' if is_local else 'https'}://{given}"
-    try:
+    parts, host, port = urlsplit(""), "", None
+    with contextlib.suppress(ValueError):
         parts = urlsplit(given)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        host, port, parts = None, None, urlsplit("")
+        host, port = parts.hostname or "", parts.port
     if parts.scheme not in ("http", "https") or not host or not given.isascii() or not given.isprintable():
         raise SiteError(
             f"{plain_line(text)} is not a web address. Write it like https://arena.example.org.",
@@ -80,11 +79,17 @@ class _SameSite(urllib.request.HTTPRedirectHandler):
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
+class Readable(Protocol):
+    """Something that is read from its beginning to its end."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The body of a request. content: bytes, or an open file that is sent from its current place. size: in bytes."""
+    """The body of a request. content: bytes, or something that is read while it is sent. size: in bytes."""
 
-    content: bytes | IO[bytes]
+    content: bytes | Readable
     size: int
     content_type: str
 
@@ -170,7 +175,7 @@ class Transport:
     def _refusal(self, error: HTTPError) -> SiteError:
         with error, self._network():
             data = error.read(MAX_ERROR_BYTES)
-        return status_error(error.code, error.headers, _parsed(data), self.site)
+        return status_error(error.code, error.headers.get("Retry-After"), _parsed(data), self.site)
 
     @contextlib.contextmanager
     def _network(self) -> Iterator[None]:

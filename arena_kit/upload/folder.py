@@ -11,10 +11,8 @@ from typing import IO
 
 from arena_kit.errors import Refused
 from arena_kit.upload.archive import LIMITS, READ_BYTES, is_compiled, printable
+from arena_kit.zips import plain_entry
 
-EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The earliest time a zip can hold; every entry gets it."""
-FILE_MODE = 0o100644
 NOTED_NAMES = 5
 
 
@@ -91,12 +89,8 @@ def _add(archive: zipfile.ZipFile, path: Path, name: str) -> None:
     size = path.stat().st_size
     if size > LIMITS.file_bytes:
         raise Refused(f"{printable(name)} is larger than {LIMITS.file_bytes // 2**20} MiB.", code="file_too_large")
-    entry = zipfile.ZipInfo(name, EARLIEST)
-    entry.create_system = 3  # Unix, so that every machine packs the same bytes
-    entry.external_attr = FILE_MODE << 16
-    entry.compress_type = zipfile.ZIP_DEFLATED
     try:
-        with path.open("rb") as file, archive.open(entry, "w") as output:
+        with path.open("rb") as file, archive.open(plain_entry(name), "w") as output:
             while data := file.read(READ_BYTES):
                 output.write(data)
     except (UnicodeEncodeError, RuntimeError):
