@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from django.core.cache import cache
@@ -26,6 +27,13 @@ from tests.samples import BROKEN, FIRST, LAST, SECOND, deliver_messages, tic_tac
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 Arena = Callable[..., tuple[int, str, str]]
+
+
+class Terminal(io.StringIO):
+    """Standard input of a person."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 @pytest.fixture
@@ -45,8 +53,8 @@ def arena(
     monkeypatch.chdir(tmp_path)
     handler = signal.getsignal(signal.SIGTERM)
 
-    def run(*words: str, typed: str = "") -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    def run(*words: str, typed: str = "", terminal: bool = False) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", Terminal(typed) if terminal else io.StringIO(typed))
         status = main(words)
         said = capsys.readouterr()
         return status, said.out, said.err
@@ -205,16 +213,12 @@ def test_password_and_second_factor_are_asked_for(
 ) -> None:
     factories.user("ada")
 
-    class Terminal(io.StringIO):
-        def isatty(self) -> bool:
-            return True
-
     passwords = iter(["wrong", factories.PASSWORD])
     monkeypatch.setattr("getpass.getpass", lambda _: next(passwords))
     monkeypatch.setattr("builtins.input", lambda _: "ada@arena.example")
-    monkeypatch.setattr("io.StringIO.isatty", lambda _: True)
-    assert arena("login", live_server.url)[0] == 4
-    status, out, err = arena("login", live_server.url)
+    assert arena("login", live_server.url)[0] == 2
+    assert arena("login", live_server.url, terminal=True)[0] == 4
+    status, out, err = arena("login", live_server.url, terminal=True)
     assert (status, "You are ada" in out) == (0, True), out + err
     assert arena("login", live_server.url, "--forget")[0] == 0
     assert arena("login", live_server.url, "--forget")[0] == 2
@@ -222,8 +226,6 @@ def test_password_and_second_factor_are_asked_for(
 
 def test_the_environment_of_a_zip_is_whole(arena: Arena, live_server: LiveServer, tmp_path: Path) -> None:
     row = tic_tac_toe()
-    from urllib.request import urlopen
-
     with urlopen(f"{live_server.url}/api/v1/environments/{row.slug}/folder.zip") as answer:
         names = zipfile.ZipFile(io.BytesIO(answer.read())).namelist()
     assert {"tic_tac_toe/info.yml", "tic_tac_toe/rules.py", "tic_tac_toe/render.py"} <= set(names)

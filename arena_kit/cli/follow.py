@@ -18,6 +18,8 @@ Sleep = Callable[[float], None]
 POLL_SECONDS = 2.0
 TRIES = 15
 """How often in a row the network or the site may fail before following ends."""
+STUCK_POLLS = 30
+"""How often in a row the site may say that waiting does not help before following ends."""
 LONGEST_PAUSE_SECONDS = 60.0
 LOST = frozenset({Trouble.TIMED_OUT, Trouble.CUT, Trouble.REFUSED_CONNECTION, Trouble.FAILED, Trouble.BUSY,
                   Trouble.UNKNOWN_HOST})  # fmt: skip
@@ -44,7 +46,7 @@ def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.slee
     failed on it or it waits for something that waiting does not bring. Raises SiteError when the network or the site
     fails too often.
     """
-    heard = ""
+    heard, stuck = "", 0
 
     def ask() -> tuple[Version, Job | None]:
         version = client.version(public_id)
@@ -61,7 +63,9 @@ def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.slee
         # The publication of a version that plays already is of no interest here.
         if version.status == "READY":
             return version, DONE
-        if job is not None and job.is_stuck:
+        # A worker that is started again is away for a moment.
+        stuck = stuck + 1 if job is not None and job.is_stuck else 0
+        if stuck > STUCK_POLLS:
             say("Waiting longer does not help: the organisers have to act.")
             return version, TRY_LATER
         sleep(POLL_SECONDS)

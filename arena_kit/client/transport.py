@@ -69,6 +69,7 @@ class _SameSite(urllib.request.HTTPRedirectHandler):
         old, new = urlsplit(req.full_url), urlsplit(urljoin(req.full_url, newurl))
         is_same = (old.scheme, old.hostname, old.port) == (new.scheme, new.hostname, new.port)
         if not is_same or req.get_method() not in ("GET", "HEAD"):
+            fp.close()
             where = plain_line(urlunsplit((new.scheme, new.netloc.rpartition("@")[2], "", "", "")))[:200]
             raise SiteError(
                 f"The site sends on to {where or 'another address'}. Your token is not sent there. If that is the "

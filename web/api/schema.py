@@ -22,7 +22,8 @@ PROBLEM: Json = {
         "detail": {"type": "string"},
         "code": {
             "description": "The quota or limit that was reached, e.g. quota_uploads_per_day, or why an archive is "
-            "refused, e.g. does_not_compile. A list of sentences concerns the field `code` of a request, which holds the second factor.",
+            "refused, e.g. does_not_compile. A list of sentences concerns the field `code` of a request, which holds "
+            "the second factor.",
             "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
         },
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import socket
 import ssl
 from collections.abc import Iterator
@@ -74,7 +75,9 @@ def test_every_answer_that_is_none_is_a_sentence(arena: Site, answer: Said, kind
 
 
 def test_too_many_requests_say_when_to_ask_again(arena: Site) -> None:
-    error = trouble(arena, said({"detail": "Too often.", "code": "quota_uploads_per_day"}, 429, **{"Retry-After": "30"}))
+    error = trouble(
+        arena, said({"detail": "Too often.", "code": "quota_uploads_per_day"}, 429, **{"Retry-After": "30"})
+    )
     assert (error.trouble, error.code, error.retry_after_seconds) == (Trouble.BUSY, "quota_uploads_per_day", 30)
     assert str(error) == "Too often. Ask again in 30 seconds."
     assert trouble(arena, said({"detail": "No."}, 429, **{"Retry-After": "soon"})).retry_after_seconds is None
@@ -184,8 +187,6 @@ def test_an_arena_with_another_api_is_told(arena: Site) -> None:
 
 
 def test_an_upload_is_one_form_with_the_whole_file(arena: Site) -> None:
-    import io
-
     arena.answer = said(VERSION, 201)
     content = bytes(range(256)) * 4096
     made = Client(arena.url, token=TOKEN).agent_create(

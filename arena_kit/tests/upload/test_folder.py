@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import os
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arena_kit.errors import Refused
+from arena_kit.upload import folder as module
 from arena_kit.upload.archive import inspect_archive
 from arena_kit.upload.folder import pack_folder
 
@@ -70,10 +72,6 @@ def test_a_pipe_is_refused_and_not_read(folder: Path) -> None:
 
 
 def test_a_whole_disk_is_refused_soon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from dataclasses import replace
-
-    from arena_kit.upload import folder as module
-
     monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, entry_count=1))
     with pytest.raises(Refused) as caught:
         packed(folder)
