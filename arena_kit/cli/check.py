@@ -167,7 +167,7 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
                 parallel_episodes=spec.parallel_matches,
                 limits=spec.limits,
                 clock=time.monotonic,
-                on_episode=lambda _: _advance(bar, bar.n + 1),
+                on_episode=lambda _: _advance(bar, int(bar.n) + 1),
                 trial_until=until,
             )
             fault = evaluation_fault(evaluation, spec.limits)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from tqdm import tqdm
@@ -164,7 +165,6 @@ def _play_all(
         ) as bar,
     ):
         for number, pair in enumerate(pairs):
-            before = bar.n
 
             def launch(player: int, pair: tuple[Entrant, Entrant] = pair) -> Container:
                 entrant, name = pair[player], f"arena-cli-{os.getpid()}-{next(counter)}"
@@ -183,13 +183,17 @@ def _play_all(
                 limits=spec.limits,
                 clock=time.monotonic,
                 one_core=core is not None,
-                on_progress=lambda done, before=before: bar.update(before + done - bar.n),  # type: ignore[misc]
+                on_progress=partial(_advance, bar, bar.n),
             )
             records.append(played.record)
             for player, errors in enumerate(played.record.summary.errors):
                 if errors:
                     tell(f"{pair[player].name} forfeited {errors} matches against {pair[1 - player].name}.")
     return records
+
+
+def _advance(bar: tqdm, before: float, done: int) -> None:  # type: ignore[type-arg]  # as in arena_kit.cli.check
+    bar.update(before + done - bar.n)
 
 
 def _write(path: Path, text: str) -> None:

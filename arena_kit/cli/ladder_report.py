@@ -54,15 +54,21 @@ def report_html(spec: EnvironmentSpec, rows: Sequence[Row], records: Sequence[Du
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>{escape(title)}</title><style>{STYLE}</style></head><body><main><h1>{escape(title)}</h1>",
-            f"<p>{len(rows)} agents, {len(records)} duels, {sum(len(record.matches) for record in records)} matches "
-            f"by the rules of {escape(spec.id)}. Ratings are those of the arena: one fit over all matches, in points "
-            "of the Elo scale, with 95% intervals.</p>",
+            _lead(spec, len(rows), records),
             *_table(rows),
             *_cross(rows, records),
             "<h2>Replays</h2>",
             *(line for record in records for line in _replays(spec, record)),
             "</main></body></html>",
         ]
+    )
+
+
+def _lead(spec: EnvironmentSpec, agents: int, records: Sequence[DuelRecord]) -> str:
+    matches = sum(len(record.matches) for record in records)
+    return (
+        f"<p>{agents} agents, {len(records)} duels, {matches} matches by the rules of {escape(spec.id)}. Ratings are "
+        "those of the arena: one fit over all matches, in points of the Elo scale, with 95% intervals.</p>"
     )
 
 

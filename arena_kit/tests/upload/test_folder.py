@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.errors import Refused
-from arena_kit.upload import folder as module
-from arena_kit.upload.archive import inspect_archive
+from arena_kit.upload.archive import LIMITS, inspect_archive
 from arena_kit.upload.folder import pack_folder
 
 
@@ -72,7 +71,7 @@ def test_a_pipe_is_refused_and_not_read(folder: Path) -> None:
 
 
 def test_a_whole_disk_is_refused_soon(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LIMITS", replace(module.LIMITS, entry_count=1))
+    monkeypatch.setattr("arena_kit.upload.folder.LIMITS", replace(LIMITS, entry_count=1))
     with pytest.raises(Refused) as caught:
         packed(folder)
     assert caught.value.code == "too_many_entries"
