@@ -73,7 +73,7 @@ def _lead(spec: EnvironmentSpec, agents: int, records: Sequence[DuelRecord]) -> 
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
-    low, high = min(row.low for row in rows), max(row.high for row in rows)
+    low, high = min((row.low for row in rows), default=0.0), max((row.high for row in rows), default=0.0)
     yield '<h2>Table</h2><div class="scroll" tabindex="0"><table><thead><tr>'
     yield from (
         f'<th scope="col">{head}</th>' for head in ("Rank", "Agent", "Rating", "95% interval", "", "Rank range")
