@@ -7,16 +7,14 @@ and used again next time.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import zipfile
 from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -25,13 +23,11 @@ from typing import Any
 from arena_kit.content import content_folder
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
+from arena_kit.zips import zip_bytes
 
 FOLDER = content_folder("example_players")
 ENTRY_POINT = "player.py"
-EARLIEST = (1980, 1, 1, 0, 0, 0)
-"""The earliest time a zip can hold; every entry gets it, so that equal files give equal archives."""
 LEFT_OUT = frozenset({"__pycache__"})
-FILE_MODE = 0o100644
 NAME_CHARACTERS = 100
 """At most this many characters of an environment's name go into the name of a folder."""
 
@@ -129,18 +125,6 @@ def make_archive(
         if weights.exists():
             files[example.weights] = weights
     return zip_bytes((inside, path.read_bytes()) for inside, path in files.items())
-
-
-def zip_bytes(files: Iterable[tuple[str, bytes]]) -> bytes:
-    """Return a zip of (name, content) pairs, sorted by name, with fixed times and modes."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in sorted(files):
-            entry = zipfile.ZipInfo(name, EARLIEST)
-            entry.create_system = 3  # Unix, so that every machine packs the same bytes
-            entry.external_attr = FILE_MODE << 16
-            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, compresslevel=9)
-    return buffer.getvalue()
 
 
 def write_archives(

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
-from arena_kit.environment.records import Fault
 from arena_kit.referee import run as referee
-from arena_kit.referee.faults import PlayerFault, with_output
+from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
 from core.jobs.worker import Lease, PlatformFault
@@ -27,15 +26,6 @@ Played = TypeVar("Played", referee.PlayedDuel, referee.PlayedEvaluation)
 
 FORK_FAULTS = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 """Codes of faults that a fork can cause: the copy lacks threads of native code and handles of devices."""
-TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
-
-
-@dataclass(frozen=True, slots=True)
-class FoundFault:
-    """The reason why a validation fails: a typed code, and a sentence for the owner."""
-
-    code: str
-    sentence: str
 
 
 @if_makeable
@@ -50,26 +40,13 @@ def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) 
         _play_itself(validation, lease, coming)
 
 
-def first_fault(duel: referee.PlayedDuel) -> FoundFault | None:
-    """Return the fault of the first forfeited match, or None if no match was forfeited.
-
-    For a player that did not start or died, the sentence quotes the last line of its output.
-    """
-    for match in duel.record.matches:
-        if match.fault is Fault.PLAYER:
-            log = duel.player_logs[match.faulty_player or 0]
-            text = with_output(match.error_code, f"Match {match.number}: {match.error}", log)
-            return FoundFault(match.error_code, text)
-    return None
-
-
 def _play_itself(validation: Validation, lease: Lease, coming: Sequence[Duel]) -> None:
     submission = validation.submission
     until = _until(validation)
 
     def play() -> tuple[referee.PlayedDuel, FoundFault | None]:
         duel = play_matches(validation, submission, submission, lease, coming, trial_until=until)
-        return duel, _timed(validation, first_fault(duel))
+        return duel, duel_fault(duel, submission.agent.environment.limits)
 
     duel, fault = _played_twice(submission, lease, play, until)
     digests = (submission.image_digest, submission.image_digest)
@@ -91,11 +68,7 @@ def _practise(validation: Validation, lease: Lease) -> None:
 
     def play() -> tuple[referee.PlayedEvaluation, FoundFault | None]:
         played = play_episodes(validation, submission, practice.seeds, lease, trial_until=until)
-        if played.failure is None:
-            return played, None
-        code = played.failure.fault.value
-        text = with_output(code, played.failure.sentence, played.player_log)
-        return played, _timed(validation, FoundFault(code, text))
+        return played, evaluation_fault(played, submission.agent.environment.limits)
 
     played, fault = _played_twice(submission, lease, play, until)
     with evaluation_stored(
@@ -136,19 +109,6 @@ def _played_twice(
     if fault is None:
         lease.log("This works, so this version always plays in a fresh container.")
     return played, fault
-
-
-def _timed(validation: Validation, fault: FoundFault | None) -> FoundFault | None:
-    """Return a fault of time in the words of a validation, other faults unchanged."""
-    if fault is None or fault.code not in TIME_FAULTS:
-        return fault
-    environment = validation.submission.agent.environment
-    least = "episode" if environment.is_scored else "pair of matches"
-    text = (
-        f"The player is too slow: it did not finish one {least} within {environment.limits.validation_seconds:g} s, "
-        "the time limit of a validation."
-    )
-    return FoundFault("validation_time_exhausted", text)
 
 
 def _finish(validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:

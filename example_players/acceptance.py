@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from arena_kit.examples import make_archive, zip_bytes
+from arena_kit.examples import make_archive
+from arena_kit.zips import zip_bytes
 
 FAILING_PLAYER = b'''"""Raises an exception in one of ten steps."""
 

@@ -11,6 +11,8 @@ import pytest
 from django.conf import settings
 from django.core.management import get_commands
 
+from arena_kit.cli.main import VERBS
+
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = ROOT / "docker-compose.yml"
 DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
@@ -204,8 +206,23 @@ def test_commands_in_documents_exist(page: Path) -> None:
     assert set(re.findall(r"manage\.py ([a-z_]+)", text)) <= set(get_commands())
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.MULTILINE)) <= targets
-    verbs = {path.stem for path in (ROOT / "arena_kit" / "cli").glob("*.py")}
-    assert set(re.findall(r"(?:`arena|^arena|python -m arena_kit) ([a-z]+)\b", text, re.MULTILINE)) <= verbs
+    assert set(re.findall(r"(?:`arena|^arena|python -m arena_kit) ([a-z]+)\b", text, re.MULTILINE)) <= set(VERBS)
+
+
+def test_the_page_of_the_command_lists_every_verb() -> None:
+    text = (ROOT / "docs" / "reference" / "arena-command.md").read_text()
+    assert re.findall(r"^\| `arena ([a-z]+)` \|", text, re.MULTILINE) == list(VERBS)
+
+
+def test_no_page_asks_for_the_source_to_play_at_home() -> None:
+    """Participants install arena-kit from the site."""
+    shown = [*pages(), *(ROOT / "web" / "templates").rglob("*.*"), *(ROOT / "core" / "templates").rglob("*.*")]
+    source = re.compile(
+        r"\bclone\b|\b(?:in|from) a checkout\b|get the arena's code|\.venv/bin/python -m (?:arena_kit|duel_runner)",
+        re.IGNORECASE,
+    )
+    texts = {relative(path): re.sub(r"`clone[^`]*`", "", path.read_text()) for path in shown}
+    assert {name: source.findall(text) for name, text in texts.items() if source.search(text)} == {}
 
 
 def test_every_dependency_has_its_reason() -> None:

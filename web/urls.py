@@ -14,6 +14,7 @@ from web.environments import static_views as statics
 from web.environments import views as environments
 from web.evaluations import board_views as boards
 from web.evaluations import views as evaluations
+from web.kit import views as kit
 from web.notices import views as inbox
 from web.operations import views as operations
 from web.people import second_factor_views as second_factor
@@ -60,6 +61,11 @@ site = [
     path("status/", status.status, name="status"),
     re_path(r"^health/live/?$", operations.live, name="live"),
     re_path(r"^metrics/?$", operations.metrics, name="metrics"),
+    path("kit/", kit.kit, name="kit"),
+    path("kit/simple/", kit.index, name="kit_index"),
+    path("kit/simple/<str:name>/", kit.project, name="kit_project"),
+    path("kit/files/<str:sha256>/<str:filename>", kit.file, name="kit_file"),
+    path("kit/<str:filename>.whl", kit.latest, name="kit_latest"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file),

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 from arena_kit.text import plain_text
 
-BAD_ARGUMENTS, INTERRUPTED, PIPE_CLOSED = 2, 130, 141
+DONE, TRY_LATER, BAD_ARGUMENTS, NO, LOGIN_NEEDED = 0, 1, 2, 3, 4
+"""The exit codes of every command: it worked; the platform, the network or the site failed; the arguments are wrong;
+the answer is no; a token is missing or wrong."""
+INTERRUPTED, PIPE_CLOSED = 130, 141
 LABEL = "arena.command-line"
 
 
@@ -22,10 +27,11 @@ class BadArgument(Exception):
     """The arguments are wrong. The message is a sentence for the user."""
 
 
-def run_command(action: Callable[[Path], int]) -> int:
+def run_command(action: Callable[[Path], int], *, as_json: bool = False) -> int:
     """Run a command with a temporary folder of its own and return its exit status.
 
-    The status is 2 for wrong arguments, 130 after Ctrl-C and 141 if the output is no longer read.
+    The status is 2 for wrong arguments, 130 after Ctrl-C and 141 if the output is no longer read; 1, 2, 3 or 4 if a
+    site did not do what was asked. as_json: whether an error is printed as JSON, too.
     """
     # SIGTERM becomes an exception, so that no process of a submission is left running.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -39,8 +45,9 @@ def run_command(action: Callable[[Path], int]) -> int:
             return status
     except (BadArgument, ArenaEnvironmentError) as error:
         hint = f" {error.hint}" if isinstance(error, MissingExtra) else ""
-        print(plain_text(f"arena: {error}{hint}"), file=sys.stderr)
-        return BAD_ARGUMENTS
+        return _failed(f"{error}{hint}", "bad_arguments", BAD_ARGUMENTS, as_json=as_json)
+    except SiteError as error:
+        return _failed(str(error), error.code, site_status(error), as_json=as_json)
     except BrokenPipeError:
         # The reader has closed the pipe, as `head` does. Without this, Python would report it again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -48,6 +55,45 @@ def run_command(action: Callable[[Path], int]) -> int:
     except KeyboardInterrupt:
         print("arena: interrupted.", file=sys.stderr)
         return INTERRUPTED
+
+
+def _failed(sentence: str, code: str, status: int, *, as_json: bool) -> int:
+    print(plain_text(f"arena: {sentence}"), file=sys.stderr)
+    if as_json:
+        print_json({"error": plain_text(sentence), "code": code})
+    return status
+
+
+def site_status(error: SiteError) -> int:
+    """Return the exit status for an error of a site or of the network."""
+    if error.trouble is Trouble.LOGIN_NEEDED:
+        return LOGIN_NEEDED
+    if error.trouble is Trouble.BAD_ADDRESS:
+        return BAD_ARGUMENTS
+    return TRY_LATER if error.trouble in LATER else NO
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--json`."""
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
+
+
+def print_json(data: Mapping[str, object]) -> None:
+    """Print one JSON object in ASCII, which is harmless to a terminal whatever it holds."""
+    print(json.dumps(data, indent=2))
+
+
+def show(options: argparse.Namespace, data: Mapping[str, object], text: str) -> None:
+    """Print a result: with `--json` the object, otherwise the text without control characters."""
+    if options.json:
+        print_json(data)
+    elif text:
+        print(plain_text(text))
+
+
+def tell(sentence: str) -> None:
+    """Print a sentence about the progress on standard error, without control characters."""
+    print(plain_text(f"arena: {sentence}"), file=sys.stderr)
 
 
 def add_sandbox_options(parser: argparse.ArgumentParser) -> None:

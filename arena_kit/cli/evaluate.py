@@ -14,11 +14,13 @@ from pathlib import Path
 from arena_kit.cli.common import (
     LABEL,
     BadArgument,
+    add_json_option,
     add_sandbox_options,
     chosen_sandbox,
     display_name,
     player_image,
     positive,
+    print_json,
     run_command,
 )
 from arena_kit.cli.install import add_install_option, install
@@ -44,12 +46,14 @@ def main(arguments: Sequence[str]) -> int:
     Returns 0 if every episode was played, 3 if the player failed, 1 if the platform failed, 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _play(_spec(options), options, folder))
+    return run_command(lambda folder: _play(_spec(options), options, folder), as_json=options.json)
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     if options.environments is not None:
         use_folder(options.environments)
+    if options.json and str(options.log) == "-":
+        raise BadArgument("Standard output takes one document: leave out --json or --log -.")
     spec = get_spec(options.environment)
     if spec.seats != 1:
         raise BadArgument(f"{spec.name} has {spec.seats} seats. Use `arena play`.")
@@ -76,6 +80,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log", type=Path, metavar="FILE", help="write the player's log here; - for standard output")
     add_sandbox_options(parser)
     add_install_option(parser)
+    add_json_option(parser)
     return parser
 
 
@@ -118,6 +123,8 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
             )
     except (SandboxError, PlatformFault) as error:
         print(f"arena: the player could not be tried ({error.code}): {error}", file=sys.stderr)
+        if options.json:
+            print_json({"environment": spec.id, "code": error.code, "error": str(error)})
         return NOT_PLAYED
     if options.records is not None:
         with options.records.open("wb") as file:
@@ -128,7 +135,26 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     elif options.log is not None:
         options.log.write_text(played.player_log, encoding="utf-8")
     print(verdict_text(played, time.monotonic() - begun), file=sys.stderr)
+    if options.json:
+        print_json(verdict_data(spec, played))
     return SCORED if played.failure is None else FAILED
+
+
+def verdict_data(spec: EnvironmentSpec, played: PlayedEvaluation) -> dict[str, object]:
+    """Return the score, or the reason for its absence, as one JSON object."""
+    scores = [episode.score for episode in played.record.episodes]
+    data: dict[str, object] = {"environment": spec.id, "episodes": len(scores), "code": "", "error": ""}
+    if played.failure is not None:
+        return data | {"code": played.failure.fault.value, "error": played.failure.sentence, "score": None}
+    found = summarise_scores(scores)
+    return data | {
+        "score": found.mean.value,
+        "low": found.mean.low,
+        "high": found.mean.high,
+        "interquartile_mean": found.interquartile_mean,
+        "median": found.median,
+        "worst_decile": found.worst_decile,
+    }
 
 
 def verdict_text(played: PlayedEvaluation, seconds: float) -> str:

@@ -11,9 +11,22 @@ VERBS = {
     "play": "Play a duel between two players.",
     "evaluate": "Play episodes of one player, as the arena scores it.",
     "script": "Run a script submission and read the score that it prints.",
+    "check": "Check a submission as the arena does: its files, then play against itself.",
+    "pack": "Pack a folder into a zip that the arena takes.",
+    "ladder": "Play all agents of a folder against each other and write a report.",
     "recheck": "Check downloaded records by playing them again.",
+    "login": "Save a token of a site.",
+    "submit": "Upload an agent or a new version of one, and follow it.",
+    "status": "Show how far a version is.",
+    "logs": "Show the logs of a version.",
+    "board": "Show the best of an environment.",
+    "challenge": "Let an agent of yours play against another one, or the top ten.",
+    "replay": "Show a match of a site, or where your player would have moved otherwise.",
+    "pull": "Fetch the files of a version, or the folder of an environment.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""
+MODULES = {"replay": "site_replay"}
+"""The modules whose name is not that of their verb."""
 DONE, BAD_ARGUMENTS = 0, 2
 
 
@@ -21,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return its exit status, 2 for a verb that does not exist."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in VERBS:
-        status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
+        module = MODULES.get(words[0], words[0])
+        status: int = import_module(f"arena_kit.cli.{module}").main(words[1:])
         return status
     if words and words[0] in {"-h", "--help"}:
         print(usage())

@@ -17,17 +17,19 @@ from tqdm import tqdm
 from arena_kit.cli.common import (
     LABEL,
     BadArgument,
+    add_json_option,
     add_sandbox_options,
     chosen_sandbox,
     display_name,
     player_image,
     positive,
+    print_json,
     run_command,
 )
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import classic_document, match_result
-from arena_kit.environment.records import DuelRecord, Fault, Outcome
+from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import last_words
@@ -44,10 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns 0 if the duel was played, with any result; 1 if the platform failed; 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _play(_spec(options), options, folder))
+    return run_command(lambda folder: _play(_spec(options), options, folder), as_json=options.json)
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
+    if options.json and str(options.output) == "-":
+        raise BadArgument("Standard output takes one document: leave out --json or --output -.")
     if options.environments is not None:
         use_folder(options.environments)
     spec = get_spec(options.environment)
@@ -78,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
                         help="write the logs of the players and the referee to this folder")  # fmt: skip
     add_sandbox_options(parser)
     add_install_option(parser)
+    add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
 
@@ -126,6 +131,8 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         print(f"arena: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
         played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
     _write(spec, played, error, options)
+    if options.json:
+        print_json({**summary_data(spec, played), "error": error})
     if error:
         return NOT_PLAYED
     if not options.quiet:
@@ -157,6 +164,24 @@ def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argpa
         options.logs.mkdir(parents=True, exist_ok=True)
         for name, text in zip(("player_1", "player_2", "referee"), (*played.player_logs, played.log), strict=True):
             (options.logs / f"{name}.log").write_text(text, encoding="utf-8")
+
+
+def summary_data(spec: EnvironmentSpec, played: PlayedDuel) -> dict[str, object]:
+    """Return the result as one JSON object; lists are by player."""
+    record, summary = played.record, played.record.summary
+    return {
+        "environment": spec.id,
+        "seed": record.seed,
+        "players": list(record.players),
+        "outcome": summary.outcome.value,
+        "matches": summary.match_count,
+        "wins": list(summary.wins),
+        "errors": list(summary.errors),
+        "draws": summary.draws,
+        "scores": list(summary.scores),
+        "points": list(summary.points),
+        "sha256": record_sha256(record),
+    }
 
 
 def summary_text(played: PlayedDuel, seconds: float) -> str:

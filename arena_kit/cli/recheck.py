@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from arena_kit.cli.common import add_json_option, print_json
 from arena_kit.environment.episodes import EvaluationArchive, evaluation_sha256, holds_evaluation
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
@@ -43,7 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 check = _duel(file, options.sha256)
     except (OSError, ArtifactDamaged, ArenaEnvironmentError, CannotCheck) as error:
         print(plain_text(f"verify: {error}"), file=sys.stderr)
+        if options.json:
+            print_json({"verifies": None, "error": str(error), "mismatches": []})
         return NOT_CHECKED
+    if options.json:
+        print_json(
+            {"verifies": not check.mismatches, "record": check.head, "mismatches": list(map(str, check.mismatches))}
+        )
+        return MISMATCH if check.mismatches else VERIFIED
     for mismatch in check.mismatches:
         # A record may hold control sequences for terminals.
         print(plain_text(str(mismatch)))
@@ -64,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds, from the page of the evaluation"
     )
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_json_option(parser)
     return parser
 
 

@@ -13,9 +13,11 @@ from pathlib import Path
 from arena_kit.cli.common import (
     LABEL,
     BadArgument,
+    add_json_option,
     add_sandbox_options,
     chosen_sandbox,
     image_name,
+    print_json,
     run_command,
     unpack,
 )
@@ -24,6 +26,7 @@ from arena_kit.cli.needed import requirements_of
 from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+from arena_kit.text import plain_text
 
 SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
 FILE = "submission.py"
@@ -37,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
     Returns 0 if it has a score, 3 if it has none, 1 if the platform failed, 2 for wrong arguments.
     """
     options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _run(options, folder))
+    return run_command(lambda folder: _run(options, folder), as_json=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,10 +58,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_sandbox_options(parser)
     add_install_option(parser)
+    add_json_option(parser)
     return parser
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
+    if options.json and str(options.log) == "-":
+        raise BadArgument("Standard output takes one document: leave out --json or --log -.")
     if options.log is not None and not options.log.parent.is_dir():
         raise BadArgument(f"The folder {options.log.parent} of the output does not exist.")
     image = _image(options, folder / "files")
@@ -82,12 +88,16 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         run = run_script(sandbox, replace(launch, packages=install(options.script, required, options)))
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)
+        if options.json:
+            print_json({"code": error.code, "error": str(error)})
         return NOT_RUN
     if str(options.log) == "-":
         sys.stdout.write(run.end.log)
     elif options.log is not None:
         options.log.write_text(run.end.log, encoding="utf-8")
     print(verdict_text(run), file=sys.stderr)
+    if options.json:
+        print_json(verdict_data(run))
     return NO_SCORE if isinstance(run.verdict, ScriptFailure) else SCORED
 
 
@@ -117,6 +127,15 @@ def _image(options: argparse.Namespace, copy: Path) -> str:
     if not (folder / FILE).is_file():
         raise BadArgument(f"{options.script} has no {FILE}; --main-file names the file to run in its place.")
     return FOLDER_PREFIX + str(folder)
+
+
+def verdict_data(run: ScriptRun) -> dict[str, object]:
+    """Return the score of a run, or the reason for its absence, as one JSON object."""
+    verdict = run.verdict
+    if isinstance(verdict, ScriptFailure):
+        return {"score": None, "code": verdict.code.value, "error": plain_text(verdict.error)}
+    metrics = dict(verdict.metrics) if isinstance(verdict.metrics, Mapping) else list(verdict.metrics or ())
+    return {"score": verdict.score, "code": "", "error": "", "metrics": metrics, "episodes": verdict.episodes}
 
 
 def verdict_text(run: ScriptRun) -> str:

@@ -5,6 +5,7 @@ A folder with code of an organiser is tried in a limited process first: one that
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, replace
@@ -222,6 +223,15 @@ def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
             raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
         found[spec.slug] = spec
     return tuple(found[slug] for slug in sorted(found))
+
+
+def info_path(spec: EnvironmentSpec) -> Path:
+    """Return the path of the file that describes an environment. Raises UnknownEnvironment."""
+    for path in (path for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for path in _files(folder)):
+        with contextlib.suppress(BadInfo, OSError):
+            if read_info(path).id == spec.id:
+                return path
+    raise UnknownEnvironment(f"The file of {spec.id} is no longer there.")
 
 
 def _files(folder: Path) -> list[Path]:

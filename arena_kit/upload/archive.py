@@ -122,14 +122,16 @@ def inspect_contents(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> Archive
     return _report(_open(file, limits), limits)
 
 
-def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveReport:
+def inspect_archive(
+    file: IO[bytes], limits: ArchiveLimits = LIMITS, *, needs_entry_point: bool = True
+) -> ArchiveReport:
     """Check an archive, including the real sizes of its files, without unpacking it. Raises ArchiveRefused.
 
-    file: a seekable binary file.
+    file: a seekable binary file. needs_entry_point: False for archives that hold no player.
     """
     archive = _open(file, limits)
     # The table of contents comes first, because checking it is quick.
-    report = _report(archive, limits)
+    report = _report(archive, limits, needs_entry_point=needs_entry_point)
     total = 0
     for entry in archive.infolist():
         total += sum(len(data) for data in _content(archive, entry, limits))
@@ -137,7 +139,7 @@ def inspect_archive(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> ArchiveR
     return replace(report, unpacked_bytes=total)
 
 
-def _report(archive: zipfile.ZipFile, limits: ArchiveLimits) -> ArchiveReport:
+def _report(archive: zipfile.ZipFile, limits: ArchiveLimits, *, needs_entry_point: bool = True) -> ArchiveReport:
     """Check the table of contents and return what it claims."""
     entries = archive.infolist()
     if len(entries) > limits.entry_count:
@@ -152,12 +154,15 @@ def _report(archive: zipfile.ZipFile, limits: ArchiveLimits) -> ArchiveReport:
         _check_entry(entry, limits)
     files = [entry.filename for entry in entries if not entry.is_dir()]
     names = tuple(name for name in files if not is_compiled(name))
-    return ArchiveReport(_entry_point(names), names, claimed, tuple(name for name in files if is_compiled(name)))
+    entry_point = _entry_point(names) if needs_entry_point else ""
+    return ArchiveReport(entry_point, names, claimed, tuple(name for name in files if is_compiled(name)))
 
 
-def unpack_archive(file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS) -> ArchiveReport:
+def unpack_archive(
+    file: IO[bytes], folder: Path, limits: ArchiveLimits = LIMITS, *, needs_entry_point: bool = True
+) -> ArchiveReport:
     """Check an archive, then unpack it into an empty folder, without compiled Python. Raises ArchiveRefused."""
-    report = inspect_archive(file, limits)
+    report = inspect_archive(file, limits, needs_entry_point=needs_entry_point)
     archive = _open(file, limits)
     folder.mkdir(parents=True, exist_ok=True)
     for entry in archive.infolist():

@@ -20,7 +20,8 @@ from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError, Error
 from django.utils import timezone
 
-from arena_kit.upload.archive import ArchiveRefused, inspect_contents
+from arena_kit.upload.admission import contents_admit
+from arena_kit.upload.archive import ArchiveRefused
 from arena_kit.upload.inspection import inspect_apart
 from core.errors import QuotaExceeded, Refused
 from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
@@ -54,17 +55,15 @@ class Upload:
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
     """Check an archive's table of contents, which is cheap. Raises Refused for an archive that is not allowed."""
     try:
-        report = inspect_contents(cast(BinaryIO, archive.file))
+        report = contents_admit(
+            cast(BinaryIO, archive.file),
+            environment=str(environment),
+            takes_scripts=environment.takes_scripts,
+            is_script=is_script,
+        )
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
-    is_script = is_script or report.is_script
-    if is_script and not environment.takes_scripts:
-        raise Refused(
-            f"{environment} accepts no scripts: the zip needs player.py at its root, not {report.entry_point}.",
-            field="archive",
-            code="script_not_taken",
-        )
-    form = SubmissionForm.SCRIPT if is_script else SubmissionForm.PLAYER
+    form = SubmissionForm.SCRIPT if is_script or report.is_script else SubmissionForm.PLAYER
     return Upload(archive, archive_sha256(archive), form, archive.size or 0)
 
 

@@ -21,15 +21,16 @@ PROBLEM: Json = {
     "properties": {
         "detail": {"type": "string"},
         "code": {
-            "description": "The quota or limit that was reached, e.g. quota_uploads_per_day. A list of sentences "
-            "concerns the field `code` of a request, which holds the second factor.",
+            "description": "The quota or limit that was reached, e.g. quota_uploads_per_day, or why an archive is "
+            "refused, e.g. does_not_compile. A list of sentences concerns the field `code` of a request, which holds "
+            "the second factor.",
             "oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
         },
     },
     "additionalProperties": {},
 }
-OUR_TAGS = ("environments", "agents", "submissions", "evaluations", "duels", "challenges", "tournaments", "ratings",
-            "jobs", "inbox", "tokens")  # fmt: skip
+OUR_TAGS = ("site", "environments", "agents", "submissions", "evaluations", "duels", "challenges", "tournaments",
+            "ratings", "jobs", "inbox", "tokens")  # fmt: skip
 """The groups of the description in order; the compatible addresses follow them."""
 BODIES = ("post", "put", "patch", "delete")
 METHODS = ("get", *BODIES)

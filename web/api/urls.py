@@ -14,8 +14,10 @@ from web.api.schema import docs, schema
 from web.duels import api as duels
 from web.duels import challenge_api as challenges
 from web.environments import api as environments
+from web.environments import folder_api as folders
 from web.evaluations import api as evaluations
 from web.jobs import api as jobs
+from web.kit import api as site
 from web.notices import api as inbox
 from web.people import quota_api as quotas
 from web.people import token_api as tokens
@@ -58,6 +60,7 @@ routes = [
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
     *both("health", compatible.HealthCheck, "health"),
+    *native("", site.SiteShown, "site"),
     *native("tokens/", tokens.TokenList, "tokens"),
     *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
     *native("me/", tokens.Me, "me"),
@@ -66,6 +69,7 @@ routes = [
     *native("me/inbox/<int:pk>/", inbox.NoticeRead, "my_notice"),
     *native("environments/", environments.EnvironmentList, "environments"),
     *native("environments/<slug:slug>/", environments.EnvironmentShown, "environment"),
+    *native("environments/<slug:slug>/folder.zip", folders.EnvironmentFolder, "environment_folder"),
     *native("environments/<slug:slug>/board/", environments.EnvironmentBoard, "board"),
     *native("environments/<slug:slug>/leaderboard/", environments.EnvironmentLeaderboard, "environment_leaderboard"),
     *native("environments/<slug:slug>/seeds/", environments.EnvironmentSeeds, "seeds"),

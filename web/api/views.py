@@ -73,4 +73,7 @@ def refusals() -> Iterator[None]:
         # to_response gives it its own status and code.
         raise
     except Refused as refusal:
-        raise ValidationError({refusal.field or "detail": [str(refusal)] if refusal.field else str(refusal)}) from None
+        answer: dict[str, Any] = {refusal.field or "detail": [str(refusal)] if refusal.field else str(refusal)}
+        if refusal.code != "refused":
+            answer["code"] = refusal.code
+        raise ValidationError(answer) from None

@@ -24,6 +24,7 @@ from core.models.job import PRIORITIES
 from core.operations.priorities import priority_set
 from core.people.audit_log import operator_of
 from core.submissions.cancels import PHASES, phase_cancel
+from core.submissions.player_logs import job_player_log_visible, player_log_read
 from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
 from web.api.authentication import viewer_of
@@ -149,19 +150,32 @@ class LogAnswer(serializers.Serializer[Any]):
     log = serializers.CharField()
 
 
+class LogQuery(serializers.Serializer[Any]):
+    player = serializers.IntegerField(
+        required=False,
+        min_value=1,
+        max_value=2,
+        help_text="What this player of a validation, an evaluation or a duel printed, instead of the arena's log.",
+    )
+
+
 class JobLog(OfKind, APIView):
-    """The log of a job. Only the owner may read the log of a private agent."""
+    """The log of a job, or what a player printed in it. Only the owner may read those of a private agent."""
 
     tag = "jobs"
 
-    @extend_schema(parameters=[KIND], responses={200: LogAnswer, 403: OpenApiResponse(description=PRIVATE)})
+    @extend_schema(parameters=[KIND, LogQuery], responses={200: LogAnswer, 403: OpenApiResponse(description=PRIVATE)})
     def get(self, request: Request, kind: str, pk: int) -> Response:
         row = one(self.get_queryset(), pk=pk)
+        query = LogQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        player, viewer = query.validated_data.get("player"), viewer_of(request)
         if isinstance(row, Duel):
-            duel_check(row, viewer_of(request))
-        if not job_log_visible(row, viewer_of(request)):
+            duel_check(row, viewer)
+        is_visible = job_log_visible(row, viewer) if player is None else job_player_log_visible(row, player, viewer)
+        if not is_visible:
             raise PermissionDenied(PRIVATE)
-        return Response({"log": row.log})
+        return Response({"log": row.log if player is None else player_log_read(row, player)})
 
 
 class JobCancel(Acting):

@@ -12,6 +12,7 @@ from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest
 from django.utils.datastructures import MultiValueDict
 
+from arena_kit.upload import admission
 from core.storage import incoming_folder
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
@@ -25,9 +26,7 @@ def allow_strangers(request: HttpRequest) -> None:
 
 def too_large(most_bytes: int | None = None) -> str:
     """Return the sentence for an upload above a limit, by default MAX_UPLOAD_BYTES."""
-    most = settings.MAX_UPLOAD_BYTES if most_bytes is None else most_bytes
-    size = f"{most // 2**20} MiB" if most % 2**20 == 0 else f"{most / 2**20:.1f} MiB"
-    return f"The file is larger than {size}."
+    return admission.too_large(settings.MAX_UPLOAD_BYTES if most_bytes is None else most_bytes)
 
 
 def archive_upload(packed: IO[bytes], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> UploadedFile[bytes]:

@@ -59,7 +59,9 @@ class AgentFilter(filters.FilterSet):
 class UploadRequest(serializers.Serializer[Any]):
     """A new version: a zip as `archive`, or single `files`, of which the arena runs `main_file`."""
 
-    archive = serializers.FileField(required=False, help_text="A zip with player.py or submission.py at its root.")
+    archive = serializers.FileField(
+        required=False, allow_empty_file=True, help_text="A zip with player.py or submission.py at its root."
+    )
     files = serializers.ListField(
         child=serializers.FileField(allow_empty_file=True), required=False, help_text="Single files instead."
     )

@@ -1,0 +1,43 @@
+"""Opens a submission, given as a folder or a zip, as the archive that a site would get."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, cast
+
+from arena_kit.cli.common import BadArgument
+from arena_kit.errors import Refused
+from arena_kit.upload.folder import pack_folder
+
+
+class Unpackable(Exception):
+    """A folder cannot be packed. The message is a sentence; code: typed reason."""
+
+    def __init__(self, message: str, *, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+@contextlib.contextmanager
+def archive_of(word: str) -> Iterator[tuple[IO[bytes], tuple[str, ...]]]:
+    """Yield the zip of a folder, or a zip itself, and notes for the user. Raises BadArgument and Unpackable."""
+    path = Path(word)
+    try:
+        if path.is_dir():
+            with tempfile.TemporaryFile() as made:
+                file = cast(IO[bytes], made)
+                notes = pack_folder(path, file).notes
+                file.seek(0)
+                yield file, notes
+        elif path.is_file():
+            with path.open("rb") as given:
+                yield given, ()
+        else:
+            raise BadArgument(f"There is no file or folder {word}.")
+    except Refused as refusal:
+        raise Unpackable(str(refusal), code=refusal.code) from None
+    except OSError as error:
+        raise BadArgument(f"{word} cannot be read: {error.strerror}.") from None

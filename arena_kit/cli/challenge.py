@@ -1,0 +1,61 @@
+"""`arena challenge`: let an agent play unrated duels against another one, or the top ten."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Sequence
+
+from arena_kit.cli.common import DONE, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.follow import POLL_SECONDS, patiently
+from arena_kit.cli.naming import AGENT_HELP, agent_named
+from arena_kit.cli.sites import add_site_option, client_of
+from arena_kit.client import Client
+from arena_kit.client.answers import Challenge
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Make a challenge. Returns 0 if the site took it, with `--follow` if it is over."""
+    parser = argparse.ArgumentParser(
+        prog="arena challenge",
+        description="Let an agent of yours play unrated duels against another agent, or against the top ten.",
+        epilog="Exit code: 0 taken (with --follow: over), 3 refused, 1 the network or the site failed, "
+        "2 wrong arguments, 4 log in first.",
+    )
+    parser.add_argument("agent", help=AGENT_HELP)
+    parser.add_argument("opponent", nargs="?", default="", help="id of an agent or ENVIRONMENT/AGENT")
+    parser.add_argument("--top-ten", action="store_true", help="instead of an opponent")
+    parser.add_argument("--follow", action="store_true", help="wait until all duels are over")
+    add_site_option(parser)
+    add_json_option(parser)
+    options = parser.parse_args(arguments)
+    return run_command(lambda _: _challenge(options), as_json=options.json)
+
+
+def _challenge(options: argparse.Namespace) -> int:
+    if bool(options.opponent) == options.top_ten:
+        raise BadArgument("Name an opponent, or use --top-ten.")
+    client = client_of(options, needs_token=True)
+    opponent = _number(client, options.opponent) if options.opponent else None
+    challenge = client.challenge_create(agent=_number(client, options.agent), opponent=opponent)
+    number = challenge.id
+    while options.follow and not challenge.is_over:
+        time.sleep(POLL_SECONDS)
+        challenge = patiently(lambda: client.challenge(number), tell)
+    show(options, challenge.answer, challenge_text(challenge, client.site))
+    return DONE
+
+
+def _number(client: Client, word: str) -> int:
+    agent = agent_named(client, word)
+    return agent if isinstance(agent, int) else agent.id
+
+
+def challenge_text(challenge: Challenge, site: str) -> str:
+    """Return a challenge with its duels as lines for a terminal."""
+    lines = [f"Challenge {challenge.id} in {challenge.environment}: {site}/challenges/{challenge.id}/"]
+    for duel in challenge.duels:
+        result = f"{duel.won} won, {duel.drawn} drawn, {duel.lost} lost"
+        shown = result if duel.won + duel.drawn + duel.lost else duel.state.lower()
+        lines.append(f"  against {duel.opponent}: {shown} (duel {duel.duel})")
+    return "\n".join(lines)

@@ -1,0 +1,214 @@
+"""`arena check`: judge a submission as a site does, first its files and then its play against itself."""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tqdm import tqdm
+
+from arena_kit.cli.archives import Unpackable, archive_of
+from arena_kit.cli.common import (
+    DONE,
+    LABEL,
+    NO,
+    TRY_LATER,
+    add_json_option,
+    add_sandbox_options,
+    chosen_sandbox,
+    run_command,
+    show,
+    tell,
+)
+from arena_kit.cli.install import add_install_option, install
+from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.faults import last_words
+from arena_kit.referee.run import PlatformFault, run_duel, run_evaluation
+from arena_kit.referee.script import ScriptFailure, run_script
+from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
+from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, SandboxError
+from arena_kit.sandbox.cores import free_core
+from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
+from arena_kit.upload.admission import archive_admit, too_large
+from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+
+FIRST_SEED, SELF_SEED = 1, 0
+MAX_UPLOAD_BYTES = 100 * 1024 * 1024
+"""The largest upload of a site whose MAX_UPLOAD_BYTES was not changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The verdict. code, sentence: why it is refused or fails; empty if it passes. step: files, play or script."""
+
+    step: str
+    code: str = ""
+    sentence: str = ""
+    played: int = 0
+    log: str = ""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Check a submission. Returns 0 if a site would take it, 3 if not, 1 if it could not be tried, 2 for arguments."""
+    options = _parser().parse_args(arguments)
+    return run_command(lambda folder: _check(options, folder), as_json=options.json)
+
+
+def _parser() -> argparse.ArgumentParser:
+    slugs = ", ".join(spec.slug for spec in all_specs())
+    parser = argparse.ArgumentParser(
+        prog="arena check",
+        description="Check a submission as the arena does: the files with the words of the upload form, then play "
+        "against itself (with one seat: a few episodes) within the limits of the environment.",
+        epilog="Exit code: 0 the arena would take it, 3 it would be refused or fail, 1 it could not be tried, "
+        "2 wrong arguments.",
+    )
+    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    parser.add_argument("--files-only", action="store_true", help="do not play")
+    parser.add_argument("--seed", type=int, default=SELF_SEED, help="seed of the play against itself (default 0)")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_sandbox_options(parser)
+    add_install_option(parser)
+    add_json_option(parser)
+    return parser
+
+
+def _check(options: argparse.Namespace, folder: Path) -> int:
+    if options.environments is not None:
+        use_folder(options.environments)
+    spec = get_spec(options.environment)
+    try:
+        checked = _checked(options, spec, folder)
+    except (SandboxError, PlatformFault) as error:
+        trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
+        show(options, trouble, f"It could not be tried ({error.code}): {error}")
+        return TRY_LATER
+    data = {
+        "passes": not checked.code,
+        "environment": spec.id,
+        "step": checked.step,
+        "code": checked.code,
+        "error": checked.sentence,
+        "played": checked.played,
+    }
+    show(options, data, _text(checked, spec))
+    return NO if checked.code else DONE
+
+
+def _text(checked: Checked, spec: EnvironmentSpec) -> str:
+    if checked.code:
+        words = "Refused" if checked.step == "files" else "It fails"
+        return "\n".join([f"{words} ({checked.code}): {checked.sentence}", *last_words(checked.code, checked.log)])
+    if checked.step == "files":
+        return "The files are in order. It was not played."
+    if checked.step == "script":
+        return f"The files are in order, and the script reports a score: {checked.sentence}."
+    what = "episodes" if spec.seats == 1 else "matches against itself"
+    return f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
+
+
+def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
+    """Check files and play. Raises SandboxError and PlatformFault if it could not be tried."""
+    try:
+        with archive_of(options.player) as (file, notes):
+            if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:
+                return Checked("files", "upload_too_large", too_large(MAX_UPLOAD_BYTES))
+            admitted = archive_admit(file, environment=spec.name, takes_scripts=spec.seats == 1)
+            for note in (*notes, *admitted.notes):
+                tell(note)
+            if options.files_only:
+                return Checked("files")
+            unpack_archive(file, folder / "player")
+    except (ArchiveRefused, Unpackable) as refusal:
+        return Checked("files", refusal.code, str(refusal))
+    # Raises if the environment needs a package that is missing.
+    spec.make()
+    sandbox = chosen_sandbox(options, folder / "channel")
+    sandbox.check()
+    packages = install(options.player, admitted.requirements, options)
+    image = FOLDER_PREFIX + str(folder / "player")
+    if admitted.report.is_script:
+        return _run_script(sandbox, image, packages, spec)
+    return _play(options, sandbox, image, packages, spec)
+
+
+def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:
+    """Let the submission play against itself, or a few episodes on public seeds."""
+    counter = itertools.count(1)
+    cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
+    count = spec.matches_per_validation
+    until = time.monotonic() + spec.limits.validation_seconds
+    with (
+        free_core(cores) as core,
+        tqdm(total=count, unit=" matches", disable=True if options.quiet else None, file=sys.stderr) as bar,
+    ):
+
+        def launch(_: int = 0) -> Container:
+            name = f"arena-cli-{os.getpid()}-{next(counter)}"
+            labels = {LABEL: str(os.getpid())}
+            return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, core=core, packages=packages))
+
+        if spec.seats == 1:
+            evaluation = run_evaluation(
+                spec,
+                launch,
+                name="player",
+                seeds=range(FIRST_SEED, FIRST_SEED + count),
+                parallel_episodes=spec.parallel_matches,
+                limits=spec.limits,
+                clock=time.monotonic,
+                on_episode=lambda _: _advance(bar, int(bar.n) + 1),
+                trial_until=until,
+            )
+            fault = evaluation_fault(evaluation, spec.limits)
+            return _verdict(fault, len(evaluation.record.episodes), evaluation.player_log)
+        duel = run_duel(
+            spec,
+            launch,
+            names=("player", "player"),
+            seed=options.seed,
+            match_count=count,
+            parallel_matches=spec.parallel_matches,
+            limits=spec.limits,
+            clock=time.monotonic,
+            one_core=core is not None,
+            on_progress=lambda done: _advance(bar, done),
+            trial_until=until,
+        )
+        return _verdict(duel_fault(duel, spec.limits), len(duel.record.matches), "\n".join(duel.player_logs))
+
+
+def _advance(bar: tqdm, done: int) -> None:  # type: ignore[type-arg]  # tqdm is no generic type at run time
+    bar.update(done - bar.n)
+
+
+def _verdict(fault: FoundFault | None, played: int, log: str) -> Checked:
+    if fault is None:
+        return Checked("play", played=played)
+    return Checked("play", fault.code, fault.sentence, played, log)
+
+
+def _run_script(sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:
+    """Run a script once, as the site evaluates it."""
+    launch = ScriptLaunch(
+        image=image,
+        name=f"arena-cli-{os.getpid()}",
+        environment_id=spec.public_id if spec.gymnasium is None else spec.gymnasium.id,
+        limits=ScriptLimits(),
+        labels={LABEL: str(os.getpid())},
+        packages=packages,
+    )
+    run = run_script(sandbox, launch)
+    if isinstance(run.verdict, ScriptFailure):
+        return Checked("script", run.verdict.code.value, run.verdict.error, log=run.end.log)
+    return Checked("script", sentence=f"{run.verdict.score:g}", played=1)

@@ -1,0 +1,75 @@
+"""Follows a version from its upload until it is ready or has failed."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from arena_kit.cli.common import DONE, NO, TRY_LATER
+from arena_kit.cli.status import FAILED, waiting_job
+from arena_kit.client import Client, SiteError, Trouble
+from arena_kit.client.answers import Job, Version
+
+Answer = TypeVar("Answer")
+Say = Callable[[str], None]
+Sleep = Callable[[float], None]
+POLL_SECONDS = 2.0
+TRIES = 15
+"""How often in a row the network or the site may fail before following ends."""
+STUCK_POLLS = 30
+"""How often in a row the site may say that waiting does not help before following ends."""
+LONGEST_PAUSE_SECONDS = 60.0
+LOST = frozenset({Trouble.TIMED_OUT, Trouble.CUT, Trouble.REFUSED_CONNECTION, Trouble.FAILED, Trouble.BUSY,
+                  Trouble.UNKNOWN_HOST})  # fmt: skip
+"""Trouble that may pass by itself."""
+
+
+def patiently(ask: Callable[[], Answer], say: Say, sleep: Sleep = time.sleep) -> Answer:
+    """Return what `ask` returns, and ask again after trouble that may pass. Raises the SiteError that stays."""
+    for failures in itertools.count(1):
+        try:
+            return ask()
+        except SiteError as error:
+            if error.trouble not in LOST or failures >= TRIES:
+                raise
+            say(f"{error} Trying again.")
+            sleep(min(LONGEST_PAUSE_SECONDS, float(error.retry_after_seconds or POLL_SECONDS * failures)))
+    raise AssertionError("counting never ends")
+
+
+def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.sleep) -> tuple[Version, int]:
+    """Ask for a version until its phases are over; return it with the exit status.
+
+    say: gets a sentence for every change. The status is 0 if the version is ready, 3 if it failed, and 1 if the arena
+    failed on it or it waits for something that waiting does not bring. Raises SiteError when the network or the site
+    fails too often.
+    """
+    heard, stuck = "", 0
+
+    def ask() -> tuple[Version, Job | None]:
+        version = client.version(public_id)
+        return version, waiting_job(client, version)
+
+    while True:
+        version, job = patiently(ask, say, sleep)
+        sentence = _sentence(version, "" if job is None else f"{job.kind} {job.state.lower()}. {job.wait}")
+        if sentence != heard:
+            say(sentence)
+            heard = sentence
+        if version.status in FAILED:
+            return version, TRY_LATER if any(phase.fault == "PLATFORM" for phase in version.phases) else NO
+        # The publication of a version that plays already is of no interest here.
+        if version.status == "READY":
+            return version, DONE
+        # A worker that is started again is away for a moment.
+        stuck = stuck + 1 if job is not None and job.is_stuck else 0
+        if stuck > STUCK_POLLS:
+            say("Waiting longer does not help: the organisers have to act.")
+            return version, TRY_LATER
+        sleep(POLL_SECONDS)
+
+
+def _sentence(version: Version, job: str) -> str:
+    return f"{version.title}: {version.status.lower()}" + (f" ({job.strip()})" if job else "")

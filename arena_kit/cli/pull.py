@@ -1,0 +1,85 @@
+"""`arena pull`: fetch the files of a version, or the folder of an environment."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, cast
+
+from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show
+from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
+from arena_kit.cli.sites import add_site_option, client_of
+from arena_kit.client import Client
+from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+
+ENVIRONMENTS = "environments"
+"""The folder for environments, as the option `--environments` of other commands takes it."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Fetch files from a site. Returns 0 if they are there."""
+    parser = argparse.ArgumentParser(
+        prog="arena pull",
+        description="Fetch the files of a version of yours or of a public agent, or the folder of an environment.",
+        epilog="Exit code: 0 fetched, 3 there is nothing that you may fetch, 1 the network or the site failed, "
+        "2 wrong arguments, 4 log in first.",
+    )
+    parser.add_argument("what", metavar="VERSION|ENVIRONMENT", help=f"{VERSION_HELP}; or the name of an environment")
+    parser.add_argument(
+        "--output", type=Path, metavar="FOLDER", help="default: named after the version, or `environments`"
+    )
+    add_site_option(parser)
+    add_json_option(parser)
+    options = parser.parse_args(arguments)
+    return run_command(lambda folder: _pull(options, folder), as_json=options.json)
+
+
+def _pull(options: argparse.Namespace, temporary: Path) -> int:
+    client, unpacked = client_of(options), temporary / "pulled"
+    with tempfile.TemporaryFile() as made:
+        file = cast(IO[bytes], made)
+        folder = options.output or Path(_fetch(client, options.what, file))
+        try:
+            unpack_archive(file, unpacked, needs_entry_point=False)
+        except ArchiveRefused as refusal:
+            # What a site sends is as untrusted as what is sent to it.
+            show(options, {"code": refusal.code, "error": str(refusal)}, f"Not unpacked ({refusal.code}): {refusal}")
+            return NO
+    names = _move(unpacked, folder)
+    data = {"folder": str(folder), "files": names}
+    show(options, data, f"{folder}: {', '.join(names)}. Look at the code before you run it.")
+    return DONE
+
+
+def _move(unpacked: Path, folder: Path) -> list[str]:
+    """Move what was unpacked into a folder; return the names of the entries. Raises BadArgument, and moves nothing."""
+    names = sorted(path.name for path in unpacked.iterdir())
+    if there := [name for name in names if os.path.lexists(folder / name)]:
+        raise BadArgument(f"{folder / there[0]} is there already. Choose another folder with --output.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            shutil.move(unpacked / name, folder / name)
+    except OSError as error:
+        raise BadArgument(f"{folder} cannot be written: {error.strerror}.") from None
+    return names
+
+
+def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
+    """Write a zip to `file`; return the name of the folder to unpack it to."""
+    if "/" in what or is_public_id(what):
+        version = version_named(client, what)
+        client.archive(version.id, file)
+        return _folder_name(f"{version.agent}-v{version.number}")
+    client.environment_folder(client.environment(what).slug, file)
+    return ENVIRONMENTS
+
+
+def _folder_name(text: str) -> str:
+    """Return a text of the site as the name of a folder here."""
+    kept = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in text)
+    return kept.strip("-")[:80] or "pulled"

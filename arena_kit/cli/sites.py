@@ -1,0 +1,93 @@
+"""The sites that the user has logged in to: their tokens in a file that only the user may read."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import stat
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from arena_kit.cli.common import BadArgument
+from arena_kit.client import Client, SiteError, Trouble
+from arena_kit.client.transport import site_address
+
+TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
+FILE = "sites.json"
+NO_SITE = f"No site is known. Run `arena login URL`, or name one with --site or {SITE_VARIABLE}."
+
+
+@dataclass(frozen=True, slots=True)
+class Sites:
+    """The file's content. last: the site of the last login. tokens: by site."""
+
+    last: str = ""
+    tokens: dict[str, str] = field(default_factory=dict, repr=False)
+
+
+def path_of_sites() -> Path:
+    """Return the path of the file: in `$XDG_CONFIG_HOME/arena-kit`, or in `~/.config/arena-kit`."""
+    given = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(given) if given.startswith("/") else Path.home() / ".config") / "arena-kit" / FILE
+
+
+def read_sites() -> Sites:
+    """Return what is saved. Raises BadArgument for a file that others may read or that is damaged."""
+    path = path_of_sites()
+    try:
+        with path.open(encoding="utf-8") as file:
+            if stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+                raise BadArgument(f"Others may read your tokens. Run: chmod 600 {path}")
+            data = json.load(file)
+        tokens = {str(site): str(token) for site, token in data["tokens"].items()}
+        return Sites(str(data["last"]), tokens)
+    except FileNotFoundError:
+        return Sites()
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        raise BadArgument(f"{path} is damaged. Remove it and log in again.") from None
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+
+
+def write_sites(sites: Sites) -> Path:
+    """Save sites and tokens; the file is complete at any time and never readable by others. Raises BadArgument."""
+    path = path_of_sites()
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # A temporary file is made with the mode 0600.
+        descriptor, part = tempfile.mkstemp(prefix=f".{FILE}-", dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump({"last": sites.last, "tokens": sites.tokens}, file, indent=2)
+            Path(part).replace(path)
+        except BaseException:
+            Path(part).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be written: {error.strerror}.") from None
+    return path
+
+
+def add_site_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option `--site`."""
+    parser.add_argument(
+        "--site", metavar="URL", default="", help=f"the arena (default: {SITE_VARIABLE}, or that of the last login)"
+    )
+
+
+def client_of(options: argparse.Namespace, *, needs_token: bool = False) -> Client:
+    """Return the client of the chosen site, with its token if there is one. Raises BadArgument and SiteError."""
+    sites = read_sites()
+    chosen = options.site or os.environ.get(SITE_VARIABLE, "") or sites.last
+    if not chosen:
+        raise BadArgument(NO_SITE)
+    site = site_address(chosen)
+    token = os.environ.get(TOKEN_VARIABLE, "") or sites.tokens.get(site, "")
+    if needs_token and not token:
+        raise SiteError(
+            f"This needs an account at {site}. Run: arena login {site}, or set {TOKEN_VARIABLE}.",
+            trouble=Trouble.LOGIN_NEEDED,
+        )
+    return Client(site, token=token)

@@ -1,0 +1,131 @@
+"""`arena submit`: upload an agent or a new version of one, and follow it."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from typing import IO
+
+from tqdm import tqdm
+
+from arena_kit.cli.archives import Unpackable, archive_of
+from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.follow import follow
+from arena_kit.cli.naming import AGENT_HELP, agent_named
+from arena_kit.cli.sites import add_site_option, client_of
+from arena_kit.cli.status import version_data, version_text, waiting_job
+from arena_kit.client import Client
+from arena_kit.client.answers import Version
+from arena_kit.upload.admission import archive_admit, too_large
+from arena_kit.upload.archive import ArchiveRefused
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Upload a submission. Returns 0 if the site took it, with `--follow` if it is ready."""
+    options = _parser().parse_args(arguments)
+    return run_command(lambda _: _submit(options), as_json=options.json)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="arena submit",
+        description="Upload a folder or a zip as a new agent, or as a new version of one.",
+        epilog="Exit code: 0 taken (with --follow: ready), 3 refused or failed, 1 the network or the site failed, "
+        "2 wrong arguments, 4 log in first.",
+    )
+    parser.add_argument("player", help="a folder, or a zip")
+    parser.add_argument("--new-version-of", metavar="AGENT", default="", help=AGENT_HELP)
+    parser.add_argument("--environment", metavar="NAME", default="", help="of a new agent")
+    parser.add_argument("--name", default="", help="of a new agent")
+    parser.add_argument(
+        "--public", action="store_true", help="everyone may read source and logs of the new agent, for ever"
+    )
+    parser.add_argument("--algorithm", default="", help="what trained it, for boards")
+    parser.add_argument("--follow", action="store_true", help="wait until the version is ready or has failed")
+    parser.add_argument("--no-check", action="store_true", help="leave the first look at the files to the site")
+    parser.add_argument("--quiet", action="store_true", help="no progress bar")
+    add_site_option(parser)
+    add_json_option(parser)
+    return parser
+
+
+def _submit(options: argparse.Namespace) -> int:
+    if bool(options.new_version_of) == bool(options.environment or options.name):
+        raise BadArgument("Give either --new-version-of, or --environment and --name for a new agent.")
+    if not options.new_version_of and not (options.environment and options.name):
+        raise BadArgument("A new agent needs both --environment and --name.")
+    if options.new_version_of and options.public:
+        raise BadArgument("--public is for new agents; a version is as public as its agent.")
+    client = client_of(options, needs_token=True)
+    try:
+        with archive_of(options.player) as (file, notes):
+            for note in notes:
+                tell(note)
+            agent = agent_named(client, options.new_version_of) if options.new_version_of else None
+            environment = options.environment if agent is None else "" if isinstance(agent, int) else agent.environment
+            if environment and not options.no_check:
+                _look(client, file, environment)
+            with _Shown(file, is_quiet=options.quiet) as shown:
+                version = _upload(
+                    client, shown, options, agent if agent is None or isinstance(agent, int) else agent.id
+                )
+    except (ArchiveRefused, Unpackable) as refusal:
+        data = {"code": refusal.code, "error": str(refusal)}
+        show(options, data, f"Refused, and not sent ({refusal.code}): {refusal}")
+        return NO
+    status = DONE
+    if options.follow:
+        version, status = follow(client, version.id, tell)
+    job = waiting_job(client, version)
+    show(options, version_data(version, job), version_text(version, job))
+    return status
+
+
+def _look(client: Client, file: IO[bytes], environment: str) -> None:
+    """Check the files here with the words of the site, before they are sent. Raises ArchiveRefused and SiteError."""
+    most = client.arena().max_upload_bytes
+    if file.seek(0, os.SEEK_END) > most:
+        raise ArchiveRefused(too_large(most), code="upload_too_large")
+    wanted = client.environment(environment)
+    admitted = archive_admit(file, environment=wanted.name, takes_scripts=wanted.takes_scripts)
+    for note in admitted.notes:
+        tell(note)
+
+
+def _upload(client: Client, file: IO[bytes], options: argparse.Namespace, agent: int | None) -> Version:
+    if agent is not None:
+        return client.version_create(file, agent=agent, algorithm=options.algorithm)
+    return client.agent_create(
+        file,
+        environment=options.environment,
+        name=options.name,
+        is_public=options.public,
+        algorithm=options.algorithm,
+    )
+
+
+class _Shown:
+    """A file whose reading moves a progress bar."""
+
+    def __init__(self, file: IO[bytes], *, is_quiet: bool) -> None:
+        self._file = file
+        total = file.seek(0, os.SEEK_END)
+        self._bar = tqdm(
+            total=total, unit="B", unit_scale=True, disable=True if is_quiet else None, file=sys.stderr, leave=False
+        )
+
+    def __enter__(self) -> IO[bytes]:
+        return self  # type: ignore[return-value]  # the client seeks and reads, nothing else
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.close()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._file.seek(offset, whence)
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self._bar.update(len(data))
+        return data

@@ -1,0 +1,195 @@
+"""The typed client of an arena's API, version 1."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Iterator, Mapping
+from typing import IO, Any
+from urllib.parse import quote
+
+from arena_kit.client import answers
+from arena_kit.client.answers import (
+    AgentLine,
+    Arena,
+    Board,
+    Challenge,
+    DuelLine,
+    Environment,
+    Job,
+    NewToken,
+    Replay,
+    Version,
+)
+from arena_kit.client.errors import SiteError, Trouble
+from arena_kit.client.fields import Fields
+from arena_kit.client.transport import Body, Transport, multipart, site_address
+from arena_kit.environment.records import MatchRecord
+
+API = "api/v1"
+API_VERSION = "v1"
+MOST_PAGES = 1000
+"""A list that goes on beyond this page is cut, because a site could go on for ever."""
+
+
+class Client:
+    """One site, with a token or without. Every method raises SiteError, whose message is a sentence for people.
+
+    site: e.g. `https://arena.example.org`. timeout_seconds: the longest silence of the site.
+    """
+
+    def __init__(self, site: str, *, token: str = "", timeout_seconds: float = 30.0) -> None:
+        if token and not (token.isascii() and token.isprintable() and " " not in token):
+            raise SiteError("The token has characters that no token has.", trouble=Trouble.LOGIN_NEEDED)
+        self.site, self.has_token = site_address(site), bool(token)
+        self._transport = Transport(self.site, token, timeout_seconds=timeout_seconds)
+
+    def arena(self) -> Arena:
+        """Return what the site says about itself; it is the first thing to ask an unknown address."""
+        try:
+            data = self._get("")
+        except SiteError as error:
+            if error.trouble is not Trouble.MISSING:
+                raise
+            raise SiteError(
+                f"{self.site} is no arena, or an arena that is older than this arena-kit.",
+                trouble=Trouble.NO_ARENA,
+                status=error.status,
+            ) from None
+        if not isinstance(data, dict) or data.get("service") != "rl-arena":
+            raise SiteError(f"{self.site} is a site, but no arena. Check the address.", trouble=Trouble.NO_ARENA)
+        found = answers.arena_of(data)
+        if API_VERSION not in found.api_versions:
+            raise SiteError(
+                f"{self.site} no longer speaks version 1 of the API. Install the arena-kit that it offers: "
+                f"{self.site}/kit/",
+                trouble=Trouble.OTHER_API,
+            )
+        return found
+
+    def token_create(self, *, email: str, password: str, code: str, name: str, days: int | None) -> NewToken:
+        """Make a token. code: of the second factor; may be empty."""
+        sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
+        if code:
+            sent["code"] = code
+        return answers.token_of(self._transport.json(f"{API}/tokens/", **sent))
+
+    def username(self) -> str:
+        """Return whose token this is."""
+        return Fields(self._get("me/"), "your account").line("username")
+
+    def environment(self, slug: str) -> Environment:
+        return answers.environment_of(self._get(f"environments/{_part(slug)}/"))
+
+    def environment_folder(self, slug: str, target: IO[bytes]) -> str:
+        """Write the folder of an environment as a zip; return its file name."""
+        return self._transport.download(f"{API}/environments/{_part(slug)}/folder.zip", target)
+
+    def board(self, slug: str, *, limit: int = 20) -> Board:
+        """Return the best of an environment, by ratings or by scores."""
+        environment = self.environment(slug)
+        query = {"limit": limit}
+        if environment.is_scored:
+            return answers.scores_of(self._get(f"environments/{_part(slug)}/board/", query), environment.slug)
+        return answers.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), environment.slug)
+
+    def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
+        """Yield the agents of an environment or a person, newest first. name: a part of the name."""
+        query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
+        for found in self._pages("agents/", query, "the agents"):
+            yield answers.agent_of(found)
+
+    def agent_create(
+        self,
+        archive: IO[bytes],
+        *,
+        environment: str,
+        name: str,
+        is_public: bool,
+        algorithm: str = "",
+    ) -> Version:
+        """Upload a zip as a new agent."""
+        form = {"environment": environment, "name": name, "is_public": "true" if is_public else "false"}
+        return self._upload("agents/", archive, form | ({"algorithm": algorithm} if algorithm else {}))
+
+    def version_create(self, archive: IO[bytes], *, agent: int, algorithm: str = "") -> Version:
+        """Upload a zip as a new version of an agent."""
+        return self._upload(f"agents/{agent}/submissions/", archive, {"algorithm": algorithm} if algorithm else {})
+
+    def version(self, public_id: str) -> Version:
+        return answers.version_of(self._get(f"submissions/{_part(public_id)}/"))
+
+    def versions(self, agent: int) -> Iterator[str]:
+        """Yield the ids of an agent's versions, newest first."""
+        for found in self._pages("submissions/", {"agent": agent, "page_size": 100}, "the versions"):
+            yield found.line("id")
+
+    def archive(self, public_id: str, target: IO[bytes]) -> str:
+        """Write the uploaded zip of a version; return its file name."""
+        return self._transport.download(f"{API}/submissions/{_part(public_id)}/archive.zip", target)
+
+    def job(self, kind: str, number: int) -> Job:
+        return answers.job_of(self._get(f"jobs/{_part(kind)}/{number}/"))
+
+    def job_log(self, kind: str, number: int) -> str:
+        """Return the arena's log of a job."""
+        return Fields(self._get(f"jobs/{_part(kind)}/{number}/log/"), "the log").text("log")
+
+    def player_log(self, kind: str, number: int, player: int) -> str:
+        """Return what a player printed in a validation or an evaluation. player: 1 or 2."""
+        found = Fields(self._get(f"jobs/{_part(kind)}/{number}/log/", {"player": player}), "the log")
+        return found.text("log")
+
+    def challenge_create(self, *, agent: int, opponent: int | None) -> Challenge:
+        """Challenge another agent, or the top ten with None."""
+        return answers.challenge_of(self._transport.json(f"{API}/challenges/", agent=agent, opponent=opponent))
+
+    def challenge(self, number: int) -> Challenge:
+        return answers.challenge_of(self._get(f"challenges/{number}/"))
+
+    def duel(self, number: int) -> DuelLine:
+        return answers.duel_of(self._get(f"duels/{number}/"))
+
+    def match(self, duel: int, number: int) -> MatchRecord:
+        return answers.match_of(self._get(f"duels/{duel}/matches/{number}/"))
+
+    def replay(self, duel: int, number: int) -> Replay:
+        return answers.replay_of(self._get(f"duels/{duel}/matches/{number}/replay/"))
+
+    def _get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
+        return self._transport.json(f"{API}/{path}", query)
+
+    def _pages(self, path: str, query: Mapping[str, object], what: str) -> Iterator[Fields]:
+        """Yield the rows of a list page by page, by number: an address in an answer is not followed."""
+        for page in range(1, MOST_PAGES + 1):
+            found = Fields(self._get(path, {**query, "page": page}), what)
+            yield from found.parts("results")
+            if not found.has("next"):
+                return
+
+    def _upload(self, path: str, archive: IO[bytes], form: Mapping[str, str]) -> Version:
+        size = archive.seek(0, os.SEEK_END)
+        archive.seek(0)
+        before, after, kind = multipart(form, archive, "archive.zip")
+        body = Body(_Joined(before, archive, after), len(before) + size + len(after), kind)
+        sent = self._transport.request("POST", f"{API}/{path}", body=body)
+        return answers.version_of(self._transport.read_json(sent, path))
+
+
+class _Joined:
+    """A form with a file in its middle, read without holding the file in memory."""
+
+    def __init__(self, before: bytes, file: IO[bytes], after: bytes) -> None:
+        self._parts: list[IO[bytes]] = [io.BytesIO(before), file, io.BytesIO(after)]
+
+    def read(self, size: int = -1, /) -> bytes:
+        while self._parts:
+            if data := self._parts[0].read(size):
+                return data
+            del self._parts[0]
+        return b""
+
+
+def _part(text: str) -> str:
+    """Return a text as one part of an address."""
+    return quote(text, safe="")

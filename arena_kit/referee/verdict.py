@@ -1,0 +1,58 @@
+"""The verdict of a validation, in which a submission plays against itself or a few episodes: any fault fails it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arena_kit.environment.records import Fault
+from arena_kit.environment.spec import Limits
+from arena_kit.referee.faults import PlayerFault, with_output
+from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+
+TIME_FAULTS = (PlayerFault.DUEL_TIME, PlayerFault.EVALUATION_TIME)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFault:
+    """The reason why a validation fails: a typed code, and a sentence for the owner."""
+
+    code: str
+    sentence: str
+
+
+def first_fault(duel: PlayedDuel) -> FoundFault | None:
+    """Return the fault of the first forfeited match, or None if no match was forfeited.
+
+    For a player that did not start or died, the sentence quotes the last line of its output.
+    """
+    for match in duel.record.matches:
+        if match.fault is Fault.PLAYER:
+            log = duel.player_logs[match.faulty_player or 0]
+            text = with_output(match.error_code, f"Match {match.number}: {match.error}", log)
+            return FoundFault(match.error_code, text)
+    return None
+
+
+def duel_fault(duel: PlayedDuel, limits: Limits) -> FoundFault | None:
+    """Return why a submission that played against itself fails, or None."""
+    return _timed(first_fault(duel), limits, "pair of matches")
+
+
+def evaluation_fault(played: PlayedEvaluation, limits: Limits) -> FoundFault | None:
+    """Return why a submission that played episodes fails, or None."""
+    if played.failure is None:
+        return None
+    code = played.failure.fault.value
+    found = FoundFault(code, with_output(code, played.failure.sentence, played.player_log))
+    return _timed(found, limits, "episode")
+
+
+def _timed(fault: FoundFault | None, limits: Limits, least: str) -> FoundFault | None:
+    """Return a fault of time in the words of a validation, other faults unchanged."""
+    if fault is None or fault.code not in TIME_FAULTS:
+        return fault
+    text = (
+        f"The player is too slow: it did not finish one {least} within {limits.validation_seconds:g} s, "
+        "the time limit of a validation."
+    )
+    return FoundFault("validation_time_exhausted", text)

@@ -1,0 +1,235 @@
+"""Commands that ask a site, where the site is hostile, slow, or not there."""
+
+from __future__ import annotations
+
+import io
+import json
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from arena_kit.cli.common import BadArgument
+from arena_kit.cli.follow import STUCK_POLLS, TRIES, follow, patiently
+from arena_kit.cli.main import VERBS, main, usage
+from arena_kit.cli.sites import Sites, path_of_sites, read_sites, write_sites
+from arena_kit.client import Client, SiteError, Trouble
+from arena_kit.tests.client.sites import Said, Site, said, site
+from arena_kit.tests.upload.test_archive import zip_of
+
+TOKEN = "arena_secret-token"
+ID = "7c9a1f2e-3b4d-4c5e-8f60-718293a4b5c6"
+HOSTILE = "\x1b[2J\x1b]0;owned\x07"
+ABOUT = {
+    "service": "rl-arena", "name": "A", "version": "1", "kit_version": "1", "api_versions": ["v1"],
+    "max_upload_bytes": 1000,
+}  # fmt: skip
+Arena = Callable[..., tuple[int, str, str]]
+
+
+def version(status: str = "READY", **fields: object) -> dict[str, object]:
+    agent = {"id": 3, "name": "mine", "owner": "ada"}
+    return {"id": ID, "number": 1, "agent": agent, "environment": "tic-tac-toe", "status": status, "phases": [],
+            "error": "", "warnings": [], **fields}  # fmt: skip
+
+
+def phase(state: str, fault: str = "NONE") -> dict[str, object]:
+    return {"kind": "build", "id": 5, "state": state, "fault": fault, "error_code": ""}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Site]:
+    with site() as found:
+        yield found
+
+
+@pytest.fixture
+def remote(running: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Site:
+    running.answer, running.by_path, running.asked = said({"detail": "No."}, 404), {}, []
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("ARENA_URL", running.url)
+    monkeypatch.setenv("ARENA_TOKEN", TOKEN)
+    monkeypatch.chdir(tmp_path)
+    return running
+
+
+@pytest.fixture
+def arena(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Arena]:
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def run(*words: str, typed: str = "") -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+        status = main(words)
+        found = capsys.readouterr()
+        assert TOKEN not in found.out + found.err
+        assert not set("\x1b\x07") & set(found.out + found.err)
+        return status, found.out, found.err
+
+    yield run
+    signal.signal(signal.SIGTERM, handler)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", ID), ("logs", ID), ("board", "tic-tac-toe"), ("challenge", "1", "2"), ("replay", "1/1"),
+        ("pull", ID), ("pull", "tic-tac-toe"), ("login", "URL", "--with-token"), ("submit", "PLAYER", "--environment",
+        "tic-tac-toe", "--name", "x", "--quiet"), ("submit", "PLAYER", "--new-version-of", "e/a", "--quiet"),
+        ("replay", "1/1", "--diff", "PLAYER"),
+    ],
+    ids=" ".join,
+)  # fmt: skip
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        (Said(200, b"<html>hello", "text/html"), 1),
+        (Said(502, b"<html>bad gateway", "text/html"), 1),
+        (Said(302, headers={"Location": "https://elsewhere.example/"}), 1),
+        (Said(raw=b""), 1),
+        (said([1, 2]), 1),
+        (said({"detail": HOSTILE + "no"}, 403), 3),
+        (said({"detail": "who?"}, 401), 4),
+        (said({"detail": "slow"}, 429, **{"Retry-After": "7"}), 1),
+    ],
+    ids=["page", "gateway", "redirect", "cut", "list", "forbidden", "unauthorized", "busy"],
+)
+def test_no_answer_of_a_site_is_a_traceback(
+    remote: Site, arena: Arena, tmp_path: Path, words: tuple[str, ...], answer: Said, status: int
+) -> None:
+    (tmp_path / "me").mkdir()
+    (tmp_path / "me" / "player.py").write_text("class Player: ...\n")
+    remote.answer = answer
+    given = [{"URL": remote.url, "PLAYER": str(tmp_path / "me")}.get(word, word) for word in words]
+    got, out, err = arena(*given, "--json", typed=f"{TOKEN}\n")
+    assert got == status, out + err
+    assert err.startswith("arena: ")
+    assert {"code", "error"} <= json.loads(out).keys()
+
+
+def test_what_a_site_sends_is_unpacked_as_carefully_as_an_upload(remote: Site, arena: Arena, tmp_path: Path) -> None:
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version(agent={"id": 1, "name": "../../x", "owner": "o"}))
+    address = f"/api/v1/submissions/{ID}/archive.zip"
+    remote.by_path[address] = Said(200, zip_of(("../evil.py", b"x")).getvalue(), "application/zip")
+    assert arena("pull", ID, "--json")[0] == 3
+    assert not (tmp_path.parent / "evil.py").exists()
+    remote.by_path[address] = Said(200, zip_of().getvalue(), "application/zip")
+    status, out, _ = arena("pull", ID, "--json")
+    assert (status, json.loads(out)["folder"]) == (0, "x-v1")
+    assert (tmp_path / "x-v1" / "player.py").is_file()
+
+
+def test_texts_of_a_site_cannot_move_the_cursor(remote: Site, arena: Arena) -> None:
+    failed = version("FAILED", error=f"It broke.{HOSTILE}", warnings=[HOSTILE], phases=[phase("FAILED", "PLAYER")])
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(failed)
+    remote.by_path["/api/v1/jobs/build/5/log/"] = said({"log": f"line{HOSTILE}\nend"})
+    assert arena("status", ID)[0] == 3
+    assert arena("status", ID, "--json")[0] == 3
+    status, out, _ = arena("logs", ID)
+    assert (status, "line" in out) == (0, True)
+
+
+def test_an_upload_that_is_too_large_is_not_sent(remote: Site, arena: Arena, tmp_path: Path) -> None:
+    (tmp_path / "player.py").write_text("#" * 10)
+    (tmp_path / "weights.bin").write_bytes(bytes(range(256)) * 40)
+    remote.by_path["/api/v1/"] = said({**ABOUT, "max_upload_bytes": 200})
+    status, out, _ = arena("submit", str(tmp_path), "--environment", "e", "--name", "n", "--quiet", "--json")
+    assert (status, json.loads(out)["code"]) == (3, "upload_too_large")
+    assert [method for method, *_ in remote.asked] == ["GET"]
+
+
+def test_tokens_are_saved_for_their_owner_alone(remote: Site) -> None:
+    path = write_sites(Sites("https://a.org", {"https://a.org": TOKEN}))
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert TOKEN not in repr(read_sites())
+    path.chmod(0o640)
+    with pytest.raises(BadArgument, match="chmod 600"):
+        read_sites()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"last": 1, "tokens": []}', "{" * 100_000, "\ufeff{}"])
+def test_a_damaged_file_of_tokens_is_a_sentence(remote: Site, content: str) -> None:
+    path = path_of_sites()
+    path.parent.mkdir(parents=True)
+    path.touch(mode=0o600)
+    path.write_text(content)
+    with pytest.raises(BadArgument, match="damaged"):
+        read_sites()
+
+
+def test_a_token_is_not_sent_to_a_site_it_was_not_saved_for(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ARENA_TOKEN")
+    write_sites(Sites("https://a.org", {"https://a.org": TOKEN}))
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert arena("status", ID)[0] == 0
+    assert "Authorization" not in remote.asked[0][2]
+    status, out, _ = arena("challenge", "1", "2", "--json")
+    assert (status, json.loads(out)["code"]) == (4, "login_needed")
+
+
+def follow_through(remote: Site, *answers: dict[str, object]) -> tuple[int, list[str], int]:
+    """Follow a version that changes as given; return status, sentences, and how often it was slept."""
+    left, heard, slept = list(answers), list[str](), list[float]()
+
+    class Turning(dict[str, Said]):
+        def get(self, key: str, default: Said | None = None) -> Said:  # type: ignore[override]
+            if "/jobs/" in key:
+                job = {"kind": "build", "id": 5, "state": "QUEUED", "error_code": "", "error": ""}
+                return said({**job, "wait": {"sentence": "No worker.", "is_stuck": True}})
+            return said(left.pop(0) if len(left) > 1 else left[0])
+
+    remote.by_path = Turning()
+    _, status = follow(Client(remote.url), ID, heard.append, sleep=slept.append)
+    return status, heard, len(slept)
+
+
+def test_following_tells_every_change_once_and_ends(remote: Site) -> None:
+    building = version("BUILDING", phases=[phase("RUNNING")])
+    status, heard, slept = follow_through(remote, building, building, version("READY"))
+    assert (status, len(heard), slept) == (0, 2, 2)
+    assert follow_through(remote, version("FAILED", phases=[phase("FAILED", "PLAYER")]))[0] == 3
+    assert follow_through(remote, version("FAILED", phases=[phase("FAILED", "PLATFORM")]))[0] == 1
+    status, _, slept = follow_through(remote, version("WAITING", phases=[phase("QUEUED")]))
+    assert (status, slept) == (1, STUCK_POLLS)
+
+
+def test_trouble_that_passes_is_waited_for_as_long_as_the_site_says() -> None:
+    heard, slept = list[str](), list[float]()
+    answers = iter([SiteError("Busy.", trouble=Trouble.BUSY, retry_after_seconds=9), None])
+
+    def ask() -> str:
+        error = next(answers)
+        if error is not None:
+            raise error
+        return "here"
+
+    assert patiently(ask, heard.append, slept.append) == "here"
+    assert (heard, slept) == (["Busy. Trying again."], [9.0])
+
+    def gone() -> str:
+        raise SiteError("Cut.", trouble=Trouble.CUT)
+
+    with pytest.raises(SiteError):
+        patiently(gone, heard.append, slept.append)
+    assert len(slept) == TRIES
+
+    def private() -> str:
+        raise SiteError("Private.", trouble=Trouble.NOT_ALLOWED)
+
+    with pytest.raises(SiteError):
+        patiently(private, heard.append, slept.append)
+    assert len(slept) == TRIES
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_and_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main([verb, "--help"])
+    shown = capsys.readouterr().out
+    assert caught.value.code == 0
+    assert "--json" in shown
+    assert "Exit code: 0" in " ".join(shown.split())
+    assert f"  {verb}" in usage()

@@ -1,0 +1,1 @@
+"""The package `arena-kit`: its page, its wheel, and an index for installers."""

@@ -1,0 +1,108 @@
+"""The wheel that the site serves, its page and its index."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import subprocess
+import sys
+import zipfile
+from email import message_from_string
+from email.message import Message
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from core.models import User
+from web.kit.parts import wheel_path, wheel_served
+from web.kit.views import JSON_KIND
+
+GENERATED = ("WHEEL", "RECORD", "METADATA")
+
+
+def about(text: str) -> tuple[set[str], dict[str, str]]:
+    """Return the requirements and extras, and the other headers but the version of the format."""
+    found: Message = message_from_string(text)
+    many = {"Requires-Dist", "Provides-Extra"}
+    return (
+        {f"{name}: {value}" for name, value in found.items() if name in many},
+        {name: value for name, value in found.items() if name not in many | {"Metadata-Version"}},
+    )
+
+
+def test_the_wheel_is_the_one_that_hatchling_builds(tmp_path: Path) -> None:
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=settings.BASE_DIR, check=True, capture_output=True)
+    (path,) = tmp_path.glob("*.whl")
+    served = wheel_served()
+    ours, theirs = zipfile.ZipFile(io.BytesIO(served.content)), zipfile.ZipFile(path)
+
+    assert path.name == served.filename
+    assert sorted(ours.namelist()) == sorted(theirs.namelist())
+    plain = [name for name in ours.namelist() if not name.endswith(GENERATED)]
+    assert [name for name in plain if ours.read(name) != theirs.read(name)] == []
+    metadata = next(name for name in ours.namelist() if name.endswith("METADATA"))
+    assert about(ours.read(metadata).decode()) == about(theirs.read(metadata).decode())
+
+
+def test_the_record_of_the_wheel_fits_its_files() -> None:
+    archive = zipfile.ZipFile(io.BytesIO(wheel_served().content))
+    (record,) = (name for name in archive.namelist() if name.endswith("RECORD"))
+    lines = [line.rsplit(",", 2) for line in archive.read(record).decode().splitlines()]
+    assert {name for name, _, _ in lines} == set(archive.namelist())
+    assert all(len(archive.read(name)) == int(size) for name, _, size in lines if size)
+
+
+def test_the_page_names_commands_that_install_this_wheel(client: Client, db: None) -> None:
+    page = client.get("/kit/").content.decode()
+    served = wheel_served()
+    assert f"arena-kit[docker,gymnasium,ranking] @ http://testserver/kit/{served.filename}" in page
+    assert f"{served.filename}#sha256={served.sha256}" in page
+    # pip refuses plain HTTP from another host.
+    assert "--trusted-host testserver" in page
+    assert "--trusted-host" not in client.get("/kit/", secure=True).content.decode()
+
+
+def test_the_short_address_leads_to_the_wheel_which_never_changes(client: Client, db: None) -> None:
+    served = wheel_served()
+    response = client.get(f"/kit/{served.filename}", follow=True)
+    assert response.redirect_chain == [(wheel_path(served), 302)]
+    assert hashlib.sha256(response.content).hexdigest() == served.sha256
+    assert "immutable" in response["Cache-Control"]
+    again = client.get(wheel_path(served), headers={"If-None-Match": response["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/kit/other-1.0-py3-none-any.whl", "/kit/files/0000/arena_kit-0.1.0-py3-none-any.whl", "/kit/simple/numpy/"],
+)
+def test_nothing_else_is_served(client: Client, db: None, address: str) -> None:
+    assert client.get(address).status_code == 404
+
+
+def test_the_index_speaks_html_and_json(client: Client, db: None) -> None:
+    served = wheel_served()
+    page = client.get("/kit/simple/arena-kit/")
+    assert f'{wheel_path(served)}#sha256={served.sha256}"' in page.content.decode()
+    assert 'data-requires-python="&gt;=3.11"' in page.content.decode()
+    assert "arena-kit/" in client.get("/kit/simple/").content.decode()
+    # As pip asks.
+    accepted = f"{JSON_KIND}, application/vnd.pypi.simple.v1+html; q=0.1, text/html; q=0.01"
+    answer = client.get("/kit/simple/arena-kit/", headers={"Accept": accepted})
+    assert answer["Content-Type"] == JSON_KIND
+    assert "Accept" in answer["Vary"]
+    (file,) = answer.json()["files"]
+    assert (file["filename"], file["hashes"]) == (served.filename, {"sha256": served.sha256})
+    other = client.get("/kit/simple/Arena_Kit/")
+    assert (other.status_code, other["Location"]) == (302, "/kit/simple/arena-kit/")
+
+
+def test_the_api_says_what_the_site_is(client: Client, db: None) -> None:
+    answer = client.get("/api/v1/").json()
+    assert (answer["service"], answer["api_versions"]) == ("rl-arena", ["v1"])
+    assert answer["kit_url"].endswith(wheel_path(wheel_served()))
+    assert answer["max_upload_bytes"] == settings.MAX_UPLOAD_BYTES
+    assert User.objects.count() == 0  # nobody has to be known for that
