@@ -21,6 +21,7 @@ from web.people import quota_api as quotas
 from web.people import token_api as tokens
 from web.ratings import lens_api as lenses
 from web.submissions import api as agents
+from web.submissions import validate_api as validation
 from web.submissions import version_api as submissions
 from web.tournaments import api as tournaments
 from web.tournaments import registration_api as registrations
@@ -76,6 +77,7 @@ routes = [
     *native("agents/<int:pk>/", agents.AgentShown, "agent"),
     *native("agents/<int:pk>/submissions/", agents.AgentVersions, "agent_submissions"),
     *native("agents/<int:pk>/rest/", agents.AgentRest, "agent_rest"),
+    *native("validate/", validation.Validate, "validate"),
     *native("submissions/", submissions.SubmissionList, "native_submissions"),
     *native("submissions/<uuid:public_id>/", submissions.SubmissionShown, "native_submission"),
     *native("submissions/<uuid:public_id>/archive.zip", submissions.SubmissionArchive, "archive"),

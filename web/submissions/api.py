@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from arena_kit.upload.packing import pack_files
 from core.listing import agent_rows, environment_rows
-from core.models import Agent, AuditEntry
+from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
 from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
 from core.submissions.services import Labels, agent_create, submission_create
@@ -96,6 +96,14 @@ class AgentRequest(UploadRequest):
     )
 
 
+def environment_named(wanted: str) -> Environment:
+    """Return an environment by its slug or env_id. Raises ValidationError."""
+    environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
+    if environment is None:
+        raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
+    return environment
+
+
 class Uploading(Acting):
     """A view that accepts files."""
 
@@ -128,10 +136,7 @@ class AgentList(Listed[Agent], Uploading):
         """Create an agent and upload its first version. Sending the same again returns the same version."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
-        wanted = form["environment"]
-        environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
-        if environment is None:
-            raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
+        environment = environment_named(form["environment"])
         with refusals():
             submission = agent_create(
                 owner=owner,
