@@ -25,6 +25,8 @@ INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
 SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
 SITE_NAME = env.text("SITE_NAME", "RL Arena")
+SOURCE_URL = env.text("SOURCE_URL")
+ORGANISER_TEXT = env.text("ORGANISER_TEXT").replace("\\n", "\n")
 SITE_URL = env.text("SITE_URL").rstrip("/")
 INVITATION_CODE = env.secret("INVITATION_CODE")
 TEAMS = env.words("TEAMS")
@@ -194,6 +196,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
     DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
+# A pooler that gives a connection to each transaction keeps nothing between two transactions. What has to hold a
+# connection of its own, as backups do, uses the direct address.
+if env.flag("DATABASE_POOLED", False):
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "DISABLE_SERVER_SIDE_CURSORS": True}
+DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL")
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None

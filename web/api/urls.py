@@ -17,6 +17,7 @@ from web.environments import api as environments
 from web.evaluations import api as evaluations
 from web.jobs import api as jobs
 from web.notices import api as inbox
+from web.people import account_api as accounts
 from web.people import quota_api as quotas
 from web.people import token_api as tokens
 from web.ratings import lens_api as lenses
@@ -58,7 +59,9 @@ routes = [
     *both("leaderboard/<env_id:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
+    *both("api/evaluation-metrics", compatible.EvaluationCounts, "evaluation_metrics"),
     *both("health", compatible.HealthCheck, "health"),
+    *native("accounts/", accounts.Accounts, "accounts"),
     *native("tokens/", tokens.TokenList, "tokens"),
     *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
     *native("me/", tokens.Me, "me"),
@@ -76,6 +79,7 @@ routes = [
     *native("agents/", agents.AgentList, "agents"),
     *native("agents/<int:pk>/", agents.AgentShown, "agent"),
     *native("agents/<int:pk>/submissions/", agents.AgentVersions, "agent_submissions"),
+    *native("agents/<int:pk>/opponents/", agents.AgentOpponents, "agent_opponents"),
     *native("agents/<int:pk>/rest/", agents.AgentRest, "agent_rest"),
     *native("validate/", validation.Validate, "validate"),
     *native("submissions/", submissions.SubmissionList, "native_submissions"),

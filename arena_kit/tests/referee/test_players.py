@@ -44,20 +44,39 @@ FORMS = {
     },
     "create_agent that is given a player id": {
         "main.py": "class Any:\n    def __init__(self, who):\n        self.who = who\n"
-        "    def get_action(self, observation):\n        return first(observation) + self.who\n"
+        "    def get_action(self, observation):\n        return seated(observation, self.who)\n"
         "def create_agent(player_id):\n    return Any(player_id)\n"
     },
     "class Agent with a player id": {
-        "agent.py": "class Agent:\n    def __init__(self, player_id, depth=2):\n        self.offset = player_id\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, player_id, depth=2):\n        self.seat = player_id\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
     },
     "class Agent with a player id that need not be given": {
-        "agent.py": "class Agent:\n    def __init__(self, *, player_id=1):\n        self.offset = player_id\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, *, player_id=7):\n        self.seat = player_id\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
     },
     "class Agent with an argument by another name": {
-        "agent.py": "class Agent:\n    def __init__(self, seat, /):\n        self.offset = seat\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, seat, /):\n        self.seat = seat\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
+    },
+    "a class that extends an abstract Agent from a package": {
+        "agent.py": "from base import Agent\nclass Mine(Agent):\n    def act(self, obs):\n        return first(obs)\n",
+        "base.py": "from abc import ABC, abstractmethod\nclass Agent(ABC):\n    def __init__(self, player_id=0): ...\n"
+        "    @abstractmethod\n    def act(self, obs): ...\n",
+    },
+    "class Player without train_mode": {
+        "player.py": "class Player:\n    def start(self, state, valid_actions):\n        return first(state)\n"
+        "    def step(self, state, valid_actions, prev_reward):\n        return first(state)\n"
+        "    def end(self, state, prev_reward): ...\n"
+    },
+    "a function as Kaggle's": {
+        "main.py": "def agent(observation, configuration):\n"
+        "    assert (observation.mark, observation['mark']) == ((2, 2) if sum(map(bool, observation.board)) % 2 else (1, 1))\n"
+        "    assert (configuration.columns, configuration.inarow, observation.step % 2) == (3, 3, 0)\n"
+        "    return first(observation.board)\n"
+    },
+    "Kaggle's last function, by another name": {
+        "main.py": "def helper(x):\n    return x\ndef my_agent(obs):\n    return helper(obs.legalActions[0])\n"
     },
     "predict that returns action and state": {
         "agent.py": "class Agent:\n    def predict(self, observation):\n        return first(observation), None\n"
@@ -67,12 +86,20 @@ FORMS = {
         "player.py": "from helper import Player\n", "helper.py": GOOD
     },
 }  # fmt: skip
-FIRST = "def first(observation):\n    return [i for i in range(9) if observation[i] == 0][0]\n"
+FIRST = """
+def first(observation):
+    return [i for i in range(9) if observation[i] == 0][0]
+
+def seated(observation, seat):
+    assert seat == (0 if observation[9] == 1 else 1)
+    return first(observation)
+
+"""
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_accepted_form_plays_without_errors(form: str) -> None:
-    files = {name: text if "first(" not in text else FIRST + text for name, text in FORMS[form].items()}
+    files = {name: FIRST + text if "first(" in text or "seated(" in text else text for name, text in FORMS[form].items()}
     duel = play(files, matches=2)
     assert set(codes(duel)) == {""}
     assert [match.outcome for match in duel.record.matches] == [Outcome.PLAYER_1, Outcome.PLAYER_2]
