@@ -10,7 +10,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras test nightly check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras test coverage nightly check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -62,6 +62,12 @@ extras: $(VENV)/.runtime
 
 test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)
+
+# Not among the locked dependencies: it slows every test down, and nothing else needs it.
+coverage: $(VENV)/.development
+	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || $(BIN)/python -m pip install -qq --no-compile 'pytest-cov>=6,<8'
+	@$(BIN)/pytest -q -n auto --dist worksteal -m "not nightly" --cov=arena_kit --cov=core --cov=web --cov=builder \
+		--cov=duel_runner --cov=tournament_manager --cov=publisher --cov-report=term:skip-covered $(ARGS)
 
 nightly: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py --nightly $(ARGS)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from core.models import Tournament
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.registry import get_spec
+from core.models import Environment, Tournament
 from core.tournaments.results import Viewer
 from core.tournaments.selectors import rating_pool_get
 from core.tournaments.tables import table_rows
@@ -15,6 +18,15 @@ from web.evaluations.parts import page_number
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
 from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, SORT_TITLES, TableForm, own_elsewhere
+
+
+def rules_folder(environment: Environment) -> Path | None:
+    """Return the folder that holds the rules of an environment; None for one that has no folder of its own."""
+    try:
+        folder = get_spec(environment.spec_id).folder
+    except UnknownEnvironment:
+        return None
+    return folder if (folder / "info.yml").is_file() else None
 
 
 def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, is_newest: bool) -> dict[str, Any]:

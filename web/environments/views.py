@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
 from arena_kit.examples import make_archive, names
+from arena_kit.upload.packing import pack_folder
 from core.models import Environment, Tournament, TournamentState, User
 from core.submissions.selectors import edition_expected, own_agent_list
 from core.tournaments.ladder_selectors import ladder_outlook
@@ -21,7 +22,7 @@ from core.tournaments.selectors import (
     tournament_latest,
     tournament_progress,
 )
-from web.environments.parts import edition_table
+from web.environments.parts import edition_table, rules_folder
 from web.evaluations.board_views import scored_page
 from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
@@ -97,6 +98,15 @@ def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
     return response
 
 
+def rules(request: HttpRequest, slug: str) -> HttpResponseBase:
+    """Send the folder of an environment, which holds its rules, as a zip."""
+    row = get_object_or_404(Environment, slug=slug)
+    folder = rules_folder(row)
+    if folder is None:
+        raise Http404(f"The rules of {row} are not in a folder of their own.")
+    return FileResponse(pack_folder(folder), as_attachment=True, filename=f"{row.spec_id}.zip")
+
+
 def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str, Any]:
     own_agents = own_agent_list(row, request.user) if isinstance(request.user, User) else []
     return {
@@ -104,6 +114,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "form": form,
         "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
+        "has_rules": rules_folder(row) is not None,
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),
