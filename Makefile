@@ -4,6 +4,7 @@
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
+#   make coverage [ARGS=...]   which lines the tests run, on this machine only
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make hostile-mutations     take every protection away once: a hostile case must notice
 #   make lock   write the lock files anew from pyproject.toml (needs uv)
