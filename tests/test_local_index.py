@@ -148,9 +148,7 @@ def build(index: Index | None, files: Mapping[str, str], constraints: str = "") 
         (index.folder / "constraints.txt").write_text(constraints)
         path = str(index.folder / "constraints.txt")
     network = Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES) if index is None else index.network
-    recipe = DockerRecipe(
-        base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=network, constraints=path
-    )
+    recipe = DockerRecipe(base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=network, constraints=path)
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as zipped:
         for name, text in files.items():
             zipped.writestr(name, text)
@@ -188,8 +186,8 @@ def test_constraints_pin_versions_and_name_another_index(index: Index) -> None:
     index.add("demo", "2.0", {"__init__.py": ""})
     index.add("demo", "2.0+cpu", {"__init__.py": ""}, to="cpu")
     demo = {"player.py": "class Player: ...\n", "requirements.txt": "demo\n"}
-    assert "pypi/demo@2.0\"" in versions(build(index, demo))
-    assert "pypi/demo@1.0\"" in versions(build(index, demo, "demo<2\n"))
+    assert 'pypi/demo@2.0"' in versions(build(index, demo))
+    assert 'pypi/demo@1.0"' in versions(build(index, demo, "demo<2\n"))
     cpu = f"--extra-index-url {index.address}/cpu/\ndemo==2.0+cpu\n"
     assert "pypi/demo@2.0+cpu" in versions(build(index, demo, cpu)).replace("%2B", "+")
     with pytest.raises(BuildFailed, match="demo"):

@@ -95,7 +95,9 @@ def pooled(direct: tuple[dict[str, str], str]) -> Iterator[str]:
     # It refuses to run as root.
     user = "nobody" if os.geteuid() == 0 else None
     assert PROGRAM is not None
-    with subprocess.Popen([PROGRAM, str(settings)], user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+    with subprocess.Popen(
+        [PROGRAM, str(settings)], user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as run:
         try:
             _wait_for(port)
             yield f"postgresql://{place['USER']}@127.0.0.1:{port}/{name}"
@@ -115,9 +117,7 @@ def _wait_for(port: int) -> None:
             time.sleep(0.05)
 
 
-def test_the_arena_works_behind_a_pooler(
-    pooled: str, direct: tuple[dict[str, str], str], tmp_path: Path
-) -> None:
+def test_the_arena_works_behind_a_pooler(pooled: str, direct: tuple[dict[str, str], str], tmp_path: Path) -> None:
     place, name = direct
     environment = {
         **os.environ, "DATABASE_URL": pooled, "DATABASE_POOLED": "true", "DEBUG": "true", "REDIS_URL": "",
@@ -126,7 +126,12 @@ def test_the_arena_works_behind_a_pooler(
 
     def manage(*arguments: str) -> str:
         done = subprocess.run(
-            [sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+            [sys.executable, "manage.py", *arguments],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

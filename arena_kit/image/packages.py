@@ -79,8 +79,8 @@ def package_image(
     """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
     base: versions of the base image's Python packages, by normalised name. A pin that is too old to have a wheel falls
-    back to the base image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises BuildFailed, and BuilderUnavailable for faults of the
-    platform.
+    back to the base image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises
+    BuildFailed, and BuilderUnavailable for faults of the platform.
     """
     words = (RECIPE, base_id, *lines, *([constraints.hex()] if constraints else []))
     key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:20]

@@ -77,7 +77,8 @@ def check_folder_or_archive(
 ) -> Findings:
     """Return what is found in a zip, or in a folder as its zip would be uploaded. Raises OSError.
 
-    pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission runs; its Python files are parsed in limited processes.
+    pythons: the versions of Python that the arena has base images for, the default first. Nothing of the
+    submission runs; its Python files are parsed in limited processes.
     """
     if path.is_dir():
         with tempfile.NamedTemporaryFile(suffix=".zip") as file:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import zipfile
 from collections.abc import Mapping, Sequence
@@ -22,7 +21,9 @@ MAX_FILES = 100
 SPOOL_BYTES = 1 << 20
 NOT_UTF8 = "\ufffd"
 """The character that a request's parser puts in place of bytes that are not UTF-8."""
-LEFT_OUT = frozenset({COMPILED_FOLDER, ".git", ".venv", "venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".DS_Store"})
+LEFT_OUT = frozenset(
+    {COMPILED_FOLDER, ".git", ".venv", "venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".DS_Store"}
+)
 """Names of files and folders that tools leave in a person's folder, and that are never part of a submission."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -127,7 +128,7 @@ def _zip(named: Mapping[str, NamedFile]) -> IO[bytes]:
 
 
 def _new_file() -> IO[bytes]:
-    return cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the caller closes it)
+    return cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))
 
 
 def _add(archive: zipfile.ZipFile, name: str, file: NamedFile | IO[bytes]) -> None:

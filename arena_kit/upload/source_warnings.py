@@ -108,14 +108,18 @@ class _File:
         if isinstance(node, ast.Import):
             # `import a.b` binds a, and `import a.b as c` binds a.b to c.
             names = [
-                (item.name, item.asname or item.name.split(".")[0], item.name if item.asname else item.name.split(".")[0])
+                (
+                    item.name,
+                    item.asname or item.name.split(".")[0],
+                    item.name if item.asname else item.name.split(".")[0],
+                )
                 for item in node.names
             ]
         elif node.level or node.module is None:
             return
         else:
             names = [(node.module, alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
-        for module, bound, full in names:
+        for _, bound, full in names:
             self.bound[bound] = full
             if full == "os.system":
                 self._add("os_system", "os.system is imported: a container has few programs to start.", node.lineno)
@@ -250,9 +254,7 @@ def _main() -> None:
         names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
         sources = {name: archive.read(name) for name in names}
     try:
-        found = warnings_of(
-            sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor))
-        )
+        found = warnings_of(sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor)))
     except (RecursionError, MemoryError, SyntaxError, ValueError):
         raise SystemExit(3) from None
     sys.stdout.write(json.dumps(found))

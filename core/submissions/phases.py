@@ -33,7 +33,8 @@ def build_succeed(
 ) -> None:
     """Store the image and start the next phase: the validation, or the run of a script. Raises StaleJob.
 
-    base_image: its name and Python. base_digest, requirements_digest: of the image's lower layers. sbom: name of the stored bill of materials.
+    base_image: its name and Python. base_digest, requirements_digest: of the image's lower layers. sbom: name of the
+    stored bill of materials.
     """
     submission = build.submission
     environment = submission.agent.environment

@@ -9,7 +9,10 @@ from core.notices.selectors import COUNTED, unread_count
 
 
 def site(request: HttpRequest) -> dict[str, object]:
-    """Return the site's name, what its organisers say and where its source is, whether players run without a real sandbox, and the number of unread notices."""
+    """Return the site's name, what its organisers say and where its source is, the sandbox and the unread notices.
+
+    weak_sandbox: whether players run without a real one. unread: the number of unread notices.
+    """
     return {
         "SITE_NAME": settings.SITE_NAME,
         "SOURCE_URL": settings.SOURCE_URL,

@@ -48,7 +48,9 @@ def test_what_is_left_out_or_renamed_is_noted() -> None:
     )
 
 
-@pytest.mark.parametrize("item", ["", "  ", "[x]", "numpy[version]", "numpy[version='1", "a b[c]d", "nümpy", "-e .", "=1"])
+@pytest.mark.parametrize(
+    "item", ["", "  ", "[x]", "numpy[version]", "numpy[version='1", "a b[c]d", "nümpy", "-e .", "=1"]
+)
 def test_a_line_that_is_no_package_is_not_understood(item: str) -> None:
     assert conda_requirement(item) is None
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from arena_kit.tests.upload.test_source_warnings import PLAYER
+from arena_kit.upload.archive import ArchiveRefused
 from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
 from arena_kit.upload.inspection import findings_apart, inspect_apart
-from arena_kit.upload.archive import ArchiveRefused
 
 
 def packed(files: dict[str, str]) -> io.BytesIO:

@@ -20,8 +20,7 @@ def found(source: str, *, has_requirements: bool = True, name: str = "player.py"
     """Return the codes and lines of the warnings about a file beside a good player."""
     sources = {"player.py": PLAYER.encode(), name: source.encode()}
     return [
-        (item["code"], item["line"])
-        for item in warnings_of(sources, has_requirements=has_requirements, python=PYTHON)
+        (item["code"], item["line"]) for item in warnings_of(sources, has_requirements=has_requirements, python=PYTHON)
     ]
 
 
@@ -34,7 +33,10 @@ def found(source: str, *, has_requirements: bool = True, name: str = "player.py"
         ("import os\nos.system('ls')", [("os_system", 2)]),
         ("import os as o\no.system('ls')", [("os_system", 2)]),
         ("from os import system\nsystem('ls')", [("os_system", 1)]),
-        ("eval('1')\nexec('2')\ncompile('3', '', 'eval')\n__import__('os')", [("dynamic_code", n) for n in range(1, 5)]),
+        (
+            "eval('1')\nexec('2')\ncompile('3', '', 'eval')\n__import__('os')",
+            [("dynamic_code", n) for n in range(1, 5)],
+        ),
         ("import builtins\nbuiltins.exec('')", [("dynamic_code", 2)]),
         ("def f():\n    return input()", [("input", 2)]),
         ("for i in range(9):\n    print(i)", [("print_in_loop", 2)]),

@@ -18,8 +18,8 @@ from rest_framework.views import APIView
 
 from core.cache import cached
 from core.errors import QuotaExceeded, Refused
-from core.evaluations.counts import evaluation_counts
 from core.evaluations.board import board_page, environments_with_boards
+from core.evaluations.counts import evaluation_counts
 from core.models import Submission
 from core.monitoring.metrics import upload_refused
 from core.operations.health import UNHEALTHY, health_report

@@ -34,9 +34,7 @@ def open_account(client: Client, status: int, **changes: str) -> Any:
 
 def test_a_program_opens_an_account_which_logs_in(client: Client) -> None:
     assert open_account(client, 201)["username"] == "ada"
-    token = client.post(
-        "/api/v1/tokens/", {**ADA, "name": "laptop", "days": 1}, content_type="application/json"
-    )
+    token = client.post("/api/v1/tokens/", {**ADA, "name": "laptop", "days": 1}, content_type="application/json")
     assert token.status_code == 201
     assert open_account(client, 400)["email"] == ["There is already an account with this e-mail."]
 
@@ -71,8 +69,12 @@ def test_opponents_are_summed_over_versions_and_seats(client: Client, arena: Are
     anna, clara = arena.stage.anna, arena.stage.clara
     StoredTotal.objects.all().delete()
     environment = arena.stage.environment
-    StoredTotal.objects.create(environment=environment, first=anna, second=clara, wins=5, draws=1, losses=2, duel_count=1)
-    StoredTotal.objects.create(environment=environment, first=clara, second=anna, wins=3, draws=0, losses=4, duel_count=2)
+    StoredTotal.objects.create(
+        environment=environment, first=anna, second=clara, wins=5, draws=1, losses=2, duel_count=1
+    )
+    StoredTotal.objects.create(
+        environment=environment, first=clara, second=anna, wins=3, draws=0, losses=4, duel_count=2
+    )
     (row,) = client.get(f"/api/v1/agents/{anna.agent_id}/opponents/").json()
     assert row == {
         "agent": clara.agent_id, "name": clara.agent.name, "owner": clara.agent.owner.username, "matches": 15,
@@ -150,9 +152,7 @@ def test_the_verdict_needs_an_account_an_environment_and_files(ada: Client, clie
 
 def test_a_busy_arena_says_when_to_ask_again(ada: Client, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "findings_apart", lambda *_, **__: None)
-    answer = ada.post(
-        VALIDATE, {"environment": arena.stage.environment.slug, "archive": file("a.zip", zip_of(FIRST))}
-    )
+    answer = ada.post(VALIDATE, {"environment": arena.stage.environment.slug, "archive": file("a.zip", zip_of(FIRST))})
     assert (answer.status_code, answer["Retry-After"]) == (503, "60")
 
 
