@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from ipaddress import ip_network
 from itertools import count
 from pathlib import Path
 
@@ -132,7 +133,9 @@ def client() -> Iterator[docker.DockerClient]:
 
 @pytest.fixture
 def index(tmp_path: Path, client: docker.DockerClient) -> Iterator[Index]:
-    gateway = client.networks.get("bridge").attrs["IPAM"]["Config"][0]["Gateway"]
+    (place, *_) = client.networks.get("bridge").attrs["IPAM"]["Config"]
+    # The engine leaves the gateway out where it is the first address of the network.
+    gateway = place.get("Gateway") or str(next(ip_network(place["Subnet"]).hosts()))
     server = ThreadingHTTPServer((gateway, 0), partial(Quiet, directory=str(tmp_path)))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()

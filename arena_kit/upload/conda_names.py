@@ -82,22 +82,22 @@ CONDA_ONLY = frozenset({
     "cudatoolkit", "cudatoolkit-dev", "cudnn", "cupti", "cxx-compiler", "dbus", "expat", "ffmpeg", "fftw",
     "fontconfig", "freeglut", "freetype", "fribidi", "gcc", "gdk-pixbuf", "gettext", "gflags", "giflib", "git",
     "glew", "glfw", "glib", "glog", "gmp", "gnutls", "graphite2", "graphviz", "gsl", "gstreamer", "gxx", "harfbuzz",
-    "hdf5", "icu", "intel-openmp", "jpeg", "jupyter-core-base", "keyutils", "krb5", "lame", "lcms2", "ld-impl-
-    linux-64", "lerc", "libabseil", "libass", "libblas", "libcblas", "libclang", "libcups", "libcurl", "libcxx",
-    "libdeflate", "libdrm", "libedit", "libev", "libevent", "libexpat", "libffi", "libflac", "libgcc", "libgcc-ng",
-    "libgcrypt", "libgfortran", "libgfortran-ng", "libgfortran4", "libgfortran5", "libglib", "libglu", "libgomp",
-    "libhwloc", "libiconv", "libidn2", "libjpeg-turbo", "liblapack", "liblapacke", "libllvm11", "libllvm14",
-    "libllvm15", "libmamba", "libnghttp2", "libnsl", "libogg", "libopenblas", "libopencv", "libopus", "libpng",
-    "libpq", "libprotobuf", "libsndfile", "libsodium", "libssh2", "libstdcxx", "libstdcxx-ng", "libtasn1",
+    "hdf5", "icu", "intel-openmp", "jpeg", "jupyter-core-base", "keyutils", "krb5", "lame", "lcms2",
+    "ld-impl-linux-64", "lerc", "libabseil", "libass", "libblas", "libcblas", "libclang", "libcups", "libcurl",
+    "libcxx", "libdeflate", "libdrm", "libedit", "libev", "libevent", "libexpat", "libffi", "libflac", "libgcc",
+    "libgcc-ng", "libgcrypt", "libgfortran", "libgfortran-ng", "libgfortran4", "libgfortran5", "libglib", "libglu",
+    "libgomp", "libhwloc", "libiconv", "libidn2", "libjpeg-turbo", "liblapack", "liblapacke", "libllvm11",
+    "libllvm14", "libllvm15", "libmamba", "libnghttp2", "libnsl", "libogg", "libopenblas", "libopencv", "libopus",
+    "libpng", "libpq", "libprotobuf", "libsndfile", "libsodium", "libssh2", "libstdcxx", "libstdcxx-ng", "libtasn1",
     "libtheora", "libtiff", "libunistring", "libuuid", "libuv", "libvorbis", "libvpx", "libwebp", "libwebp-base",
-    "libxcb", "libxcrypt", "libxkbcommon", "libxml2", "libxslt", "libzlib", "llvm-openmp", "lz4-c", "magma", "magma-
-    cuda117", "magma-cuda118", "make", "mamba", "menuinst", "mesalib", "metis", "mkl", "mkl-devel", "mkl-fft", "mkl-
-    random", "mkl-service", "mpfr", "mysql-common", "mysql-libs", "nb-conda-kernels", "nccl", "ncurses", "nettle",
-    "ninja-base", "nodejs", "nomkl", "nspr", "nss", "openblas", "openh264", "openjpeg", "openmpi", "openssl",
-    "p11-kit", "pango", "pcre", "pcre2", "pixman", "pkg-config", "portaudio", "pthread-stubs", "pulseaudio", "python-
-    abi", "pytorch-cuda", "pytorch-mutex", "qt", "qt-main", "qt-webengine", "readline", "rhash", "sdl2", "sleef",
-    "snappy", "sqlite", "suitesparse", "svt-av1", "swig", "tbb", "tensorflow-estimator-base", "tk", "tzdata",
-    "unixodbc", "wget", "x264", "x265", "xz", "yaml", "zeromq", "zlib", "zlib-ng", "zstd",
+    "libxcb", "libxcrypt", "libxkbcommon", "libxml2", "libxslt", "libzlib", "llvm-openmp", "lz4-c", "magma",
+    "magma-cuda117", "magma-cuda118", "make", "mamba", "menuinst", "mesalib", "metis", "mkl", "mkl-devel", "mkl-fft",
+    "mkl-random", "mkl-service", "mpfr", "mysql-common", "mysql-libs", "nb-conda-kernels", "nccl", "ncurses",
+    "nettle", "ninja-base", "nodejs", "nomkl", "nspr", "nss", "openblas", "openh264", "openjpeg", "openmpi",
+    "openssl", "p11-kit", "pango", "pcre", "pcre2", "pixman", "pkg-config", "portaudio", "pthread-stubs",
+    "pulseaudio", "python-abi", "pytorch-cuda", "pytorch-mutex", "qt", "qt-main", "qt-webengine", "readline", "rhash",
+    "sdl2", "sleef", "snappy", "sqlite", "suitesparse", "svt-av1", "swig", "tbb", "tensorflow-estimator-base", "tk",
+    "tzdata", "unixodbc", "wget", "x264", "x265", "xz", "yaml", "zeromq", "zlib", "zlib-ng", "zstd",
 })  # fmt: skip
 """Programs and libraries of the system that conda brings and the package index does not have."""
 CONDA_ONLY_BEGINNINGS = ("cuda-", "gcc-", "gxx-", "libcublas", "libcudnn", "libcufft", "libcurand", "libcusolver",
@@ -106,8 +106,8 @@ SIMILAR = 0.75
 """How alike two names must be for one to be suggested for the other, from 0 to 1."""
 POPULAR = (
     "box2d", "dm-control", "gym", "gymnasium", "jax", "lightgbm", "matplotlib", "mujoco", "numba", "numpy",
-    "onnxruntime", "open-spiel", "pandas", "pettingzoo", "pyyaml", "scikit-image", "scikit-learn", "scipy", "sb3-contrib",
-    "stable-baselines3", "tianshou", "torchaudio", "torchrl", "transformers", "tqdm",
+    "onnxruntime", "open-spiel", "pandas", "pettingzoo", "pyyaml", "scikit-image", "scikit-learn", "scipy",
+    "sb3-contrib", "stable-baselines3", "tianshou", "torchaudio", "torchrl", "transformers", "tqdm",
 )  # fmt: skip
 """Wheels that submissions often require; names like them are probably meant for them."""
 IMPORTS = {"cv2": "opencv-python-headless", "pil": "pillow", "sklearn": "scikit-learn", "skimage": "scikit-image",
