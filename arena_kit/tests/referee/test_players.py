@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from django.conf import settings
 
 from arena_kit.environment.records import Fault, Outcome
 from arena_kit.referee.run import PlayedDuel
+from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.playing import GOOD, LIMITS, play, player
 
 
@@ -97,14 +99,33 @@ def seated(observation, seat):
 """
 
 
+def with_helpers(files: dict[str, str]) -> dict[str, str]:
+    return {name: FIRST + text if "first(" in text or "seated(" in text else text for name, text in files.items()}
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_every_accepted_form_plays_without_errors(form: str) -> None:
-    files = {
-        name: FIRST + text if "first(" in text or "seated(" in text else text for name, text in FORMS[form].items()
-    }
-    duel = play(files, matches=2)
+    duel = play(with_helpers(FORMS[form]), matches=2)
     assert set(codes(duel)) == {""}
     assert [match.outcome for match in duel.record.matches] == [Outcome.PLAYER_1, Outcome.PLAYER_2]
+
+
+IN_CONTAINERS = ("create_agent that is given a player id", "a function as Kaggle's", "class Player without train_mode")
+"""Forms that play in containers on every push; the code that adapts them is the same in both."""
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=() if form in IN_CONTAINERS else pytest.mark.nightly) for form in FORMS]
+)
+def test_every_accepted_form_plays_in_containers(form: str) -> None:
+    duel = play(
+        with_helpers(FORMS[form]),
+        matches=2,
+        limits=dataclasses.replace(LIMITS, start_seconds=60.0),
+        sandboxed=lambda channels: DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels),
+    )
+    assert set(codes(duel)) == {""}
 
 
 def test_state_and_valid_actions_are_fresh_writable_arrays_of_the_environments_type() -> None:
