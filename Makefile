@@ -4,13 +4,14 @@
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
+#   make coverage [ARGS=...]   which lines the tests run, on this machine only
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make hostile-mutations     take every protection away once: a hostile case must notice
 #   make lock   write the lock files anew from pyproject.toml (needs uv)
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras test nightly check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras test coverage nightly check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -62,6 +63,12 @@ extras: $(VENV)/.runtime
 
 test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)
+
+# Not among the locked dependencies: it slows every test down, and nothing else needs it.
+coverage: $(VENV)/.development
+	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || $(BIN)/python -m pip install -qq --no-compile 'pytest-cov>=6,<8'
+	@$(BIN)/pytest -q -n auto --dist worksteal -m "not nightly" --cov=arena_kit --cov=core --cov=web --cov=builder \
+		--cov=duel_runner --cov=tournament_manager --cov=publisher --cov-report=term:skip-covered $(ARGS)
 
 nightly: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py --nightly $(ARGS)

@@ -98,9 +98,10 @@ def recipe() -> Recipe:
     if settings.SANDBOX == "process":
         return FolderRecipe(folder=settings.DATA_DIR / "players")
     return DockerRecipe(
-        base_image=settings.PLAYER_BASE_IMAGE,
+        base_images=settings.PLAYER_BASE_IMAGES,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
+        constraints=settings.PLAYER_PIP_CONSTRAINTS,
     )
 
 
@@ -138,6 +139,7 @@ def build_image(build: Build, lease: Lease) -> None:
                 build=build,
                 image=result.image,
                 digest=result.digest,
+                base_image=result.base_image,
                 base_digest=result.base_digest,
                 requirements_digest=result.requirements_digest,
                 sbom=document,

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 import tempfile
 from datetime import timedelta
 from hashlib import blake2b
@@ -24,6 +25,8 @@ INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
 SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
 SITE_NAME = env.text("SITE_NAME", "RL Arena")
+SOURCE_URL = env.text("SOURCE_URL")
+ORGANISER_TEXT = env.text("ORGANISER_TEXT").replace("\\n", "\n")
 SITE_URL = env.text("SITE_URL").rstrip("/")
 INVITATION_CODE = env.secret("INVITATION_CODE")
 TEAMS = env.words("TEAMS")
@@ -193,6 +196,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
     DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
+# A pooler that gives a connection to each transaction keeps nothing between two transactions. What has to hold a
+# connection of its own, as backups do, uses the direct address.
+if env.flag("DATABASE_POOLED", False):
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "DISABLE_SERVER_SIDE_CURSORS": True}
+DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL")
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
@@ -271,7 +279,11 @@ KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
 
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
-PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
+# Base images by version of Python; the first is the default. The site compiles uploads with its own Python.
+PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES") or {
+    (sys.version_info.major, sys.version_info.minor): env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
+}
+PLAYER_BASE_IMAGE = next(iter(PLAYER_BASE_IMAGES.values()))
 PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 PLAYER_CGROUP_PARENT = env.text("PLAYER_CGROUP_PARENT")
@@ -279,6 +291,7 @@ CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
 WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
 # Containers that fetch wheels reach the package index in the same way as the worker.
 PIP_CERTIFICATES = env.text("PIP_CERT")
+PLAYER_PIP_CONSTRAINTS = env.text("PLAYER_PIP_CONSTRAINTS")
 # The addresses may contain passwords.
 PIP_ENVIRONMENT = {
     name: value
@@ -334,7 +347,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_THROTTLE_RATES": env.pairs(
         "RATES",
         "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
-        "upload=60/hour,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,results=30/minute",
+        "upload=60/hour,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,results=30/minute",
         str,
     ),
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],

@@ -105,6 +105,20 @@ class Variables:
                 raise ImproperlyConfigured(f"{name}: {key} must be {error}") from None
         return values
 
+    def images(self, name: str) -> dict[tuple[int, int], str]:
+        """Parse a comma-separated list of VERSION=IMAGE, with versions of Python like 3.12."""
+        try:
+            given = _pairs(self.text(name))
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} must be a comma-separated list of VERSION=IMAGE; {error}") from None
+        images: dict[tuple[int, int], str] = {}
+        for word, image in given.items():
+            major, _, minor = word.partition(".")
+            if not (major.isdecimal() and minor.isdecimal() and image):
+                raise ImproperlyConfigured(f"{name} must be a list like 3.11=rl-arena-base, not {word}={image}.")
+            images[int(major), int(minor)] = image
+        return images
+
     def is_set(self, name: str) -> bool:
         """Return whether a variable, or the NAME_FILE of a secret, is set, even if nothing reads it."""
         return bool(self._source.get(name) or self._source.get(f"{name}_FILE"))

@@ -71,7 +71,9 @@ def random_player(request: pytest.FixtureRequest) -> Iterator[Host]:
     if request.param == "docker":
         sandbox = DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=folder / "c")
         recipe = DockerRecipe(
-            base_image=settings.PLAYER_BASE_IMAGE, prefix=settings.PLAYER_IMAGE_PREFIX, network=Network({}, "", "none")
+            base_images=settings.PLAYER_BASE_IMAGES,
+            prefix=settings.PLAYER_IMAGE_PREFIX,
+            network=Network({}, "", "none"),
         )
         source = zip_with({"player.py": RANDOM_PLAYER.read_text(encoding="utf-8")})
         image = recipe.build(source, name="random", labels={}, log=print).digest

@@ -68,7 +68,7 @@ def found_in(sandbox: DockerSandbox, image: str) -> dict[str, str | list[str] | 
 @pytest.mark.network
 def test_a_player_imports_what_its_submission_requires(sandbox: DockerSandbox) -> None:
     recipe = DockerRecipe(
-        base_image=settings.PLAYER_BASE_IMAGE,
+        base_images=settings.PLAYER_BASE_IMAGES,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
     )

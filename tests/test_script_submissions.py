@@ -63,7 +63,7 @@ def test_the_template_scores_in_a_local_process(folder: Path) -> None:
 @pytest.mark.nightly
 def test_an_image_with_gymnasium_runs_the_template_within_the_limits(folder: Path) -> None:
     recipe = DockerRecipe(
-        base_image=settings.PLAYER_BASE_IMAGE,
+        base_images=settings.PLAYER_BASE_IMAGES,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
     )

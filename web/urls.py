@@ -23,6 +23,7 @@ from web.people import views as accounts
 from web.ratings import export_views as exports
 from web.ratings import lens_views as lenses
 from web.site import errors, home
+from web.site.old_addresses import old_addresses
 from web.submissions import status_views as status
 from web.submissions import views as agents
 from web.tournaments import bracket_views as brackets
@@ -70,7 +71,8 @@ site = [
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
-    path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="kit"),
+    path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
+    path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
@@ -80,6 +82,7 @@ site = [
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "description/", agents.agent_describe, name="agent_describe"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
     path(agent + "versions/<int:number>/cancel/", agents.submission_cancel, name="submission_cancel"),
@@ -130,6 +133,7 @@ urlpatterns = [
     path("", include((site, "web"))),
     path("", include((routes, "api"))),
     path("admin/", admin.site.urls),
+    *old_addresses,
     # Only addresses with a slash at their end: others are first tried with one.
     re_path(r"^.*/$", errors.not_found),
 ]

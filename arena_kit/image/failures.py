@@ -19,6 +19,7 @@ from arena_kit.image.limits import (
     TOO_LARGE,
     TOO_MANY_FILES,
 )
+from arena_kit.upload.conda_names import likely_wheel
 
 KILLED = (137, -9)
 TERMINATED = 143
@@ -70,7 +71,9 @@ class Missing:
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
             why = f"no wheel of {self.name} fits the Python of {where}, or there is no such package. "
-            return BuildFailed(f"{shown}: {why}Check the name, or leave it out.", code="no_wheel")
+            meant = likely_wheel(self.name)
+            what = f"Did you mean {meant}?" if meant else "Check the name, or leave it out."
+            return BuildFailed(f"{shown}: {why}{what}", code="no_wheel")
         python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""
         why = f"no version of {self.name} fits; {python}the newest here is {newest}. Ask for an existing version."
         return BuildFailed(f"{shown}: {why}", code="no_wheel")

@@ -40,6 +40,7 @@ class Installer(LockedContainer):
         network: str,
         environment: Mapping[str, str],
         certificates: bytes,
+        constraints: bytes = b"",
     ) -> None:
         pip = {
             "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **environment,
@@ -47,14 +48,17 @@ class Installer(LockedContainer):
         }  # fmt: skip
         seconds = 2 * INSTALL_SECONDS
         super().__init__(client, base_id, name=name, prefix=prefix, network=network, environment=pip, seconds=seconds)
-        self._certificates = certificates
+        self._certificates, self._constraints = certificates, constraints
         self._deadline: float = time.monotonic() + INSTALL_SECONDS
 
     def fetch(self, lines: tuple[str, ...], log: Callable[[str], None]) -> tuple[int, str]:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""
         self.make_folders("wheels")
-        self.put({"requirements.txt": "\n".join(lines).encode(), "certificates.crt": self._certificates})
+        files = {"requirements.txt": "\n".join(lines).encode(), "certificates.crt": self._certificates}
+        self.put({**files, "constraints.txt": self._constraints})
         command = (*DOWNLOAD, "--dest", _WHEELS, "--requirement", f"{WORK}/requirements.txt")
+        if self._constraints:
+            command += ("--constraint", f"{WORK}/constraints.txt")
         return self._watched(WORK, FETCHED_BYTES, command, log)
 
     def wheels(self) -> tuple[Wheel, ...]:

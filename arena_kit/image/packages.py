@@ -74,14 +74,16 @@ def package_image(
     prefix: str,
     network: Network,
     log: Log,
+    constraints: bytes = b"",
 ) -> PackageImage:
     """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
     base: versions of the base image's Python packages, by normalised name. A pin that is too old to have a wheel falls
-    back to the base image's version, with a warning. Raises BuildFailed, and BuilderUnavailable for faults of the
-    platform.
+    back to the base image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises
+    BuildFailed, and BuilderUnavailable for faults of the platform.
     """
-    key = hashlib.sha256("\n".join((RECIPE, base_id, *lines)).encode()).hexdigest()[:20]
+    words = (RECIPE, base_id, *lines, *([constraints.hex()] if constraints else []))
+    key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:20]
     tag = f"{prefix}-requirements:{key}"
     waits_since = told_at = 0.0
     while True:
@@ -90,7 +92,7 @@ def package_image(
             return found
         pip = Installer(
             client, base_id, name=container_name(prefix, f"requirements-{key}"), prefix=prefix, network=network.name,
-            environment=network.environment, certificates=network.read_certificates(),
+            environment=network.environment, certificates=network.read_certificates(), constraints=constraints,
         )  # fmt: skip
         try:
             with pip:
@@ -109,6 +111,16 @@ def package_image(
             # `log` raises when the build is cancelled or the worker stops.
             log(f"Still waiting after {told_at - waits_since:.0f} s.")
         time.sleep(WAIT_SECONDS)
+
+
+def read_constraints(path: str) -> bytes:
+    """Return the content of pip's constraints; b"" without a path. Raises BuilderUnavailable."""
+    try:
+        return Path(path).read_bytes() if path else b""
+    except OSError as error:
+        raise BuilderUnavailable(
+            f"The constraints {path} cannot be read: {error.strerror}.", code="constraints_missing"
+        ) from None
 
 
 def _existing(client: docker.DockerClient, tag: str) -> PackageImage | None:

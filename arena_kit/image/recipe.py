@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -27,10 +27,12 @@ from arena_kit.image.inventory import inventory
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
-from arena_kit.image.packages import Network, PackageImage, package_image
+from arena_kit.image.packages import Network, PackageImage, package_image, read_constraints
 from arena_kit.image.sbom import sbom
 from arena_kit.image.wheels import is_met
 from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
+from arena_kit.upload.findings import THIS_PYTHON
+from arena_kit.upload.pythons import ChosenPython, Version, choose_python, read_wanted_python
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
 
 FOLDER_PREFIX = "folder:"
@@ -44,13 +46,15 @@ class BuildResult:
     """The result of a build.
 
     image: its name for people, or `folder:PATH`. warnings: sentences for the owner. digest: the image's content id,
-    which sandboxes launch. base_digest, requirements_digest: content ids of the images below it; the second is empty
-    when nothing is required. sbom: its bill of materials. For a folder the last four are empty.
+    which sandboxes launch. base_image: name of the base image and its Python, for people. base_digest,
+    requirements_digest: content ids of the images below it; the second is empty when nothing is required. sbom: its
+    bill of materials. For a folder the last five are empty.
     """
 
     image: str
     warnings: tuple[str, ...]
     digest: str = ""
+    base_image: str = ""
     base_digest: str = ""
     requirements_digest: str = ""
     sbom: bytes = b""
@@ -81,8 +85,12 @@ class Recipe(Protocol):
 class DockerRecipe:
     """Builds images on a Docker engine."""
 
-    def __init__(self, *, base_image: str, prefix: str, network: Network) -> None:
-        self._base_image, self._prefix, self._network = base_image, prefix, network
+    def __init__(
+        self, *, base_images: Mapping[Version, str], prefix: str, network: Network, constraints: str = ""
+    ) -> None:
+        """base_images: by version of Python, the default first. constraints: path of pip's constraints, if any."""
+        self._base_images, self._prefix, self._network = base_images, prefix, network
+        self._constraints = constraints
 
     def build(
         self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
@@ -92,10 +100,11 @@ class DockerRecipe:
         with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
-            requirements, notes = unpack(archive, folder, defaults, log)
+            python, requirements, notes = unpack(archive, folder, defaults, log, tuple(self._base_images))
+            base_image = self._base_images[python.version]
             with engine() as client:
-                log(f"Step 2/4: base image {self._base_image}")
-                base_id = base_image_id(client, self._base_image)
+                log(f"Step 2/4: base image {base_image}")
+                base_id = base_image_id(client, base_image)
                 base = inventory(client, base_id, self._prefix)
                 log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
                 packages = PackageImage("", (), ())
@@ -104,19 +113,20 @@ class DockerRecipe:
                 elif requirements.lines:
                     packages = package_image(
                         client, base_id, requirements.lines, base=base.python, prefix=self._prefix,
-                        network=self._network, log=log,
+                        network=self._network, constraints=read_constraints(self._constraints), log=log,
                     )  # fmt: skip
                 log("Step 4/4: image of the submission")
                 layer = folder_layer(folder, "player")
                 labels = {**labels, PREFIX_LABEL: self._prefix}
                 digest = commit_layer(client, packages.image_id or base_id, layer, tag=tag, labels=labels)
         document = sbom(
-            image=tag, image_digest=digest, base_image=self._base_image, base_digest=base_id, base=base,
+            image=tag, image_digest=digest, base_image=base_image, base_digest=base_id, base=base,
             wheels=packages.wheels, archive_sha256=_sha256(archive),
         )  # fmt: skip
         log(f"Built {tag} in {time.monotonic() - started:.1f} s")
         warnings = (*notes, *requirements.notes, *packages.warnings)
-        return BuildResult(tag, warnings, digest, base_id, packages.image_id, document)
+        shown = f"{base_image} (Python {base.interpreter})"
+        return BuildResult(tag, warnings, digest, shown, base_id, packages.image_id, document)
 
     def remove(self, image: str) -> None:
         with engine() as client, contextlib.suppress(ImageNotFound):
@@ -154,7 +164,7 @@ class FolderRecipe:
         shutil.rmtree(target, ignore_errors=True)
         log("Step 1/2: check and unpack the archive")
         try:
-            requirements, notes = unpack(archive, target, defaults, log)
+            _, requirements, notes = unpack(archive, target, defaults, log)
         except BuildFailed:
             shutil.rmtree(target, ignore_errors=True)
             raise
@@ -184,20 +194,30 @@ class FolderRecipe:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def unpack(archive: IO[bytes], folder: Path, defaults: tuple[str, ...], log: Log) -> tuple[Requirements, list[str]]:
-    """Unpack an archive; return its requirements, or `defaults` where it has none, and notes for the owner.
+def unpack(
+    archive: IO[bytes],
+    folder: Path,
+    defaults: tuple[str, ...],
+    log: Log,
+    pythons: Sequence[Version] = THIS_PYTHON,
+) -> tuple[ChosenPython, Requirements, list[str]]:
+    """Unpack an archive; return its Python, its requirements, or `defaults` where it has none, and notes for the owner.
 
-    The notes, on files that are left out or cannot be shown, are logged, too. Raises BuildFailed.
+    The notes, on files that are left out or cannot be shown, are logged, too. pythons: the versions to choose from,
+    the default first. Raises BuildFailed.
     """
     try:
         report = unpack_archive(archive, folder)
-        # The site skips this check when it is busy with other uploads.
-        check_python_compiles(archive)
-        for note in report.notes:
+        python = choose_python(read_wanted_python(report, lambda name: read_text(archive, name)), pythons)
+        # The site skips this check when it is busy with other uploads. It cannot judge what is for a newer Python.
+        if python.version <= THIS_PYTHON[0]:
+            check_python_compiles(archive)
+        notes = [*report.notes, *([python.note] if python.note else [])]
+        for note in notes:
             log(f"Note: {note}")
         requirements = read_requirements(report, lambda name: read_text(archive, name))
         requirements = requirements if requirements.lines else dataclasses.replace(requirements, lines=defaults)
-        return requirements, report.notes
+        return python, requirements, notes
     except (ArchiveRefused, RequirementsRefused) as refusal:
         raise BuildFailed(str(refusal), code=refusal.code) from None
 

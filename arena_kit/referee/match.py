@@ -182,7 +182,9 @@ class Match:
             self._valid[seat] = valid
             player = self.seats[seat]
             history = self.history[player]
-            kind, sequence, reward = STEP if history else START, len(history), self._pending_rewards[seat]
+            kind, sequence = STEP if history else START, len(history)
+            # Nothing is reported to a first move, so its column holds the seat.
+            reward = self._pending_rewards[seat] if history else float(seat)
             request = new_tuple(Question, (self.number, kind, sequence, reward, valid, observation, self, player))
             history.append(request)
             requests.append(request)

@@ -59,7 +59,7 @@ class Question(NamedTuple):
     kind: Kind
     sequence: int
     reward: float
-    """Sum of the seat's rewards since its last action; 0 for START."""
+    """Sum of the seat's rewards since its last action; for START the seat."""
     valid: Sequence[int]
     """Valid actions; empty for END."""
     observation: bytes

@@ -8,13 +8,13 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.run import PlayedDuel, run_duel
-from arena_kit.sandbox.base import Launch
+from arena_kit.sandbox.base import Launch, Sandbox
 from arena_kit.sandbox.process import ProcessSandbox
 
 LIMITS = Limits(move_seconds=2.0, bank_seconds=2.0, start_seconds=60, duel_seconds=300, max_restarts=2)
@@ -74,11 +74,12 @@ def play(
     matches: int = 4,
     parallel: int = 4,
     limits: Limits = LIMITS,
+    sandboxed: Callable[[Path], Sandbox] = ProcessSandbox,
 ) -> PlayedDuel:
-    """Play a duel in the process sandbox."""
+    """Play a duel, in the process sandbox if no other is given. sandboxed: makes one with this folder for channels."""
     with folders(player_1, player_2) as (one, two):
         channels = one.parent / "c"
-        sandbox = ProcessSandbox(channels)
+        sandbox = sandboxed(channels)
         duel = run_duel(
             get_spec(environment),
             lambda index: sandbox.launch(

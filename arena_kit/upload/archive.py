@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import struct
@@ -37,11 +38,14 @@ _BROKEN = (
 
 
 class ArchiveRefused(Exception):
-    """The upload is refused; the message says why and what to do. code: typed reason."""
+    """The upload is refused; the message says why and what to do.
 
-    def __init__(self, message: str, *, code: str) -> None:
+    code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
+    """
+
+    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.file, self.line = code, file, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +199,7 @@ def read_text(file: IO[bytes], name: str, limits: ArchiveLimits = LIMITS) -> str
 
 
 _COMPILER = """
-import resource, sys, zipfile
+import json, resource, sys, zipfile
 seconds = int(sys.argv[2])
 for kind, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_FSIZE, 0),
                     (resource.RLIMIT_CORE, 0)):
@@ -209,10 +213,10 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
             try:
                 compile(archive.read(name), name, "exec", dont_inherit=True)
             except SyntaxError as error:
-                print(f"{name} does not compile: line {error.lineno}: {error.msg}"[:300])
+                print(json.dumps([name, error.lineno, f"{name} does not compile: line {error.lineno}: {error.msg}"]))
                 sys.exit(3)
             except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-                print(f"{name} does not compile: {type(error).__name__}: {error}"[:300])
+                print(json.dumps([name, None, f"{name} does not compile: {type(error).__name__}: {error}"]))
                 sys.exit(3)
 """
 
@@ -240,7 +244,8 @@ def check_python_compiles_at(path: str, limits: ArchiveLimits = LIMITS) -> None:
     except subprocess.TimeoutExpired:
         raise ArchiveRefused("Compiling the Python files takes too long.", code="compile_too_slow") from None
     if done.returncode == 3:
-        raise ArchiveRefused(done.stdout.decode("utf-8", "replace").strip() + ".", code="does_not_compile")
+        name, line, sentence = json.loads(done.stdout)
+        raise ArchiveRefused(sentence[:300].strip() + ".", code="does_not_compile", file=name, line=line)
     if done.returncode != 0:
         raise ArchiveRefused("The Python files cannot be compiled within the limits.", code="does_not_compile")
 

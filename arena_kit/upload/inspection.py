@@ -19,19 +19,13 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from arena_kit.upload.archive import (
-    LIMITS,
-    READ_BYTES,
-    ArchiveRefused,
-    check_python_compiles_at,
-    inspect_archive,
-    read_text,
-)
-from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+from arena_kit.upload.archive import LIMITS, READ_BYTES, ArchiveRefused
+from arena_kit.upload.findings import THIS_PYTHON, Findings, archive_findings
+from arena_kit.upload.pythons import Version, read_version
 
 logger = logging.getLogger(__name__)
 
@@ -44,14 +38,29 @@ PATIENCE_SECONDS = 1.0
 MOST_SECONDS = 10.0
 """How long a request waits for its inspection; an archive that takes longer is left to the build."""
 MEMORY_BYTES = 1 << 30
-REFUSED, INSPECTED = 3, 0
+INSPECTED = 0
 
 
-def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
+def inspect_apart(file: IO[bytes], *, sender: str, pythons: Sequence[Version] = THIS_PYTHON) -> bool:
     """Inspect an archive in a process of its own; return False when it could not finish and is left to the build.
 
-    sender: identifies the uploader, who has one archive inspected at a time. Raises ArchiveRefused, also for bad
-    requirements.
+    sender: identifies the uploader, who has one archive inspected at a time. pythons: the versions of Python that
+    base images have, the default first. Raises ArchiveRefused, also for bad requirements.
+    """
+    findings = findings_apart(file, sender=sender, pythons=pythons, warns=False)
+    if findings is None:
+        return False
+    for error in findings.errors:
+        raise ArchiveRefused(error.message, code=error.code, file=error.file, line=error.line)
+    return True
+
+
+def findings_apart(
+    file: IO[bytes], *, sender: str, pythons: Sequence[Version] = THIS_PYTHON, warns: bool = True
+) -> Findings | None:
+    """Return everything that is found in an archive, in a process of its own; None when it could not finish.
+
+    sender, pythons: as in `inspect_apart`. warns: whether warnings are looked for, too.
     """
     group = zlib.crc32(sender.encode()) % SENDERS
     try:
@@ -59,12 +68,12 @@ def inspect_apart(file: IO[bytes], *, sender: str) -> bool:
         with contextlib.ExitStack() as held:
             for names in ([f"sender-{group}"], [f"process-{number}" for number in range(PROCESSES)]):
                 if not _hold_one(folder, names, held):
-                    return False
-            return _inspect(file)
+                    return None
+            return _inspect(file, pythons, warns=warns)
     except OSError as error:
         # A full disk or a lack of processes is not the sender's fault.
         logger.warning("An upload could not be inspected at once: %s", error)
-        return False
+        return None
 
 
 def _locks() -> Path:
@@ -92,12 +101,13 @@ def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack) -> boo
         time.sleep(0.05)
 
 
-def _inspect(file: IO[bytes]) -> bool:
+def _inspect(file: IO[bytes], pythons: Sequence[Version], *, warns: bool) -> Findings | None:
+    arguments = ["--warn"] * warns + [f"{major}.{minor}" for major, minor in pythons]
     root = Path(__file__).resolve().parents[__name__.count(".")]
     with (
         _with_descriptor(file) as archive,
         subprocess.Popen(
-            [sys.executable, "-P", "-s", "-m", __name__],
+            [sys.executable, "-P", "-s", "-m", __name__, *arguments],
             stdin=archive,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -109,16 +119,13 @@ def _inspect(file: IO[bytes]) -> bool:
         try:
             said, _ = child.communicate(timeout=MOST_SECONDS)
         except subprocess.TimeoutExpired:
-            return False
+            return None
         finally:
             if child.poll() is None:
                 # The whole group, because the process may have started a compiler.
                 os.killpg(child.pid, signal.SIGKILL)
-    if child.returncode == REFUSED:
-        refusal = json.loads(said)
-        raise ArchiveRefused(refusal["message"], code=refusal["code"])
     # Any other status comes from a limit of the process or of this machine; the build decides then.
-    return child.returncode == INSPECTED
+    return Findings.of(json.loads(said)) if child.returncode == INSPECTED else None
 
 
 @contextlib.contextmanager
@@ -139,7 +146,7 @@ def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 
 def _main() -> int:
-    """Inspect the archive at standard input; if it is refused, print the reason as one line of JSON."""
+    """Inspect the archive at standard input and print what is found as one line of JSON."""
     os.nice(10)
     limits = (
         (resource.RLIMIT_CPU, LIMITS.compile_seconds),
@@ -149,14 +156,10 @@ def _main() -> int:
     )
     for kind, value in limits:
         resource.setrlimit(kind, (value, value))
-    file = sys.stdin.buffer
-    try:
-        report = inspect_archive(file)
-        check_python_compiles_at("/dev/stdin")
-        read_requirements(report, lambda name: read_text(file, name))
-    except (ArchiveRefused, RequirementsRefused) as refusal:
-        sys.stdout.write(json.dumps({"message": str(refusal), "code": refusal.code}))
-        return REFUSED
+    words = sys.argv[1:]
+    pythons = [version for version in map(read_version, words) if version is not None]
+    found = archive_findings(sys.stdin.buffer, "/dev/stdin", warns="--warn" in words, pythons=pythons)
+    sys.stdout.write(json.dumps(found.as_json()))
     return INSPECTED
 
 

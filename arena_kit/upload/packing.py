@@ -5,13 +5,15 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
+from arena_kit.upload.archive import COMPILED_FOLDER, COMPILED_SUFFIXES, ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
 
 PLAYER_FILES = ("player.py", "agent.py")
 """A main file with one of these names holds a player; any other main file is a script."""
@@ -19,6 +21,10 @@ MAX_FILES = 100
 SPOOL_BYTES = 1 << 20
 NOT_UTF8 = "\ufffd"
 """The character that a request's parser puts in place of bytes that are not UTF-8."""
+LEFT_OUT = frozenset(
+    {COMPILED_FOLDER, ".git", ".venv", "venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".DS_Store"}
+)
+"""Names of files and folders that tools leave in a person's folder, and that are never part of a submission."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -69,6 +75,27 @@ def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
     return _zip({**named, SCRIPT_ENTRY_POINT: named[main_file]})
 
 
+def pack_folder(folder: Path) -> IO[bytes]:
+    """Pack the files of a folder under their paths within it, without LEFT_OUT. Equal files give equal bytes.
+
+    Links are packed as the files that they lead to, and links to folders are left out. Raises OSError.
+    """
+    packed = _new_file()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for root, folders, names in os.walk(folder):
+            folders[:] = sorted(name for name in folders if not _is_left_out(name))
+            for path in (Path(root) / name for name in sorted(names) if not _is_left_out(name)):
+                if path.is_file():
+                    with path.open("rb") as file:
+                        _add(archive, path.relative_to(folder).as_posix(), file)
+    packed.seek(0)
+    return packed
+
+
+def _is_left_out(name: str) -> bool:
+    return name in LEFT_OUT or name.endswith(COMPILED_SUFFIXES)
+
+
 def base_name(name: str | None) -> str:
     """Return the last part of a path, of any system."""
     return (name or "").replace("\\", "/").rpartition("/")[2]
@@ -92,18 +119,26 @@ def by_base_name(files: Sequence[NamedFile]) -> dict[str, NamedFile]:
 
 
 def _zip(named: Mapping[str, NamedFile]) -> IO[bytes]:
-    packed = cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))  # noqa: SIM115  (the caller closes it)
+    packed = _new_file()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in named.items():
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.external_attr = 0o100644 << 16
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            file.seek(0)
-            with archive.open(entry, "w") as output:
-                while data := file.read(READ_BYTES):
-                    output.write(data)
+            _add(archive, name, file)
     packed.seek(0)
     return packed
+
+
+def _new_file() -> IO[bytes]:
+    return cast(IO[bytes], SpooledTemporaryFile(max_size=SPOOL_BYTES))
+
+
+def _add(archive: zipfile.ZipFile, name: str, file: NamedFile | IO[bytes]) -> None:
+    entry = zipfile.ZipInfo(name, _EPOCH)
+    entry.external_attr = 0o100644 << 16
+    entry.compress_type = zipfile.ZIP_DEFLATED
+    file.seek(0)
+    with archive.open(entry, "w") as output:
+        while data := file.read(READ_BYTES):
+            output.write(data)
 
 
 def _main_file(names: list[str], wanted: str) -> str:

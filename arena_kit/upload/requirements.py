@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,16 +13,15 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.conda import conda_requirement
 
 MAX_REQUIREMENTS = 100
 MAX_LINE_CHARACTERS = 300
 MAX_TEXT_CHARACTERS = 64 * 1024
 MAX_YAML_DEPTH = 8
 MAX_YAML_TOKENS = 5000
-IGNORED_CONDA_NAMES = frozenset({"python", "pip", "setuptools", "wheel"})
 FILE_ENDINGS = (".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz")
 """A name with one of these endings is refused, because pip would take it for a file if there were one."""
-_CONDA = re.compile(r"\A(?:[\w.-]+::)?(\w[\w.-]*)\s*(.*)\Z", re.ASCII)
 _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
 """Matches the lines that are safe to give to pip. Even within quotes pip splits lines at more than line feeds, replaces
 `${NAME}` by variables of its environment, which may hold passwords, and takes ` -` for the beginning of an option."""
@@ -36,11 +36,14 @@ _YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEnd
 
 
 class RequirementsRefused(Exception):
-    """The requirements are refused; the message says why and what to do. code: typed reason."""
+    """The requirements are refused; the message says why and what to do.
 
-    def __init__(self, message: str, *, code: str) -> None:
+    code: typed reason. file, line: the file that holds them, and the line if it is about one line.
+    """
+
+    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.file, self.line = code, file, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +59,13 @@ def read_requirements(report: ArchiveReport, read: Callable[[str], str]) -> Requ
 
     read: returns the text of a file in the archive by its name.
     """
-    if "requirements.txt" in report.names:
-        return parse_requirements(read("requirements.txt"))
-    for name in ("environment.yml", "environment.yaml"):
+    for name, parse in (
+        ("requirements.txt", parse_requirements),
+        ("environment.yml", parse_environment_yml),
+        ("environment.yaml", parse_environment_yml),
+    ):
         if name in report.names:
-            return parse_environment_yml(read(name), name)
+            return parse(read(name), name)
     return Requirements(())
 
 
@@ -86,6 +91,11 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
 
     A line may hold a name, extras, versions and markers, but no options, addresses, paths or continuations.
     """
+    with _located(name):
+        return _requirements_txt(text, name)
+
+
+def _requirements_txt(text: str, name: str) -> Requirements:
     _check_size(text, name)
     lines = []
     # Some editors begin a file with a byte order mark.
@@ -94,48 +104,81 @@ def parse_requirements(text: str, name: str = "requirements.txt") -> Requirement
             raise RequirementsRefused(
                 f"{name}, line {number}: only plain ASCII letters are allowed, in comments too.",
                 code="requirements_not_ascii",
+                line=number,
             )
         line = re.sub(r"(\A|\s)#.*\Z", "", raw).strip()
         if line:
-            lines.append(_requirement(line, f"{name}, line {number}"))
+            with _located(name, number):
+                lines.append(_requirement(line, f"{name}, line {number}"))
     return _collected(lines, name, ())
 
 
 def parse_environment_yml(text: str, name: str = "environment.yml") -> Requirements:
     """Return the `dependencies` of a conda environment, including its `pip` part. Raises RequirementsRefused.
 
-    Channels and IGNORED_CONDA_NAMES are ignored, with a note.
+    Names of conda become those of wheels; channels, and packages that only conda has, are left out. The notes say so.
     """
-    _check_size(text, name)
-    try:
-        _check_tokens(text, name)
-        data: Any = yaml.safe_load(text)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
-    dependencies = data.get("dependencies", []) if isinstance(data, dict) else None
+    with _located(name):
+        return _environment_yml(text, name)
+
+
+def _environment_yml(text: str, name: str) -> Requirements:
+    data = read_yaml(text, name)
+    dependencies = data.get("dependencies", []) if isinstance(data, dict) else ""
+    if dependencies is None:
+        dependencies = []
     if not isinstance(dependencies, list):
         raise RequirementsRefused(f"{name} must have a list named dependencies.", code="environment_yml")
     notes = []
     if data.get("channels"):
         notes.append(f"The channels in {name} are ignored: packages come as wheels from the package index.")
-    lines = []
+    if data.get("variables"):
+        notes.append(f"The variables in {name} are ignored: set them in player.py.")
+    lines: list[str] = []
     for item in dependencies:
         if isinstance(item, str):
-            line = _conda_requirement(item, name)
-            if line is None:
-                notes.append(f"{item.strip()[:60]} in {name} is ignored: the arena's base image determines it.")
-            else:
-                lines.append(line)
-        elif isinstance(item, dict) and set(item) == {"pip"} and isinstance(item["pip"], list):
-            for inner in item["pip"]:
-                if not isinstance(inner, str):
-                    raise RequirementsRefused(
-                        f"The pip part of {name} must be a list of lines.", code="environment_yml"
-                    )
-                lines.append(_requirement(inner.strip(), f"{name}, pip part"))
+            found = conda_requirement(item)
+            if found is None:
+                raise RequirementsRefused(
+                    f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml"
+                )
+            if found.note:
+                notes.append(f"{name}: {found.note}")
+            if found.line:
+                lines.append(_requirement(found.line, name))
+        elif isinstance(item, dict) and set(item) == {"pip"}:
+            lines += _pip_part(item["pip"], name)
         else:
             raise RequirementsRefused(f"{name} has a dependency that is not a line of text.", code="environment_yml")
     return _collected(lines, name, notes)
+
+
+def _pip_part(items: object, name: str) -> list[str]:
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise RequirementsRefused(f"The pip part of {name} must be a list of lines.", code="environment_yml")
+    return [_requirement(item.strip(), f"{name}, pip part") for item in items]
+
+
+def read_yaml(text: str, name: str) -> Any:
+    """Return the content of a small plain YAML file, e.g. environment.yml. Raises RequirementsRefused."""
+    _check_size(text, name)
+    try:
+        _check_tokens(text, name)
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        raise RequirementsRefused(f"{name} is not valid YAML.", code="environment_yml") from None
+
+
+@contextlib.contextmanager
+def _located(name: str, line: int | None = None) -> Iterator[None]:
+    """Say in a refusal which file it is about, and which line."""
+    try:
+        yield
+    except RequirementsRefused as refusal:
+        refusal.file, refusal.line = name, refusal.line or line
+        raise
 
 
 def _check_tokens(text: str, name: str) -> None:
@@ -154,30 +197,6 @@ def _check_size(text: str, name: str) -> None:
         raise RequirementsRefused(
             f"{name} is larger than {MAX_TEXT_CHARACTERS // 1024} KiB.", code="requirements_too_large"
         )
-
-
-def _conda_requirement(item: str, name: str) -> str | None:
-    """Return a conda dependency as a requirement line, or None when the base image determines it.
-
-    `numpy=1.26=build` becomes numpy==1.26.*, and `numpy>=1.2` stays as it is, as in conda's package match
-    specifications. Names with a leading underscore are conda's own and not packages.
-    """
-    found = _CONDA.match(item.strip())
-    if found is None or not item.isascii():
-        raise RequirementsRefused(f"{name}: {item[:60]!r} is not a package with a version.", code="environment_yml")
-    package, version = found.groups()
-    if package.lower() in IGNORED_CONDA_NAMES or package.startswith("_"):
-        return None
-    # Drop the build of `name==version=build`.
-    version = re.sub(r"\A(==[^=]+)=[\w.*]+\Z", r"\1", version)
-    if version in ("*", "=*"):
-        version = ""
-    if re.match(r"\A=[^=]", version):
-        number = version.split("=")[1].strip()
-        version = f"=={number}" if number.endswith("*") else f"=={number}.*"
-    elif version and not version.startswith(("=", "<", ">", "!", "~")):
-        version = "==" + version.split()[0]
-    return _requirement(f"{package}{version}", name)
 
 
 def _requirement(line: str, where: str) -> str:

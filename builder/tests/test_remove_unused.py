@@ -167,7 +167,7 @@ def test_images_on_a_real_engine(
     (row,) = submissions(1, deleted=False)
     parents = [_requirements(engine, f"{prefix}-requirements:{name}", prefix, tmp_path) for name in ("used", "unused")]
     for number, parent in enumerate(parents):
-        made = DockerRecipe(base_image=parent, prefix=prefix, network=Network())
+        made = DockerRecipe(base_images={(3, 11): parent}, prefix=prefix, network=Network())
         labels = {"arena.submission": str(row.pk), "arena.build": str(number)}
         made.build(archive(), name=f"v{number}", labels=labels, log=print)
     Submission.objects.filter(pk=row.pk).update(image=f"{prefix}:v0")

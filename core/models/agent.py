@@ -34,6 +34,7 @@ class Agent(models.Model):
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=50, validators=[agent_name])
     is_public = models.BooleanField(default=False, help_text="Everyone can read its source and logs.")
+    description = models.TextField(blank=True, max_length=2000, help_text="What its owner says about it, in Markdown.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
     is_resting = models.BooleanField(default=False, help_text="Its owner keeps it out of everything new.")

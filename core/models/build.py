@@ -14,6 +14,9 @@ class Build(Job):
     ENVIRONMENT = "submission__agent__environment"
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="builds")
+    base_image = models.CharField(
+        max_length=200, blank=True, editable=False, help_text="Name of the base image, and its Python."
+    )
     base_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Digest of the base image.")
     requirements_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Digest of packages.")
     sbom = models.FileField(

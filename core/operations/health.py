@@ -23,7 +23,7 @@ from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
-from core.models import JobState
+from core.models import Duel, Evaluation, JobState, Validation
 from core.operations.status import STALE_AFTER, watchdog_runs
 
 logger = logging.getLogger(__name__)
@@ -40,7 +40,14 @@ _asked_lock = threading.Lock()
 
 
 def health_components(*, now: datetime) -> dict[str, str]:
-    """Return HEALTHY, UNHEALTHY or NOT_USED for each component, by the names that existing monitors know.
+    """Return the components of `health_report`."""
+    return health_report(now=now)[0]
+
+
+def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
+    """Return the state of each component, and how many jobs play now; None when the database does not answer.
+
+    The state is HEALTHY, UNHEALTHY or NOT_USED, by the names that existing monitors know.
 
     broker: the message queue. celery_workers: the workers. watchdog: what raises an alarm when queues stand still.
     """
@@ -54,12 +61,14 @@ def health_components(*, now: datetime) -> dict[str, str]:
         "storage": _storage,
     }
     unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX != "docker"}
-    found = ask_all({name: check for name, check in checks.items() if not unused.get(name)})
+    asked = {name: check for name, check in checks.items() if not unused.get(name)}
+    found = ask_all({**asked, "playing": _playing})
+    playing = found.pop("playing")
     for name, answer in found.items():
         if isinstance(answer, Exception):
             logger.warning("Not healthy: %s: %s: %s", name, type(answer).__name__, answer)
     states = {name: UNHEALTHY if isinstance(answer, Exception) else HEALTHY for name, answer in found.items()}
-    return {name: states.get(name, NOT_USED) for name in checks}
+    return {name: states.get(name, NOT_USED) for name in checks}, playing if isinstance(playing, int) else None
 
 
 def ask_all(questions: Mapping[str, Callable[[], Answer]]) -> dict[str, Answer | Exception]:
@@ -112,6 +121,12 @@ def _run(future: Future[Answer], question: Callable[[], Answer]) -> None:
 def _database() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT 1")
+
+
+def _playing() -> int:
+    """Return the number of running jobs in which submissions act."""
+    running = (model._default_manager.filter(state=JobState.RUNNING) for model in (Duel, Validation, Evaluation))
+    return sum(rows.count() for rows in running)
 
 
 def _redis() -> None:

@@ -26,20 +26,29 @@ def build_succeed(
     digest: str,
     warnings: list[str],
     log: str,
+    base_image: str = "",
     base_digest: str = "",
     requirements_digest: str = "",
     sbom: str = "",
 ) -> None:
     """Store the image and start the next phase: the validation, or the run of a script. Raises StaleJob.
 
-    base_digest, requirements_digest: of the image's lower layers. sbom: name of the stored bill of materials.
+    base_image: its name and Python. base_digest, requirements_digest: of the image's lower layers. sbom: name of the
+    stored bill of materials.
     """
     submission = build.submission
     environment = submission.agent.environment
     with transaction.atomic():
         # The agent first: a deletion locks it before it cancels this build.
         agent_lock(submission.agent_id)
-        job_succeed(job=build, log=log, base_digest=base_digest, requirements_digest=requirements_digest, sbom=sbom)
+        job_succeed(
+            job=build,
+            log=log,
+            base_image=base_image,
+            base_digest=base_digest,
+            requirements_digest=requirements_digest,
+            sbom=sbom,
+        )
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.image_removed_at = None
         submission.save(update_fields=["image", "image_digest", "image_removed_at", "warnings"])

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from io import BytesIO
 from typing import BinaryIO, TypeVar, cast
 
+from django.conf import settings
 from django.core.cache import cache
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError, Error
@@ -164,7 +165,9 @@ def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
     If it is not done here, `tell` gets a sentence, and the build does it first and refuses in the same words.
     """
     try:
-        if not inspect_apart(cast(BinaryIO, upload.file.file), sender=sender):
+        if not inspect_apart(
+            cast(BinaryIO, upload.file.file), sender=sender, pythons=tuple(settings.PLAYER_BASE_IMAGES)
+        ):
             tell(LATER)
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None

@@ -51,7 +51,7 @@ def test_nobody_but_the_settings_reads_the_environment_for_a_secret() -> None:
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.
     words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
-    public = {"PUBLISHER_WEB_URL", "SITE_URL"}
+    public = {"PUBLISHER_WEB_URL", "SITE_URL", "SOURCE_URL"}
     assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets
 
 
@@ -78,3 +78,15 @@ def test_pairs_change_those_that_they_name() -> None:
 def test_pairs_that_make_no_sense_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(ImproperlyConfigured, match=f"^{sentence}$"):
         Variables({"LIMITS": text}).pairs("LIMITS", "uploads=20,agents=10", whole_number)
+
+
+def test_images_are_named_by_versions_of_python_in_their_order() -> None:
+    assert Variables({}).images("BASES") == {}
+    found = Variables({"BASES": "3.12=new:1, 3.9=old"}).images("BASES")
+    assert list(found.items()) == [((3, 12), "new:1"), ((3, 9), "old")]
+
+
+@pytest.mark.parametrize("text", ["3=base", "3.x=base", "3.11=", "base", "3.11=a,3.11=b", "3.11.2=base"])
+def test_images_without_a_version_are_refused(text: str) -> None:
+    with pytest.raises(ImproperlyConfigured, match="^BASES must be a "):
+        Variables({"BASES": text}).images("BASES")

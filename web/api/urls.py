@@ -19,10 +19,12 @@ from web.evaluations import api as evaluations
 from web.jobs import api as jobs
 from web.kit import api as site
 from web.notices import api as inbox
+from web.people import account_api as accounts
 from web.people import quota_api as quotas
 from web.people import token_api as tokens
 from web.ratings import lens_api as lenses
 from web.submissions import api as agents
+from web.submissions import validate_api as validation
 from web.submissions import version_api as submissions
 from web.tournaments import api as tournaments
 from web.tournaments import registration_api as registrations
@@ -59,8 +61,10 @@ routes = [
     *both("leaderboard/<env_id:env_id>", compatible.LeaderboardOf, "leaderboard_of"),
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
+    *both("api/evaluation-metrics", compatible.EvaluationCounts, "evaluation_metrics"),
     *both("health", compatible.HealthCheck, "health"),
     *native("", site.SiteShown, "site"),
+    *native("accounts/", accounts.Accounts, "accounts"),
     *native("tokens/", tokens.TokenList, "tokens"),
     *native("tokens/<int:pk>/", tokens.TokenShown, "token"),
     *native("me/", tokens.Me, "me"),
@@ -79,7 +83,9 @@ routes = [
     *native("agents/", agents.AgentList, "agents"),
     *native("agents/<int:pk>/", agents.AgentShown, "agent"),
     *native("agents/<int:pk>/submissions/", agents.AgentVersions, "agent_submissions"),
+    *native("agents/<int:pk>/opponents/", agents.AgentOpponents, "agent_opponents"),
     *native("agents/<int:pk>/rest/", agents.AgentRest, "agent_rest"),
+    *native("validate/", validation.Validate, "validate"),
     *native("submissions/", submissions.SubmissionList, "native_submissions"),
     *native("submissions/<uuid:public_id>/", submissions.SubmissionShown, "native_submission"),
     *native("submissions/<uuid:public_id>/archive.zip", submissions.SubmissionArchive, "archive"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
+from arena_kit.environment.folder import environment_zip
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.registry import get_spec
 from arena_kit.examples import make_archive, names
 from core.models import Environment, Tournament, TournamentState, User
 from core.submissions.selectors import edition_expected, own_agent_list
@@ -96,6 +99,17 @@ def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
     response = HttpResponse(archive, content_type="application/zip")
     response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
     return response
+
+
+def rules(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send the folder or file of an environment, which holds its rules, as a zip."""
+    row = get_object_or_404(Environment, slug=slug)
+    try:
+        content = environment_zip(get_spec(row.spec_id))
+    except (UnknownEnvironment, OSError):
+        raise Http404(f"This arena no longer has the rules of {row}.") from None
+    headers = {"Content-Disposition": f'attachment; filename="{row.spec_id}.zip"'}
+    return HttpResponse(content, content_type="application/zip", headers=headers)
 
 
 def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str, Any]:

@@ -36,6 +36,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
     "web:password_reset_confirm": (PasswordResetThrottle,),
     "web:email_send": (PasswordResetThrottle,),
+    "web:agent_describe": (ChangeThrottle,),
     "web:agent_create": (UploadThrottle,),
     "web:submission_create": (UploadThrottle,),
     "web:agent_rest": (ChangeThrottle,),

@@ -123,6 +123,14 @@ class UploadThrottle(Throttle):
     sentence = "You have uploaded too often."
 
 
+class ValidateThrottle(AccountThrottle):
+    """A limit on inspections without an upload, each of which takes seconds of a processor."""
+
+    scope = "validate"
+    counts = frozenset({"POST"})
+    sentence = "You have asked too often what an upload would be refused for."
+
+
 class ChangeThrottle(AccountThrottle):
     """A limit on changes of which versions play, and in which tournaments.
 

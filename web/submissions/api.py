@@ -14,12 +14,15 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.parsers import MultiPartParser
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from arena_kit.upload.packing import pack_files
 from core.listing import agent_rows, environment_rows
-from core.models import Agent, AuditEntry
+from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
 from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
+from core.ratings.opponents import opponent_list
+from core.submissions.descriptions import MOST_CHARACTERS, agent_describe
 from core.submissions.services import Labels, agent_create, submission_create
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
@@ -36,6 +39,7 @@ class AgentAnswer(serializers.Serializer[Any]):
     environment = serializers.CharField(source="environment.slug")
     owner = serializers.CharField(source="owner.username")
     is_public = serializers.BooleanField(help_text="Whether everyone can read the source and logs.")
+    description = serializers.CharField(help_text="What its owner says about it, in Markdown.")
     is_disabled = serializers.BooleanField(help_text="Whether the agent is barred from playing.")
     is_quarantined = serializers.BooleanField(
         help_text="Whether the arena paused the agent for crashing. A new version that validates brings it back."
@@ -98,6 +102,14 @@ class AgentRequest(UploadRequest):
     )
 
 
+def environment_named(wanted: str) -> Environment:
+    """Return an environment by its slug or env_id. Raises ValidationError."""
+    environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
+    if environment is None:
+        raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
+    return environment
+
+
 class Uploading(Acting):
     """A view that accepts files."""
 
@@ -130,10 +142,7 @@ class AgentList(Listed[Agent], Uploading):
         """Create an agent and upload its first version. Sending the same again returns the same version."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
-        wanted = form["environment"]
-        environment = environment_rows().filter(Q(slug=wanted) | Q(env_id=wanted)).first()
-        if environment is None:
-            raise ValidationError({"environment": ["There is no such environment. See /api/v1/environments/."]})
+        environment = environment_named(form["environment"])
         with refusals():
             submission = agent_create(
                 owner=owner,
@@ -146,12 +155,53 @@ class AgentList(Listed[Agent], Uploading):
         return submission_shown(request, submission, status=201)
 
 
-class AgentShown(Shown[Agent]):
+class AgentChange(serializers.Serializer[Any]):
+    description = serializers.CharField(max_length=MOST_CHARACTERS, allow_blank=True, help_text="In Markdown.")
+
+
+class AgentShown(Shown[Agent], Acting):
     """One agent."""
 
     tag = "agents"
     queryset = agent_rows()
     serializer_class = AgentAnswer
+    throttle_classes = [StrangerThrottle, AccountThrottle, ChangeThrottle]
+
+    @extend_schema(
+        request=AgentChange, responses={200: AgentAnswer, 403: OpenApiResponse(description="The agent is not yours.")}
+    )
+    def patch(self, request: Request, pk: int) -> Response:
+        """Change what you say about your agent."""
+        account = self.account(request)
+        agent = one(agent_rows(), pk=pk)
+        if agent.owner_id != account.pk:
+            raise PermissionDenied("Only the owner of an agent may change it.")
+        form = checked(AgentChange, request)
+        with refusals():
+            agent_describe(agent=agent, description=form["description"])
+        return Response(AgentAnswer(agent).data)
+
+
+class OpponentAnswer(serializers.Serializer[Any]):
+    agent = serializers.IntegerField(source="agent.pk")
+    name = serializers.CharField(source="agent.name")
+    owner = serializers.CharField(source="agent.owner.username")
+    matches = serializers.IntegerField()
+    wins = serializers.IntegerField(help_text="Of this agent; a forfeit is a win for the opponent.")
+    draws = serializers.IntegerField()
+    losses = serializers.IntegerField()
+    duels = serializers.IntegerField(source="duel_count")
+
+
+class AgentOpponents(APIView):
+    """The opponents of an agent."""
+
+    tag = "agents"
+
+    @extend_schema(responses=OpponentAnswer(many=True))
+    def get(self, request: Request, pk: int) -> Response:
+        """Rated matches of all versions of an agent by opponent, those it met most often first."""
+        return Response(OpponentAnswer(opponent_list(one(agent_rows(), pk=pk)), many=True).data)
 
 
 class AgentVersions(Uploading):

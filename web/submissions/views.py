@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
-from core.submissions import services, versions
+from core.submissions import descriptions, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
@@ -129,6 +129,16 @@ def submission_cancel(request: HttpRequest, slug: str, name: str, number: int) -
         operator = operator_of(request, AuditEntry.Channel.SITE)
         change = partial(phase_cancel, job=phase, operator=operator)
         said(request, f"The {phase.KIND} of version {number} is cancelled.", change)
+    return redirect("web:agent", slug, row.name)
+
+
+@require_POST
+@login_required
+def agent_describe(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Change what the owner says about an agent."""
+    row = _get_own(request, slug, name)
+    change = partial(descriptions.agent_describe, agent=row, description=request.POST.get("description", ""))
+    said(request, "The description is saved.", change)
     return redirect("web:agent", slug, row.name)
 
 

@@ -30,7 +30,7 @@ ONE_ROW = {
 ONE_FILE = {
     "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
-            "evaluation_records", "kit", "match", "match_frames", "recording_file", "starter_kit", "submission_archive",
+            "evaluation_records", "starter", "match", "match_frames", "recording_file", "starter_kit", "submission_archive",
             "submission_log", "submission_sbom", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {

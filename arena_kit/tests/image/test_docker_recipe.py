@@ -35,8 +35,9 @@ def engine() -> Iterator[docker.DockerClient]:
 
 
 def recipe(base_image: str = "") -> DockerRecipe:
+    version = next(iter(settings.PLAYER_BASE_IMAGES))
     return DockerRecipe(
-        base_image=base_image or settings.PLAYER_BASE_IMAGE,
+        base_images={version: base_image or settings.PLAYER_BASE_IMAGE},
         prefix=PREFIX,
         network=Network(
             {**settings.PIP_ENVIRONMENT, "ARENA_TEST": SECRET}, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK
@@ -165,7 +166,7 @@ def test_an_old_pin_falls_back_to_the_base_image_with_a_warning_that_stays(engin
 
     for _ in range(2):
         ignored, warning = build(files).warnings
-        assert ignored.startswith("python=3.6 in environment.yml is ignored")
+        assert ignored.startswith("environment.yml (python=3.6) asks for another Python than the arena has")
         assert warning == (
             "numpy==1.16.4.* has no wheel for the Python of the base image; "
             f"version {version}, which is there, is used."

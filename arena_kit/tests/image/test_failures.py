@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.failures import failure, missing
+from arena_kit.image.failures import Missing, failure, missing
 
 NUMPY = """\
 ERROR: Could not find a version that satisfies the requirement {0} (from versions: 1.23.2, 2.3.0rc1, 2.3.0, 2.3.1)
@@ -143,3 +143,15 @@ def test_every_failure_has_a_code_of_its_own_and_one_line(
 
     assert (type(found), found.code) == (kind, code)
     assert len(str(found).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("wanted", "advice"),
+    [
+        ("cv2", "Did you mean opencv-python-headless?"),
+        ("stable-baselines==3", "Did you mean stable-baselines3?"),
+        ("qqqq", "Check the name, or leave it out."),
+    ],
+)
+def test_a_package_that_is_not_there_is_told_what_was_probably_meant(wanted: str, advice: str) -> None:
+    assert str(Missing(wanted).failure(wanted)).endswith(advice)

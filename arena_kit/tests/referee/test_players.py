@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
+from django.conf import settings
 
 from arena_kit.environment.records import Fault, Outcome
 from arena_kit.referee.run import PlayedDuel
+from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.playing import GOOD, LIMITS, play, player
 
 
@@ -44,20 +46,39 @@ FORMS = {
     },
     "create_agent that is given a player id": {
         "main.py": "class Any:\n    def __init__(self, who):\n        self.who = who\n"
-        "    def get_action(self, observation):\n        return first(observation) + self.who\n"
+        "    def get_action(self, observation):\n        return seated(observation, self.who)\n"
         "def create_agent(player_id):\n    return Any(player_id)\n"
     },
     "class Agent with a player id": {
-        "agent.py": "class Agent:\n    def __init__(self, player_id, depth=2):\n        self.offset = player_id\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, player_id, depth=2):\n        self.seat = player_id\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
     },
     "class Agent with a player id that need not be given": {
-        "agent.py": "class Agent:\n    def __init__(self, *, player_id=1):\n        self.offset = player_id\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, *, player_id=7):\n        self.seat = player_id\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
     },
     "class Agent with an argument by another name": {
-        "agent.py": "class Agent:\n    def __init__(self, seat, /):\n        self.offset = seat\n"
-        "    def act(self, obs):\n        return first(obs) + self.offset\n"
+        "agent.py": "class Agent:\n    def __init__(self, seat, /):\n        self.seat = seat\n"
+        "    def act(self, obs):\n        return seated(obs, self.seat)\n"
+    },
+    "a class that extends an abstract Agent from a package": {
+        "agent.py": "from base import Agent\nclass Mine(Agent):\n    def act(self, obs):\n        return first(obs)\n",
+        "base.py": "from abc import ABC, abstractmethod\nclass Agent(ABC):\n    def __init__(self, player_id=0): ...\n"
+        "    @abstractmethod\n    def act(self, obs): ...\n",
+    },
+    "class Player without train_mode": {
+        "player.py": "class Player:\n    def start(self, state, valid_actions):\n        return first(state)\n"
+        "    def step(self, state, valid_actions, prev_reward):\n        return first(state)\n"
+        "    def end(self, state, prev_reward): ...\n"
+    },
+    "a function as Kaggle's": {
+        "main.py": "def agent(observation, configuration):\n"
+        "    assert observation.mark == observation['mark'] == sum(map(bool, observation.board)) % 2 + 1\n"
+        "    assert (configuration.columns, configuration.inarow, observation.step % 2) == (3, 3, 0)\n"
+        "    return first(observation.board)\n"
+    },
+    "Kaggle's last function, by another name": {
+        "main.py": "def helper(x):\n    return x\ndef my_agent(obs):\n    return helper(obs.legalActions[0])\n"
     },
     "predict that returns action and state": {
         "agent.py": "class Agent:\n    def predict(self, observation):\n        return first(observation), None\n"
@@ -67,15 +88,44 @@ FORMS = {
         "player.py": "from helper import Player\n", "helper.py": GOOD
     },
 }  # fmt: skip
-FIRST = "def first(observation):\n    return [i for i in range(9) if observation[i] == 0][0]\n"
+FIRST = """
+def first(observation):
+    return [i for i in range(9) if observation[i] == 0][0]
+
+def seated(observation, seat):
+    assert seat == (0 if observation[9] == 1 else 1)
+    return first(observation)
+
+"""
+
+
+def with_helpers(files: dict[str, str]) -> dict[str, str]:
+    return {name: FIRST + text if "first(" in text or "seated(" in text else text for name, text in files.items()}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_accepted_form_plays_without_errors(form: str) -> None:
-    files = {name: text if "first(" not in text else FIRST + text for name, text in FORMS[form].items()}
-    duel = play(files, matches=2)
+    duel = play(with_helpers(FORMS[form]), matches=2)
     assert set(codes(duel)) == {""}
     assert [match.outcome for match in duel.record.matches] == [Outcome.PLAYER_1, Outcome.PLAYER_2]
+
+
+IN_CONTAINERS = ("create_agent that is given a player id", "a function as Kaggle's", "class Player without train_mode")
+"""Forms that play in containers on every push; the code that adapts them is the same in both."""
+
+
+@pytest.mark.docker
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=() if form in IN_CONTAINERS else pytest.mark.nightly) for form in FORMS]
+)
+def test_every_accepted_form_plays_in_containers(form: str) -> None:
+    duel = play(
+        with_helpers(FORMS[form]),
+        matches=2,
+        limits=dataclasses.replace(LIMITS, start_seconds=60.0),
+        sandboxed=lambda channels: DockerSandbox(base_image=settings.PLAYER_BASE_IMAGE, channel_dir=channels),
+    )
+    assert set(codes(duel)) == {""}
 
 
 def test_state_and_valid_actions_are_fresh_writable_arrays_of_the_environments_type() -> None:

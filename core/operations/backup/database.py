@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import dj_database_url
 from django.apps import apps
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.postgresql.client import DatabaseClient
 from django.db.backends.utils import CursorWrapper
@@ -173,6 +175,14 @@ def _load_postgres(path: Path | None) -> None:
             script.write(b"\nCOMMIT;\n")
 
 
+def _direct() -> dict[str, Any]:
+    """Return where the database is without a pooler, as far as DATABASE_DIRECT_URL says so."""
+    if not settings.DATABASE_DIRECT_URL:
+        return {}
+    found = dj_database_url.parse(settings.DATABASE_DIRECT_URL)
+    return {name: found[name] for name in ("HOST", "PORT", "USER", "PASSWORD", "NAME") if found[name]}
+
+
 @contextmanager
 def _running(
     program: str,
@@ -186,8 +196,9 @@ def _running(
     connects: whether it connects to the database, with the arena's settings.
     """
     # Django's own conversion of settings to arguments, in which the database's name comes last.
-    (_, *address), variables = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, [])
-    if name := connection.settings_dict["NAME"]:
+    place = {**connection.settings_dict, **_direct()}
+    (_, *address), variables = DatabaseClient.settings_to_cmd_args_env(place, [])
+    if name := place["NAME"]:
         address[-1] = f"--dbname={name}"
     # A file, because a pipe would not be read while the program is being fed.
     with tempfile.TemporaryFile() as said:

@@ -69,3 +69,28 @@ class Health(serializers.Serializer[Any]):
     status = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     components = Components()
     timestamp = serializers.DateTimeField()
+    version = serializers.CharField(help_text="Of the arena.")
+    active_matches = serializers.IntegerField(
+        allow_null=True, help_text="Duels, validations and evaluations that run now; null if the database is silent."
+    )
+
+
+class Counts(serializers.Serializer[Any]):
+    started = serializers.IntegerField()
+    completed = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class CountsOfEnvironment(serializers.Serializer[Any]):
+    total = serializers.IntegerField()
+    completed = serializers.IntegerField()
+    failed = serializers.IntegerField()
+
+
+class EvaluationCounts(serializers.Serializer[Any]):
+    total = Counts()
+    recent = Counts(help_text="Of the last hour.")
+    daily = Counts(help_text="Of the last day.")
+    weekly = Counts(help_text="Of the last week.")
+    by_environment = serializers.DictField(child=CountsOfEnvironment(), help_text="By env_id.")
+    timestamp = serializers.DateTimeField()

@@ -19,11 +19,13 @@ from rest_framework.views import APIView
 from core.cache import cached
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.board import board_page, environments_with_boards
+from core.evaluations.counts import evaluation_counts
 from core.models import Submission
 from core.monitoring.metrics import upload_refused
-from core.operations.health import UNHEALTHY, health_components
+from core.operations.health import UNHEALTHY, health_report
 from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
+from core.version import arena_version
 from web.api.authentication import viewer_of
 from web.api.compatible import answers, forms
 from web.api.deleting import delete
@@ -148,6 +150,18 @@ class LeaderboardEnvironments(APIView):
         return Response({"envs": [row.env_id for row in environments_with_boards()]})
 
 
+class EvaluationCounts(APIView):
+    """How many evaluations began, ended well and failed: in all, in the last hour, day and week, and by environment."""
+
+    tag = "compatible"
+
+    @extend_schema(responses=answers.EvaluationCounts)
+    def get(self, request: Request) -> Response:
+        now = timezone.now()
+        counts = cached("evaluation-counts", lambda: evaluation_counts(now=now))
+        return Response({**counts, "timestamp": now})
+
+
 class HealthCheck(APIView):
     """The health of each part of the arena, at most a second old."""
 
@@ -163,10 +177,11 @@ class HealthCheck(APIView):
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        components = cached("health", lambda: health_components(now=now))
+        components, active = cached("health", lambda: health_report(now=now))
         is_healthy = UNHEALTHY not in components.values()
         status = "healthy" if is_healthy else UNHEALTHY
         answer = {"status": status, "components": components, "timestamp": now}
+        answer |= {"version": arena_version(), "active_matches": active}
         return Response(answers.Health(answer).data, status=200 if is_healthy else 503)
 
 

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
-from . import process, serving
+from . import forms, process, serving
 from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
@@ -148,89 +148,5 @@ def load_player(folder: str) -> tuple[str, Callable[[bool], Any]]:
             spec: Any = importlib.util.spec_from_file_location(name, path, loader=loader)
             sys.modules[name] = module = importlib.util.module_from_spec(spec)
             loader.exec_module(module)
-            return name, adapt(name, module)
+            return name, forms.adapt(name, module)
     raise RuntimeError("The archive has no player.py, agent.py or main.py at its root.")
-
-
-ACCEPTED = (
-    "The arena accepts a class Player, create_agent() or create_agent(player_id), a class Agent with no argument or "
-    "player_id, and functions act, get_action or predict."
-)
-
-
-def adapt(name: str, module: Any) -> Callable[[bool], Any]:
-    """Return a function that makes an object with the player contract from what the module defines."""
-    if hasattr(module, "Player"):
-        make: Callable[[bool], Any] = module.Player
-        return make
-    maker = getattr(module, "create_agent", None) or getattr(module, "Agent", None)
-    if maker is not None:
-        return lambda _: Adapted(made(maker))
-    if any(hasattr(module, method) for method in Adapted.METHODS):
-        return lambda _: Adapted(module)
-    raise RuntimeError(f"{name}.py has neither a class Player nor a class Agent. {ACCEPTED}")
-
-
-def made(maker: Callable[..., Any]) -> Any:
-    """Return `maker()`, or `maker(player_id=0)` when it takes a player id.
-
-    The id is always 0, because one object plays many matches, in both seats, and always sees the state from its own
-    side.
-    """
-    import inspect
-
-    try:
-        parameters = list(inspect.signature(maker).parameters.values())
-    except (TypeError, ValueError):
-        return maker()
-    if any(p.name == "player_id" and p.kind is not p.POSITIONAL_ONLY for p in parameters):
-        return maker(player_id=0)
-    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    required = [p for p in parameters if p.default is p.empty and p.kind in positional]
-    if len(required) > 1:
-        raise RuntimeError(f"{getattr(maker, '__name__', 'The agent')} takes {len(required)} arguments. {ACCEPTED}")
-    return maker(0) if required else maker()
-
-
-class Adapted:
-    """Gives an agent with `act`, `get_action` or `predict` the player contract."""
-
-    METHODS = ("act", "get_action", "predict")
-
-    def __init__(self, agent: Any) -> None:
-        for method in self.METHODS:
-            if callable(getattr(agent, method, None)):
-                self._choose = getattr(agent, method)
-                self._is_predict = method == "predict"
-                break
-        else:
-            raise RuntimeError("The agent has none of the methods act, get_action, predict.")
-        self._agent = agent
-        self._with_valid_actions = takes_two(self._choose) and not self._is_predict
-
-    def start(self, state: Any, valid_actions: Any) -> Any:
-        if callable(reset := getattr(self._agent, "reset", None)):
-            reset()
-        return self.step(state, valid_actions, 0.0)
-
-    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> Any:
-        action = self._choose(state, valid_actions) if self._with_valid_actions else self._choose(state)
-        if self._is_predict and isinstance(action, tuple):
-            action = action[0]
-        if serving.numpy is not None and isinstance(action, serving.numpy.ndarray) and action.size == 1:
-            action = action.reshape(-1)[0]
-        return action
-
-    def end(self, state: Any, prev_reward: float) -> None:
-        pass
-
-
-def takes_two(function: Callable[..., Any]) -> bool:
-    import inspect
-
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False
-    required = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(required) >= 2 and required[1].name in ("valid_actions", "legal_actions", "action_mask", "valid")

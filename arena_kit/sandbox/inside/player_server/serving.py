@@ -19,6 +19,9 @@ numpy: Any = None
 """The module NumPy, once `import_numpy` found it. Only the player's process imports it, because it may be a package of
 the submission."""
 
+environment = ""
+"""The id of the environment, once the referee has named it. One process plays one environment."""
+
 HELLO, START, STEP, END, QUESTIONS = 1, 2, 3, 4, 5
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
@@ -56,6 +59,8 @@ class Server:
         self.encode: Callable[[Any], Any] = action_of
         self.action_frame, self.action_length = struct.Struct("<IBIIq").pack, 17
         self.idle = [first]
+        self.sits = hasattr(first, "arena_sit")
+        """Whether the objects want to know their seat before a match; those of `forms` do."""
         self.playing: dict[int, Any] = {}
         self.out = bytearray()
 
@@ -80,6 +85,7 @@ class Server:
 
     def greet(self, hello: dict[str, Any]) -> None:
         """Read the format of the questions from HELLO and answer READY."""
+        globals()["environment"] = hello.get("environment", "")
         observation = hello["observation"]
         self.dtype, self.shape = observation["dtype"], tuple(observation["shape"])
         self.wire_type, self.valid_type = TYPECODES[observation["wire"]], TYPECODES[hello["actions"]["wire"]]
@@ -98,6 +104,7 @@ class Server:
         """Answer every row of a QUESTIONS frame."""
         rewards, matches, sequences, counts, kinds, valid, states = self.columns(frame)
         action_frame, length, encode, playing = self.action_frame, self.action_length, self.encode, self.playing
+        sits = self.sits
         end = 0
         begun = unsent_since = time.monotonic()
         for match, sequence, kind, reward, count, state in zip(
@@ -109,6 +116,8 @@ class Server:
                     action = playing[match].step(state, valid[first:end], reward)
                 elif kind == START:
                     playing[match] = player = self.idle.pop() if self.idle else self.make(False)
+                    if sits:
+                        player.arena_sit(int(reward))
                     action = player.start(state, valid[first:end])
                 else:
                     self.end(match, state, reward)

@@ -1,0 +1,103 @@
+"""What would be refused is said without an upload, in the words of an upload."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from arena_kit.tests.upload.test_source_warnings import PLAYER
+from arena_kit.upload.archive import ArchiveRefused
+from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
+from arena_kit.upload.inspection import findings_apart, inspect_apart
+
+
+def packed(files: dict[str, str]) -> io.BytesIO:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return file
+
+
+def of(tmp_path: Path, files: dict[str, str]) -> Findings:
+    path = tmp_path / "agent.zip"
+    path.write_bytes(packed(files).getvalue())
+    return check_folder_or_archive(path)
+
+
+def test_a_good_archive_and_its_folder_have_no_findings(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "net" / "__pycache__").mkdir(parents=True)
+    (folder / "player.py").write_text(PLAYER)
+    (folder / "net" / "__init__.py").write_text("WEIGHTS = [1]\n")
+    (folder / "net" / "__pycache__" / "x.pyc").write_bytes(b"left out")
+    assert check_folder_or_archive(folder) == of(tmp_path, {"player.py": PLAYER}) == Findings()
+
+
+def test_every_error_is_named_with_its_place_and_the_uploads_first(tmp_path: Path) -> None:
+    files = {"player.py": "def f():\n    x =\n", "requirements.txt": "numpy\n-e .\n"}
+    found = of(tmp_path, files)
+    assert [(error.code, error.file, error.line) for error in found.errors] == [
+        ("does_not_compile", "player.py", 2),
+        ("requirements_option", "requirements.txt", 2),
+    ]
+    with pytest.raises(ArchiveRefused) as refused:
+        inspect_apart(packed(files), sender="ada")
+    assert (found.errors[0].message, found.is_valid) == (str(refused.value), False)
+    assert (refused.value.file, refused.value.line) == ("player.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("files", "code"),
+    [
+        ({"readme.txt": "x"}, "no_entry_point"),
+        ({"mine/player.py": PLAYER}, "entry_point_in_folder"),
+        ({"player.py": PLAYER, "environment.yml": "dependencies: [1]"}, "environment_yml"),
+        ({"player.py": PLAYER, "../x": ""}, "path_traversal"),
+    ],
+)
+def test_an_error_of_the_archive_is_the_only_one(tmp_path: Path, files: dict[str, str], code: str) -> None:
+    (error,) = of(tmp_path, files).errors
+    assert error.code == code
+
+
+def test_what_is_left_out_of_a_conda_environment_is_a_warning(tmp_path: Path) -> None:
+    found = of(tmp_path, {"player.py": PLAYER, "environment.yml": "dependencies: [python=2.7, cudatoolkit=11.3]"})
+    assert found.is_valid
+    assert [warning.code for warning in found.warnings] == ["python", "requirements"]
+
+
+def test_files_for_a_newer_python_are_left_to_the_validation(tmp_path: Path) -> None:
+    path = tmp_path / "agent.zip"
+    path.write_bytes(packed({"player.py": "not python at all", ".python-version": "3.99\n"}).getvalue())
+    assert [error.code for error in check_folder_or_archive(path).errors] == ["does_not_compile"]
+    found = check_folder_or_archive(path, pythons=((3, 11), (3, 99)))
+    assert ([warning.code for warning in found.warnings], found.errors) == (["not_compiled"], ())
+
+
+DEEP = "x = " + "(" * 90 + "1" + ")" * 90
+HOSTILE = {
+    "long": PLAYER + "x = " + "+".join(["1"] * 500_000),
+    "wide": PLAYER + "x = [" + "f(a)," * 200_000 + "]",
+    "nested": PLAYER + "".join(f"{' ' * n}if x:\n" for n in range(95)) + " " * 95 + DEEP,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_source_costs_only_the_limited_process(source: str) -> None:
+    found = findings_apart(packed({"player.py": source}), sender="eve")
+    # It compiles or not; if it does, it was read, or it is said that it could not be.
+    assert found is None or found.errors or all(item.message == NOT_READ for item in found.warnings)
+
+
+def test_findings_survive_the_way_out_of_the_process() -> None:
+    found = findings_apart(packed({"player.py": PLAYER + "import socket\n"}), sender="ada")
+    assert found is not None
+    assert [(item.code, item.file, item.line) for item in found.warnings] == [("imports_socket", "player.py", 7)]
+    assert Findings.of(found.as_json()) == found
+    without = findings_apart(packed({"player.py": "import socket\n"}), sender="ada", warns=False)
+    assert without == Findings()

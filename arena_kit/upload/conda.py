@@ -1,0 +1,90 @@
+"""Reads a line of a conda environment as people write it, and says what it is on the package index.
+
+The forms are those of conda's match specifications: `name`, `name=1.2`, `name==1.2=build`, `name >=1,<2`,
+`name 1.2 build`, `channel/subdir::name` and `name[version='>=1', build=x]`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from packaging.utils import canonicalize_name
+
+from arena_kit.upload.conda_names import OTHER_VERSIONS, WHEELS, is_conda_only
+
+FROM_BASE_IMAGE = frozenset({"pip", "setuptools", "wheel"})
+PYTHON = "python"
+"""`arena_kit.upload.pythons` reads its version, which chooses the base image."""
+_LINE = re.compile(r"(?:[\w./-]+::)?(\w[\w.-]*)\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?", re.ASCII)
+_KEY = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|([^\s,'"]*))\s*(?:,|\Z)""", re.ASCII)
+_BUILD = re.compile(r"(==?[^=,|<>!~\s]+)=[\w.*]+")
+_SHOWN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class CondaRequirement:
+    """A package of conda. line: the same as a requirement, not checked yet; empty if it is left out.
+
+    note: what the owner should know, without the name of the file.
+    """
+
+    line: str
+    note: str = ""
+
+
+def conda_requirement(item: str) -> CondaRequirement | None:
+    """Return a line of the `dependencies` as a requirement; None when it is not a package with a version."""
+    parsed = parse(item)
+    if parsed is None:
+        return None
+    package, version = parsed
+    shown = item.strip()[:_SHOWN]
+    plain = canonicalize_name(package)
+    if plain == PYTHON:
+        return CondaRequirement("")
+    if plain in FROM_BASE_IMAGE:
+        return CondaRequirement("", f"{shown} is ignored: the arena's base image determines it.")
+    if is_conda_only(package):
+        return CondaRequirement("", f"{shown} is left out: only conda has it, and wheels bring what they need.")
+    note = ""
+    if "|" in version:
+        note, version = f"{shown} allows several versions, and any is installed.", ""
+    wheel = WHEELS.get(plain)
+    if wheel is None:
+        return CondaRequirement(f"{package}{pip_version(version)}", note)
+    is_loose = plain in OTHER_VERSIONS and re.fullmatch(r"={1,2}[\w.]+", version)
+    version = f"={version.lstrip('=')}" if is_loose else version
+    return CondaRequirement(f"{wheel}{pip_version(version)}", note or f"{shown} is installed as the wheel {wheel}.")
+
+
+def parse(item: str) -> tuple[str, str] | None:
+    """Return the name of a package and its version as conda writes it; None for a line of another form."""
+    found = _LINE.fullmatch(item.strip()) if item.isascii() else None
+    if found is None:
+        return None
+    package, version, keys = found.groups()
+    if keys is not None:
+        position, named = 0, {}
+        while position < len(keys):
+            key = _KEY.match(keys, position)
+            if key is None:
+                return None
+            named[key[1]] = next(value for value in key.groups()[1:] if value is not None)
+            position = key.end()
+        version = named.get("version", version)
+    # The build says on what a package was compiled: `=1.2=py311_0`, or the third word of `name 1.2 py311_0`.
+    version = _BUILD.sub(r"\1", version)
+    if not version.startswith(("=", "<", ">", "!", "~")) and version:
+        version = "==" + version.split()[0] if version[0].isdigit() else version.split()[0]
+    return package, re.sub(r"\s*,\s*", ",", version)
+
+
+def pip_version(version: str) -> str:
+    """Return a version of conda as pip writes it: `=1.2` means any 1.2, and `*` any at all."""
+    if version.lstrip("=") in ("", "*"):
+        return ""
+    if re.match(r"=[^=]", version):
+        number = version[1:].strip()
+        return f"=={number}" if number.endswith("*") else f"=={number}.*"
+    return version

@@ -1,0 +1,154 @@
+"""Everything that an upload would be refused for, and what its author may want to know, without an upload.
+
+Errors are the refusals of an upload, in its words. Warnings come from reading the source: they never refuse anything,
+and they protect nobody.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from arena_kit.upload.archive import (
+    LIMITS,
+    READ_BYTES,
+    ArchiveLimits,
+    ArchiveRefused,
+    check_python_compiles_at,
+    inspect_archive,
+    read_text,
+)
+from arena_kit.upload.packing import pack_folder
+from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
+from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
+
+SOURCE_WARNINGS = Path(__file__).with_name("source_warnings.py")
+WARNING_SECONDS = 3
+"""Processor time for finding warnings; wall time may be a second longer."""
+THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
+NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
+NOT_READ = "The Python files are too large or too deeply nested to be read for warnings."
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is found. code: typed reason. file, line: where, if it is about one file or one line of it."""
+
+    code: str
+    message: str
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is found in a submission. Each error by itself would have it refused; a warning never does."""
+
+    errors: tuple[Finding, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+    @property
+    def is_valid(self) -> bool:
+        return not self.errors
+
+    def as_json(self) -> dict[str, Any]:
+        """Return {valid, errors, warnings}, as the API answers."""
+        errors, warnings = ([dataclasses.asdict(item) for item in items] for items in (self.errors, self.warnings))
+        return {"valid": self.is_valid, "errors": errors, "warnings": warnings}
+
+    @classmethod
+    def of(cls, document: dict[str, Any]) -> Findings:
+        """Return what `as_json` made a document of."""
+        return cls(
+            tuple(Finding(**item) for item in document["errors"]),
+            tuple(Finding(**item) for item in document["warnings"]),
+        )
+
+
+def check_folder_or_archive(
+    path: Path, *, pythons: Sequence[Version] = THIS_PYTHON, limits: ArchiveLimits = LIMITS
+) -> Findings:
+    """Return what is found in a zip, or in a folder as its zip would be uploaded. Raises OSError.
+
+    pythons: the versions of Python that the arena has base images for, the default first. Nothing of the
+    submission runs; its Python files are parsed in limited processes.
+    """
+    if path.is_dir():
+        with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+            with pack_folder(path) as packed:
+                while data := packed.read(READ_BYTES):
+                    file.write(data)
+            file.flush()
+            return archive_findings(file, file.name, pythons=pythons, limits=limits)
+    with path.open("rb") as archive:
+        return archive_findings(archive, str(path), pythons=pythons, limits=limits)
+
+
+def archive_findings(
+    file: IO[bytes],
+    path: str,
+    *,
+    warns: bool = True,
+    pythons: Sequence[Version] = THIS_PYTHON,
+    limits: ArchiveLimits = LIMITS,
+) -> Findings:
+    """Return what is found in an archive. The first error is the one that an upload names.
+
+    path: where another process can open the file. warns: whether warnings are looked for. pythons: as above.
+    """
+    try:
+        report = inspect_archive(file, limits)
+    except ArchiveRefused as refusal:
+        return Findings((_error(refusal),))
+    errors: list[Finding] = []
+    notes = [Finding("files", note) for note in report.notes]
+    version, requirements = pythons[0], Requirements(())
+    try:
+        python = choose_python(read_wanted_python(report, lambda name: read_text(file, name, limits)), pythons)
+        version = python.version
+        notes += [Finding("python", python.note)] if python.note else []
+        requirements = read_requirements(report, lambda name: read_text(file, name, limits))
+        notes += [Finding("requirements", note) for note in requirements.notes]
+    except (ArchiveRefused, RequirementsRefused) as refusal:
+        errors.append(_error(refusal))
+    if version > THIS_PYTHON[0]:
+        notes.append(Finding("not_compiled", NOT_COMPILED.format(written(version), written(THIS_PYTHON[0]))))
+        return Findings(tuple(errors), tuple(notes) if warns else ())
+    try:
+        check_python_compiles_at(path, limits)
+    except ArchiveRefused as refusal:
+        # First, as in a build, which compiles before it reads the requirements.
+        return Findings((_error(refusal), *errors), tuple(notes) if warns else ())
+    if warns:
+        notes += _source_warnings(path, has_requirements=bool(requirements.lines), python=version)
+    return Findings(tuple(errors), tuple(notes) if warns else ())
+
+
+def _error(refusal: ArchiveRefused | RequirementsRefused) -> Finding:
+    return Finding(refusal.code, str(refusal), refusal.file, refusal.line)
+
+
+def _source_warnings(path: str, *, has_requirements: bool, python: Version) -> list[Finding]:
+    """Return the warnings about the source, which a limited process of their own finds."""
+    arguments = (path, str(WARNING_SECONDS), "yes" if has_requirements else "no", *map(str, python))
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(SOURCE_WARNINGS), *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            timeout=WARNING_SECONDS + 1,
+            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return [Finding("not_read", NOT_READ)]
+    if done.returncode:
+        return [Finding("not_read", NOT_READ)]
+    return [Finding(**item) for item in json.loads(done.stdout)]

@@ -1,0 +1,264 @@
+"""Finds in the source of a submission what often goes wrong in an arena. Nothing here is a wall, and nothing refuses.
+
+The file is also a program that uses the standard library only: `findings` runs it in a limited process, because the
+parser of Python may take any amount of memory for a hostile source.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+MAX_LINES = 5000
+MAX_WARNINGS = 100
+ENTRY_POINTS = ("player.py", "agent.py", "main.py")
+PLAYER_METHODS = ("start", "step", "end")
+FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
+"""Names by which the player server knows a player."""
+RISKY_MODULES = {
+    "subprocess": "starting other programs",
+    "socket": "a network",
+    "ctypes": "calling the system's libraries",
+}
+"""Modules whose uses usually fail in a container without a network, and what they are imported for."""
+DYNAMIC = ("eval", "exec", "compile", "__import__")
+READERS = frozenset({
+    "open", "Path", "PosixPath", "load", "loadtxt", "genfromtxt", "fromfile", "read_csv", "read_json", "read_parquet",
+    "read_pickle", "read_excel", "load_model", "listdir", "scandir",
+})  # fmt: skip
+"""Names of functions whose first argument is usually the path of a file to read."""
+STARTERS = frozenset({"Thread", "Timer", "ThreadPoolExecutor", "ProcessPoolExecutor", "Process", "Pool", "ThreadPool"})
+_ABSOLUTE = re.compile(r"(?:/(?!tmp(?:/|\Z)|dev/)\w|[A-Za-z]:[\\/]|~/)")
+Finding = dict[str, Any]
+_Function = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+
+
+def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tuple[int, int]) -> list[Finding]:
+    """Return the warnings about Python files, at most MAX_WARNINGS, ordered by file and line.
+
+    sources: content by name, of files that compile. has_requirements: whether the archive names packages. python: the
+    version on which players run. Each warning has code, message, file and line.
+    """
+    found: list[Finding] = []
+    own = {name.split("/")[0].removesuffix(".py") for name in sources}
+    entry = next((name for name in ENTRY_POINTS if name in sources), "")
+    imported: dict[str, tuple[str, int]] = {}
+    for name, source in sorted(sources.items()):
+        tree = ast.parse(source, name)
+        looked = _File(name, tree)
+        found += looked.warnings()
+        found += _newer_python(name, source, python)
+        if (count := source.count(b"\n") + 1) > MAX_LINES:
+            found.append(_finding("long_file", f"{name} has {count} lines. Data is better kept in a file.", name, 1))
+        if name == entry:
+            found += _entry_warnings(name, tree)
+        for module, line in looked.needed:
+            imported.setdefault(module, (name, line))
+    known = {*sys.stdlib_module_names, *own, "numpy"}
+    others = [(file, line, module) for module, (file, line) in imported.items() if module not in known]
+    if others and not has_requirements:
+        file, line, _ = min(others)
+        names = ", ".join(sorted(module for _, _, module in others)[:10])
+        sentence = f"There is no requirements.txt, but the files import {names}, which a plain base image lacks."
+        found.append(_finding("no_requirements", sentence, file, line))
+    return sorted(found, key=lambda item: (item["file"], item["line"]))[:MAX_WARNINGS]
+
+
+class _File:
+    """One parsed file: which names its imports bind, and what its parts do."""
+
+    def __init__(self, name: str, tree: ast.Module) -> None:
+        self.name, self.tree = name, tree
+        self.bound: dict[str, str] = {}
+        """What an import bound to a name: its module, or `module.name`."""
+        self.needed: list[tuple[str, int]] = []
+        """Top-level modules that the file cannot do without, and where it imports them."""
+        self.defined: set[str] = set()
+        """Names that the file itself defines, which hide those of Python."""
+        self.found: list[Finding] = []
+
+    def warnings(self) -> list[Finding]:
+        for node in ast.walk(self.tree):
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                self.defined.add(node.name)
+            elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.defined.add(node.id)
+            elif isinstance(node, ast.arg):
+                self.defined.add(node.arg)
+        # A list and not a recursion: sources may be nested more deeply than Python's stack.
+        waiting: list[tuple[ast.AST, bool, bool, bool]] = [(self.tree, False, False, False)]
+        ordered: list[tuple[ast.AST, bool, bool, bool]] = []
+        while waiting:
+            item = waiting.pop()
+            ordered.append(item)
+            waiting += reversed(list(_children(*item)))
+        for node, _, _, is_optional in ordered:
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                self._import(node, is_optional)
+        for node, in_loop, in_function, is_optional in ordered:
+            if isinstance(node, ast.Call):
+                self._call(node, in_loop, is_at_import=not in_function and not is_optional)
+        return self.found
+
+    def _import(self, node: ast.Import | ast.ImportFrom, is_optional: bool) -> None:
+        if isinstance(node, ast.Import):
+            # `import a.b` binds a, and `import a.b as c` binds a.b to c.
+            names = [
+                (
+                    item.name,
+                    item.asname or item.name.split(".")[0],
+                    item.name if item.asname else item.name.split(".")[0],
+                )
+                for item in node.names
+            ]
+        elif node.level or node.module is None:
+            return
+        else:
+            names = [(node.module, alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names]
+        for _, bound, full in names:
+            self.bound[bound] = full
+            if full == "os.system":
+                self._add("os_system", "os.system is imported: a container has few programs to start.", node.lineno)
+        for module in dict.fromkeys(module.split(".")[0] for module, _, _ in names):
+            if module in RISKY_MODULES:
+                why = f"{module} is imported: {RISKY_MODULES[module]} usually fails where players run."
+                self._add(f"imports_{module}", why, node.lineno)
+            if not is_optional:
+                self.needed.append((module, node.lineno))
+
+    def _call(self, node: ast.Call, in_loop: bool, *, is_at_import: bool) -> None:
+        called = node.func
+        builtin = called.id if isinstance(called, ast.Name) and self._is_builtin(called.id) else ""
+        full = self._full(called)
+        if builtin in DYNAMIC or full in {f"builtins.{name}" for name in DYNAMIC}:
+            name = builtin or full.removeprefix("builtins.")
+            self._add("dynamic_code", f"{name}() runs code that readers of the source cannot see.", node.lineno)
+        elif builtin == "input":
+            self._add("input", "input() has nobody to answer it: players run without a keyboard.", node.lineno)
+        elif builtin == "print" and in_loop:
+            self._add("print_in_loop", "print in a loop costs the player's own time, and logs are cut.", node.lineno)
+        elif full == "os.system" and isinstance(called, ast.Attribute):
+            self._add("os_system", "os.system is called: a container has few programs to start.", node.lineno)
+        last = called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
+        if last in READERS and node.args:
+            first = node.args[0]
+            if isinstance(first, ast.Constant) and isinstance(first.value, str) and _ABSOLUTE.match(first.value):
+                shown = first.value[:60]
+                why = f"{shown!r} is a path of your own computer. Read files beside this one: Path(__file__).parent."
+                self._add("absolute_path", why, node.lineno)
+        if last in STARTERS and is_at_import and full.split(".")[0] in ("threading", "concurrent", "multiprocessing"):
+            why = "A thread or process starts at import: every duel then loads the player anew, which is slower."
+            self._add("thread_at_import", why, node.lineno)
+
+    def _is_builtin(self, name: str) -> bool:
+        return name not in self.defined and name not in self.bound
+
+    def _full(self, node: ast.expr) -> str:
+        """Return the dotted name of an imported function, e.g. os.system, or an empty string."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if not isinstance(node, ast.Name) or node.id not in self.bound:
+            return ""
+        return ".".join([self.bound[node.id], *reversed(parts)])
+
+    def _add(self, code: str, message: str, line: int) -> None:
+        if not any(item["code"] == code and item["line"] == line for item in self.found):
+            self.found.append(_finding(code, message, self.name, line))
+
+
+def _children(
+    node: ast.AST, in_loop: bool, in_function: bool, is_optional: bool
+) -> Iterator[tuple[ast.AST, bool, bool, bool]]:
+    """Yield the parts of a node, each with whether it runs in a loop, in a function, or only in some cases."""
+    is_guard = isinstance(node, ast.If) and _is_guard(node.test)
+    for field, value in ast.iter_fields(node):
+        loops = in_loop or (isinstance(node, (ast.For, ast.AsyncFor, ast.While)) and field == "body")
+        function = in_function or (isinstance(node, _Function) and field == "body")
+        # A function that is defined in a loop does not run in it.
+        loops = loops and not (isinstance(node, _Function) and field == "body")
+        optional = is_optional or (is_guard and field == "body") or (isinstance(node, ast.Try) and field != "finalbody")
+        for part in value if isinstance(value, list) else [value]:
+            if isinstance(part, ast.AST):
+                yield part, loops, function, optional
+
+
+def _is_guard(test: ast.expr) -> bool:
+    """Return whether a condition is `__name__ == "__main__"` or TYPE_CHECKING."""
+    names = {node.id for node in ast.walk(test) if isinstance(node, ast.Name)}
+    names |= {node.attr for node in ast.walk(test) if isinstance(node, ast.Attribute)}
+    return bool(names & {"__name__", "TYPE_CHECKING"})
+
+
+def _newer_python(name: str, source: bytes, python: tuple[int, int]) -> list[Finding]:
+    if sys.version_info[:2] <= python:
+        return []
+    try:
+        ast.parse(source, name, feature_version=python)
+    except SyntaxError as error:
+        version = ".".join(map(str, python))
+        why = f"This needs a newer Python than the {version} of the base image: {error.msg}."
+        return [_finding("newer_python", why, name, error.lineno or 1)]
+    return []
+
+
+def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
+    """Return what is missing from the file that the arena loads."""
+    bound: set[str] = set()
+    player = None
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            bound.add(node.name)
+            player = node if isinstance(node, ast.ClassDef) and node.name == "Player" else player
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            bound |= {alias.asname or alias.name for alias in node.names}
+        else:
+            # Also what an `if`, a `try` or an assignment binds.
+            bound |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+            bound |= {part.name for part in ast.walk(node) if isinstance(part, (ast.FunctionDef, ast.ClassDef))}
+            bound |= {part.asname or part.name for part in ast.walk(node) if isinstance(part, ast.alias)}
+    if "*" not in bound and not bound & FORMS:
+        why = "It defines no player: a class Player, or one of the other forms that the documentation lists."
+        return [_finding("no_player", why, name, 1)]
+    if player is None or any(not isinstance(base, ast.Name) or base.id != "object" for base in player.bases):
+        return []
+    defined = {part.name for part in player.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
+    defined |= {part.id for part in ast.walk(player) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
+    missing = [method for method in PLAYER_METHODS if method not in defined]
+    if not missing or player.decorator_list or player.keywords:
+        return []
+    why = f"The class Player has no method {' and no '.join(missing)}, which every match calls."
+    return [_finding("player_methods", why, name, player.lineno)]
+
+
+def _finding(code: str, message: str, file: str, line: int) -> Finding:
+    return {"code": code, "message": message, "file": file, "line": line}
+
+
+def _main() -> None:
+    """Print the warnings of the zip named by the first argument as JSON; the others say what `warnings_of` needs."""
+    import json
+    import resource
+    import warnings
+
+    path, seconds, has_requirements, major, minor = sys.argv[1:]
+    for kind, value in ((resource.RLIMIT_CPU, int(seconds)), (resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_CORE, 0)):
+        resource.setrlimit(kind, (value, value))
+    warnings.simplefilter("ignore")
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
+        sources = {name: archive.read(name) for name in names}
+    try:
+        found = warnings_of(sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor)))
+    except (RecursionError, MemoryError, SyntaxError, ValueError):
+        raise SystemExit(3) from None
+    sys.stdout.write(json.dumps(found))
+
+
+if __name__ == "__main__":
+    _main()

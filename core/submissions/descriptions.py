@@ -1,0 +1,19 @@
+"""What owners say about their agents."""
+
+from __future__ import annotations
+
+from core.errors import Refused
+from core.models import Agent
+
+MOST_CHARACTERS = 2000
+
+
+def agent_describe(*, agent: Agent, description: str) -> None:
+    """Replace an agent's description, which is Markdown; pages clean it. Raises Refused when it is too long."""
+    # Line feeds and tabs are the only control characters of a text.
+    lines = description.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    text = "\n".join("".join(letter for letter in line if letter.isprintable() or letter == "\t") for line in lines)
+    if len(text.strip()) > MOST_CHARACTERS:
+        raise Refused(f"The description is longer than {MOST_CHARACTERS} characters.", field="description")
+    agent.description = text.strip()
+    agent.save(update_fields=["description"])
