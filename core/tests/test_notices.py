@@ -23,6 +23,7 @@ from core.models import (
     Environment,
     JobFault,
     JobState,
+    LetterKind,
     Notice,
     NoticeKind,
     PromotionState,
@@ -35,7 +36,8 @@ from core.models import (
     User,
     Webhook,
 )
-from core.notices.mails import mails_send_due, unsubscribe_find, unsubscribe_token
+from core.notices.letters import letter_write
+from core.notices.mails import mails_send, mails_send_due, unsubscribe_find, unsubscribe_token
 from core.notices.outbox import LONGEST_PAUSE, MAX_ATTEMPTS, pause_after
 from core.notices.services import choices_save, mail_stop, notify
 from core.operations.retention import retention_apply
@@ -191,6 +193,28 @@ def test_a_slow_server_holds_a_worker_half_a_minute_and_the_pause_of_a_mail_begi
     # What is left is sent by the next run.
     monkeypatch.undo()
     assert mails_send_due(now=now) == 1
+
+
+def test_letters_and_notices_share_the_time_of_one_run(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 0.0
+
+    def hang(*_: object) -> int:
+        nonlocal seconds
+        seconds += 20
+        raise SMTPServerDisconnected
+
+    for person in (cast.alice, cast.bob):
+        letter_write(kind=LetterKind.PASSWORD_RESET, email=person.email)
+        notify(user=person, kind=KIND, title="anna is paused", text="It crashed.")
+    monkeypatch.setattr(EmailBackend, "send_messages", hang)
+    monkeypatch.setattr("time.monotonic", lambda: seconds)
+    mails_send()
+    assert seconds == 40
+    assert not Notice.objects.exclude(mail_attempt=0).exists()
+    # The next run, in which the letters wait for their next attempt, sends the notices.
+    monkeypatch.undo()
+    mails_send()
+    assert not Notice.objects.exclude(mail_next_at=None).exists()
 
 
 def test_however_often_a_mail_was_tried_its_pause_has_an_end() -> None:
