@@ -22,7 +22,9 @@ SCRIPT_ENTRY_POINT = "submission.py"
 """An archive with this file and no other entry point is a script, which plays its environment itself."""
 ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
 COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
-UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
+ARCHIVE_SUFFIXES = (".egg", ".whl", ".zip", ".pyz")
+"""Endings of archives that Python can import from."""
+UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", *ARCHIVE_SUFFIXES)
 """Endings of files that may hold code without its source; they are allowed, but a note to the owner names them."""
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
@@ -84,6 +86,11 @@ class ArchiveReport:
                 f"Compiled Python is left out, because the arena runs only sources: {_named(self.compiled)}. "
                 "If their .py files are missing from the zip, add them."
             )
+        if archives := [name for name in self.names if is_archive(name)]:
+            notes.append(
+                f"Compiled Python in {_named(archives)} is never loaded, because the arena runs only sources. "
+                "If their .py files are missing there, add them."
+            )
         if unreadable := [name for name in self.names if is_unreadable(name)]:
             notes.append(f"The arena cannot show the source of {_named(unreadable)}.")
         return notes
@@ -93,6 +100,11 @@ def is_compiled(name: str) -> bool:
     """Return whether Python could load a file with this path in place of a source file."""
     folded = name.casefold()
     return COMPILED_FOLDER in folded.split("/") or folded.endswith(COMPILED_SUFFIXES)
+
+
+def is_archive(name: str) -> bool:
+    """Return whether the name of a file says that Python could import modules from within it."""
+    return name.casefold().endswith(ARCHIVE_SUFFIXES)
 
 
 def is_unreadable(name: str) -> bool:
