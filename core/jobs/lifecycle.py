@@ -222,6 +222,23 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
     )
 
 
+def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
+    """Give a running job back for a span because of a platform fault that was no attempt, so it does not count."""
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **AGAIN,
+        attempt=job.attempt - 1,
+        not_before=from_now(span),
+        fault=JobFault.PLATFORM,
+        error_code=code[:50],
+        error=error,
+        public_error=error,
+        log=log_tail(log),
+    )
+
+
 def job_prioritise(*, job: Job, priority: int) -> None:
     """Move a waiting job forward or back in its line. priority: -10 to 10. Raises Refused."""
     if not -PRIORITIES <= priority <= PRIORITIES:

@@ -8,11 +8,13 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from arena_kit.environment.availability import Trials
+from arena_kit.environment.availability import Trials, Trouble
 from arena_kit.environment.registry import all_specs, left_out, own_slugs
-from core.environments.availability import availability_note, left_out_note
+from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
 from core.environments.services import environment_sync
 from core.models import Environment
+
+UNREADABLE = Trouble("Its code was not found, and some files of organisers' environments cannot be used.")
 
 
 class Command(BaseCommand):
@@ -44,10 +46,15 @@ class Command(BaseCommand):
             environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
             availability_note(environment=environment, trouble=troubles.get(spec.slug))
             self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
-        for environment in gone.filter(is_active=True):
-            environment.is_active = False
-            environment.save(update_fields=["is_active"])
-            self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")
+        for environment in gone.exclude(is_active=False, unavailable_because=RETIRED):
+            if left_out():
+                # It may be among the files that cannot be read, so its duels wait until those are mended.
+                availability_note(environment=environment, trouble=UNREADABLE)
+                self.stdout.write(f"{environment.slug}: not available here. {UNREADABLE.because}")
+                continue
+            count = environment_retire(environment=environment)
+            cancelled = f"; open duels cancelled: {count}" if count else ""
+            self.stdout.write(f"{environment.slug}: no longer in the code, made inactive{cancelled}")
         for slug in sorted(set(troubles) - set(broken)):
             trouble = troubles[slug]
             self.stdout.write(f"{slug}: not available here. {trouble.because} {trouble.hint}".rstrip())
