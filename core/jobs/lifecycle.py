@@ -299,7 +299,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
     job_wake(job=job)
 
 
-def jobs_end_rest() -> int:
+def jobs_end_delay() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
     due = {"state": JobState.QUEUED, "not_before__lte": Now()}
     return sum(model._default_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())

@@ -30,7 +30,7 @@ class WaitCode(models.TextChoices):
     """What a job waits for."""
 
     IN_LINE = "in_line", "other jobs are before it"
-    DELAYED = "resting", "it is delayed after a fault of the arena"
+    DELAYED = "delayed", "it is delayed after a fault of the arena"
     WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
     WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
     NO_WORKER = "no_worker", "no worker serves its queue"

@@ -24,7 +24,7 @@ from core.jobs.lifecycle import (
     job_succeed,
     job_take,
     job_wake,
-    jobs_end_rest,
+    jobs_end_delay,
     log_tail,
 )
 from core.jobs.lines import line
@@ -83,7 +83,7 @@ def database_time() -> datetime:
     return found
 
 
-def let_rest(job: Job) -> None:
+def end_delay(job: Job) -> None:
     """Let the delay of a job after a platform fault pass."""
     type(job)._default_manager.filter(pk=job.pk).update(not_before=timezone.now() - timedelta(seconds=1))
 
@@ -138,7 +138,7 @@ def test_a_zombies_result_is_refused(build: Build) -> None:
     zombie = claimed(build, "zombie")
     let_lease_expire(zombie)
     assert jobs_requeue_expired() == 1
-    let_rest(build)
+    end_delay(build)
     heir = claimed(build, "heir")
 
     with pytest.raises(StaleJob):
@@ -199,7 +199,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
         else:
             let_lease_expire(job)
             jobs_requeue_expired()
-        let_rest(build)
+        end_delay(build)
     build.refresh_from_db()
     assert (build.state, build.fault) == (JobState.FAILED, JobFault.PLATFORM)
     assert build.error_code == ("engine_down" if how == "released" else "worker_lost")
@@ -220,7 +220,7 @@ def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_no
         jobs_requeue_expired()
         # While it is delayed or has failed, it does not block other jobs.
         assert line(Build)[0] == other
-        let_rest(build)
+        end_delay(build)
 
     build.refresh_from_db()
     assert (build.state, build.fault, build.error_code) == (JobState.FAILED, JobFault.PLATFORM, "worker_lost")
@@ -310,7 +310,7 @@ def test_reserved_workers_take_no_scripts(submission: Submission) -> None:
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
-    let_rest(build)
+    end_delay(build)
     job = claimed(build)
     assert (job.fault, job.error_code, job.error, job.attempt) == (JobFault.NONE, "", "", 2)
     assert job.not_before is None
@@ -333,12 +333,12 @@ def test_a_job_rests_longer_after_every_fault_of_the_platform(
 
 def test_a_job_that_rests_is_not_claimed_until_it_is_time(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
-    assert jobs_end_rest() == 0
+    assert jobs_end_delay() == 0
     assert claim_next("build", worker="worker-2") is None
     assert not is_work_waiting("build")
 
     Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
-    assert (jobs_end_rest(), jobs_end_rest()) == (1, 0)
+    assert (jobs_end_delay(), jobs_end_delay()) == (1, 0)
     assert is_work_waiting("build")
     assert claimed(build).attempt == 2
 

@@ -27,7 +27,7 @@ from core.models import (
     User,
 )
 from core.moderation.services import agent_disable, participant_withdraw, user_ban
-from core.submissions.images import duels_let_rest
+from core.submissions.images import duels_delay_rebuilt
 from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.factories import moved
@@ -546,8 +546,8 @@ def test_who_is_drawn_again_long_after_the_end_and_has_no_image_is_built_again_o
     play_on(tournament, until=2)
     mine = tournament.duels.filter(state=JobState.QUEUED).filter(Q(player_1=six[0]) | Q(player_2=six[0]))
 
-    duels_let_rest()
-    duels_let_rest()
+    duels_delay_rebuilt()
+    duels_delay_rebuilt()
 
     build = Build.objects.get(state=JobState.QUEUED)
     assert build.submission == six[0]
@@ -555,7 +555,7 @@ def test_who_is_drawn_again_long_after_the_end_and_has_no_image_is_built_again_o
     if is_built:
         Submission.objects.filter(pk=six[0].pk).update(image="again", image_removed_at=None)
     moved(Build.objects.filter(pk=build.pk), JobState.SUCCEEDED if is_built else JobState.FAILED)
-    duels_let_rest()
+    duels_delay_rebuilt()
     assert not Build.objects.filter(state=JobState.QUEUED).exists()
     tournament.duels.update(not_before=None)
     while not is_built and mine.exists():
