@@ -64,7 +64,7 @@ def built_again() -> set[int]:
     return set(Build.objects.filter(state=JobState.QUEUED).values_list("submission", flat=True))
 
 
-def test_the_newest_version_of_every_agent_and_whoever_has_to_play_is_built_again(host: Host) -> None:
+def test_the_newest_version_of_every_agent_and_all_that_have_to_play_are_built_again(host: Host) -> None:
     old, older, newest = ready("ann", "lost-1", "lost-2", "lost-3")
     (kept,) = ready("bob", "kept")
     (banned,) = ready("cat", "lost-4")

@@ -278,7 +278,7 @@ def test_an_environment_with_two_seats_offers_nothing_of_evaluations(
         assertNotContains(page, f'name="{name}"')
 
 
-def test_who_looks_after_people_makes_nobody_an_organiser_and_takes_no_organiser_s_account(
+def test_managers_of_people_appoint_no_organiser_and_take_no_organiser_s_account(
     client: Client, people: factories.Cast
 ) -> None:
     dora = factories.user("dora", is_staff=True)

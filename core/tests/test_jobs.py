@@ -207,7 +207,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
     assert job_claim(kind=Build, job_id=build.pk, worker="worker-1") is None
 
 
-def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_nobody_up(
+def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_up_no_other(
     build: Build, submission: Submission, settings: Settings
 ) -> None:
     settings.JOB_MAX_ATTEMPTS = 3
@@ -317,7 +317,7 @@ def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> N
 
 
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 60), (3, 120), (4, 240), (9, 600)])
-def test_a_job_rests_longer_after_every_fault_of_the_platform(
+def test_a_job_is_delayed_longer_after_every_fault_of_the_platform(
     build: Build, settings: Settings, attempt: int, seconds: int
 ) -> None:
     settings.JOB_MAX_ATTEMPTS = 10
@@ -331,7 +331,7 @@ def test_a_job_rests_longer_after_every_fault_of_the_platform(
     assert before <= build.not_before - timedelta(seconds=seconds) <= after
 
 
-def test_a_job_that_rests_is_not_claimed_until_it_is_time(build: Build) -> None:
+def test_a_delayed_job_is_not_claimed_until_it_is_time(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
     assert jobs_end_delay() == 0
     assert claim_next("build", worker="worker-2") is None
@@ -343,7 +343,7 @@ def test_a_job_that_rests_is_not_claimed_until_it_is_time(build: Build) -> None:
     assert claimed(build).attempt == 2
 
 
-def test_a_job_that_is_woken_by_hand_need_not_rest(build: Build) -> None:
+def test_a_job_that_is_woken_by_hand_is_not_delayed(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
     job_wake(job=build)
     assert claimed(build).attempt == 2

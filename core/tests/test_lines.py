@@ -120,7 +120,7 @@ def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[st
     assert [serve() for _ in range(4)] == ["bob", "bob", "ann", "bob"]
 
 
-def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
+def test_work_of_owners_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
     enqueue(player("ann"), 3)
     job = job_claim(kind=Build, job_id=line(Build)[2].pk, worker="worker")
     assert job is not None

@@ -112,7 +112,7 @@ def test_a_notice_is_in_the_inbox_and_in_a_mail_that_can_be_stopped(cast: Cast, 
     assert unsubscribe_find(unsubscribe_token(cast.alice, KIND)[:-1] + "?") is None
 
 
-def test_nobody_hears_what_they_do_not_want_nor_whose_account_is_closed(cast: Cast) -> None:
+def test_unwanted_notices_and_those_to_closed_accounts_are_not_sent(cast: Cast) -> None:
     choices_save(user=cast.alice, wanted={KIND: (False, True)})
     choices_save(user=cast.bob, wanted={KIND: (False, False)})
     User.objects.filter(pk=cast.charlie.pk).update(is_active=False)
@@ -309,7 +309,7 @@ def test_who_is_overtaken_hears_it_once_a_day_and_webhooks_hear_of_a_new_leader(
     [("PUBLIC", "anna came 1st of 2", "1. anna v1 (alice)"), ("PARTICIPANTS", "anna came 1st of 2", "not released"),
      ("HIDDEN", "Tic-tac-toe: Cup is over", "not released")],
 )  # fmt: skip
-def test_results_that_are_held_back_are_told_to_nobody_who_may_not_see_them(
+def test_results_that_are_held_back_are_told_only_to_people_who_may_see_them(
     cast: Cast, game: Environment, results: str, mine: str, everybodys: str
 ) -> None:
     Webhook.objects.create(name="chat", secret_url="https://hooks.example/", secret="s", kinds=["TOURNAMENT_ENDED"])

@@ -375,7 +375,7 @@ def test_a_mistake_of_the_arena_is_a_failed_attempt_and_the_next_is_sent(
     assert second.state == "DONE"
 
 
-def test_chats_get_their_own_forms_in_which_nobody_is_called() -> None:
+def test_chats_get_their_own_forms_without_mentions() -> None:
     event = Event(
         uuid.UUID(int=1), EventKind.TOURNAMENT_ENDED, factories.NOON, "<!channel> & *won*", "@everyone " + "x" * 5000,
         "/environments/a/", None, {},

@@ -175,7 +175,7 @@ def test_an_edition_ends_and_the_next_begins_though_ratings_cannot_be_computed(
     assert alarm.settled_at is not None
 
 
-def test_a_lens_that_fails_calls_nobody_because_of_ratings_and_follows_them_later(
+def test_a_lens_that_fails_raises_no_alarm_about_ratings_and_follows_them_later(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[Environment] = []

@@ -450,7 +450,7 @@ def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: li
 
 
 @pytest.mark.parametrize(("kind", "settings"), [("groups-knock-out", {"groups": 2, "advance": 1}), ("swiss", {})])
-def test_what_was_decided_before_somebody_left_at_the_end_stands_when_others_play_again(
+def test_decisions_before_a_participant_left_at_the_end_stand_when_others_play_again(
     six: list[Submission], kind: str, settings: dict[str, object]
 ) -> None:
     tournament = begun(six, kind, **settings)
@@ -494,7 +494,7 @@ def test_a_duel_that_is_struck_while_a_history_is_read_is_left_out(
         (lose_image, r"image was deleted.* Build it again first"),
     ],
 )
-def test_what_somebody_cannot_play_again_is_not_struck_once_it_has_ended(
+def test_a_duel_that_cannot_be_played_again_is_not_struck_once_it_has_ended(
     six: list[Submission], leave: Callable[[Submission], None], sentence: str
 ) -> None:
     tournament = begun(six, "round-robin")

@@ -78,7 +78,7 @@ def test_after_five_wrong_passwords_the_right_one_does_not_open_either(cast: Cas
     assert not is_logged_in(client)
 
 
-def test_who_guesses_shuts_nobody_out_elsewhere(cast: Cast) -> None:
+def test_a_guesser_shuts_out_no_other_address(cast: Cast) -> None:
     guess(at("192.0.2.1"), cast.alice, 8)
     home, other = at("198.51.100.7"), at("192.0.2.1")
     assert log_in(home, cast.alice).status_code == 302
@@ -147,7 +147,7 @@ def test_a_token_made_with_the_right_password_wipes_the_slate_as_well(cast: Cast
     assert not AccessAttempt.objects.exists()
 
 
-def test_nobody_sprays_passwords_over_accounts_from_one_address(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_address_cannot_spray_passwords_over_accounts(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, login="3/minute", login_day="4/day")
     people = [cast.alice, cast.bob, cast.charlie, cast.olga]
     assert [log_in(at("192.0.2.1"), person, "spring").status_code for person in people] == [200, 200, 200, 429]
@@ -294,7 +294,7 @@ def test_signing_up_is_limited_by_address(monkeypatch: pytest.MonkeyPatch) -> No
     assert at("192.0.2.2").post("/sign-up/", {}).status_code == 200
 
 
-def test_nobody_s_mailbox_is_filled(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_mailbox_is_filled(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, password_reset="2/hour")
     for number in range(4):
         at(f"192.0.2.{number}").post("/password-reset/", {"email": " " * number + cast.alice.email})
@@ -381,7 +381,7 @@ def test_who_plays_is_changed_so_often_and_no_more_by_page_and_by_api(
     assert visit(cast.olga).post(f"{page}rest/").status_code == 302
 
 
-def test_matches_are_played_again_for_nobody_without_end(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_matches_are_not_played_again_without_end(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
     rates(monkeypatch, replay="4/minute", results="2/minute")
     counted = {
         "match": ("duels/7/matches/1/", "validations/7/matches/1/", "evaluations/7/episodes/best/"),
@@ -427,7 +427,7 @@ def request(address: str = "192.0.2.1", forwarded: str = "") -> Any:
         (0, "", "", None),
     ],
 )
-def test_only_trusted_proxies_say_where_somebody_is(
+def test_only_trusted_proxies_say_where_a_client_is(
     settings: Settings, proxies: int, peer: str, forwarded: str, expected: str | None
 ) -> None:
     settings.REST_FRAMEWORK = {**settings.REST_FRAMEWORK, "NUM_PROXIES": proxies}
