@@ -22,7 +22,7 @@ from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_create, submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.concurrency import at_once
-from core.tests.test_evaluations import fail, running, succeed
+from core.tests.evaluated import fail, running, succeed
 from tests.samples import FIRST, archive
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]

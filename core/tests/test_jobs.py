@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
@@ -15,7 +15,6 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
     HISTORY_LIMIT,
     LOG_LIMIT_CHARACTERS,
-    job_cancel,
     job_claim,
     job_fail,
     job_heartbeat,
@@ -30,13 +29,11 @@ from core.jobs.lifecycle import (
 from core.jobs.lines import line
 from core.jobs.registry import SERVICES, Line, Service, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
-from core.jobs.states import IllegalTransition, StaleJob
+from core.jobs.states import StaleJob
 from core.jobs.workers import worker_appear
 from core.models import (
     Alarm,
-    Bell,
     Build,
-    CancelCode,
     Duel,
     Evaluation,
     Job,
@@ -347,58 +344,6 @@ def test_a_job_that_is_woken_by_hand_is_not_delayed(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
     job_wake(job=build)
     assert claimed(build).attempt == 2
-
-
-def test_a_running_job_can_be_cancelled_under_its_worker(build: Build) -> None:
-    job = claimed(build)
-    job_cancel(job=Build.objects.get(pk=build.pk), code=CancelCode.BY_ORGANISER, reason="Not wanted any more.")
-
-    with pytest.raises(StaleJob):
-        job_succeed(job=job, log="Done.")
-    build.refresh_from_db()
-    assert (build.state, build.error, build.log) == (JobState.CANCELLED, "Not wanted any more.", "")
-
-
-def test_what_is_over_cannot_be_cancelled_or_requeued(submission: Submission) -> None:
-    for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED):
-        job = factories.build(submission, state)
-        with pytest.raises(IllegalTransition):
-            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason="Too late.")
-        with pytest.raises(IllegalTransition):
-            job_requeue(job=job, reason="Too late.")
-
-
-def test_a_requeued_job_has_all_its_attempts_again(build: Build) -> None:
-    job_requeue(job=claimed(build), reason="The worker hangs.")
-    build.refresh_from_db()
-    assert (build.state, build.attempt, build.error) == (JobState.QUEUED, 0, "The worker hangs.")
-
-
-def test_a_bell_is_rung_after_commit_only(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    with django_capture_on_commit_callbacks(execute=True) as callbacks:
-        job_wake(job=build)
-        assert rung() == []
-    assert len(callbacks) == 1
-    assert rung() == ["build"]
-
-
-def test_a_transaction_that_is_rolled_back_rings_no_bell(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    class Undone(Exception):
-        pass
-
-    @transaction.atomic
-    def undone() -> None:
-        job_wake(job=build)
-        raise Undone
-
-    with django_capture_on_commit_callbacks(execute=True) as callbacks, pytest.raises(Undone):
-        undone()
-    assert callbacks == []
-    assert not Bell.objects.exists()
 
 
 def test_every_kind_of_job_has_a_queue_whose_workers_perform_it(settings: Settings) -> None:
