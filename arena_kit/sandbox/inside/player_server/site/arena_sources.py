@@ -4,6 +4,7 @@ import importlib.machinery
 import os
 import sys
 import types
+import zipimport
 
 
 class SourceLoader(importlib.machinery.SourceFileLoader):
@@ -15,6 +16,17 @@ class SourceLoader(importlib.machinery.SourceFileLoader):
         return code
 
 
+def names_of(archive: str) -> frozenset[str]:
+    """Return the names of the files in a zip archive. Raises ImportError for any other file."""
+    import zipfile  # few players have archives, and every player starts this file
+
+    try:
+        with zipfile.ZipFile(archive) as found:
+            return frozenset(found.namelist())
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, OverflowError) as error:
+        raise ImportError(f"{archive} is not an archive that can be read") from error
+
+
 class ArchiveLoader(SourceLoader):
     """Loads a module from its source in a zip archive. archive: its path. prefix: of the folder within, or empty."""
 
@@ -24,7 +36,7 @@ class ArchiveLoader(SourceLoader):
 
     def get_data(self, path: str) -> bytes:
         """Return the content of a file; those of the archive are named like files in a folder of its name."""
-        import zipfile  # few players have archives, and every player starts this file
+        import zipfile  # as above
 
         inner = os.path.relpath(path, self.archive)
         try:
@@ -42,22 +54,25 @@ class ArchiveLoader(SourceLoader):
 class ArchiveFinder:
     """Finds the sources in a zip archive, or in a folder within it; compiled files there are never loaded.
 
-    A file that is no archive, or a damaged one, has no modules.
+    Raises ImportError for a file that is no archive, e.g. for a script that Python is about to run.
     """
 
-    def __init__(self, path: str) -> None:
-        import zipfile  # as above
+    is_reading = False
+    """Whether an archive is being read: what that imports must not be looked for in the archive."""
 
+    def __init__(self, path: str) -> None:
+        if ArchiveFinder.is_reading:
+            raise ImportError(f"{path} is being read")
         archive, inner = path, ""
         while not os.path.exists(archive) and archive != os.path.dirname(archive):
             archive, last = os.path.split(archive)
             inner = f"{last}/{inner}"
         self.archive, self.prefix = archive, inner
+        ArchiveFinder.is_reading = True
         try:
-            with zipfile.ZipFile(archive) as found:
-                self.names = frozenset(found.namelist())
-        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, OverflowError):
-            self.names = frozenset[str]()
+            self.names = names_of(archive)
+        finally:
+            ArchiveFinder.is_reading = False
 
     def find_spec(self, fullname: str, target: object = None) -> importlib.machinery.ModuleSpec | None:
         """Return the spec of a module whose source is in the archive, or of a namespace package; otherwise None."""
@@ -90,12 +105,21 @@ def only_sources(*folders: str) -> None:
         (SourceLoader, importlib.machinery.SOURCE_SUFFIXES),
     )
 
-    def hook(path: str) -> object:
+    def is_inside(path: str) -> bool:
         real = os.path.realpath(path or os.curdir)
-        if not any(real == root or real.startswith(root + os.sep) for root in roots):
+        return any(real == root or real.startswith(root + os.sep) for root in roots)
+
+    def hook(path: str) -> object:
+        if not is_inside(path):
             raise ImportError(f"{path} does not belong to the submission")
-        # An ImportError would pass the path on to the importer of archives that loads compiled files.
+        real = os.path.realpath(path or os.curdir)
         return find(path) if os.path.isdir(real) else ArchiveFinder(real)
 
+    def outside(path: str) -> zipimport.zipimporter:
+        if is_inside(path):
+            raise ImportError(f"{path} belongs to the submission")
+        return zipimport.zipimporter(path)
+
+    sys.path_hooks[:] = [outside if one is zipimport.zipimporter else one for one in sys.path_hooks]
     sys.path_hooks.insert(0, hook)  # type: ignore[arg-type]  # a finder is what the stubs' protocol says
     sys.path_importer_cache.clear()
