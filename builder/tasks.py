@@ -19,7 +19,7 @@ from core.jobs.artifacts import sbom_stored
 from core.jobs.lifecycle import job_fail
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
-from core.submissions.images import duels_let_rest, image_lost, images_check_end
+from core.submissions.images import duels_delay_rebuilt, image_lost, images_check_end
 from core.submissions.phases import build_succeed
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ def images_restore(_: int = 0) -> None:
     count = sum(image_lost(submission=submission, now=timezone.now()) for submission in lost)
     if lost:
         logger.warning("%d images are missing on this host; %d versions that play are being rebuilt.", len(lost), count)
-    duels_let_rest()
+    duels_delay_rebuilt()
     images_check_end()
 
 

@@ -1,4 +1,4 @@
-"""Work whose environment this worker cannot make: it ends at once where the whole site lacks it, else it waits.
+"""Work whose environment this worker cannot make: where the whole site lacks it, duels wait and other jobs end at once.
 
 What one worker finds says nothing about the site: it may be out of memory, or lack a package that others have. It gives
 the job back and leaves those of this environment to other workers until it can make the environment again.
@@ -12,7 +12,13 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from arena_kit.environment.availability import Trouble, trouble_of
 from arena_kit.environment.registry import get_spec
-from core.environments.availability import job_fail_unavailable, unmakeable_note, unmakeable_settle
+from core.environments.availability import (
+    duel_postpone,
+    job_fail_unavailable,
+    unmakeable_note,
+    unmakeable_remind,
+    unmakeable_settle,
+)
 from core.jobs.claims import leave_out
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Environment, Evaluation, Validation
@@ -40,6 +46,9 @@ def if_makeable(
             action(job, lease, *arguments, **named)
             return
         environment = _environment(job)
+        if not environment.is_available and isinstance(job, Duel):
+            duel_postpone(duel=job, environment=environment, log=lease.text)
+            return
         if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)
             return
@@ -66,7 +75,8 @@ def _is_unmakeable(environment_id: int, spec_id: str) -> bool:
     if environment is None or not environment.is_available:
         # The site knows by now, so its waiting jobs end with a sentence.
         return False
-    if trouble_here(spec_id) is not None:
+    if (trouble := trouble_here(spec_id)) is not None:
+        unmakeable_remind(environment=environment, trouble=trouble)
         return True
     unmakeable_settle(environment=environment)
     return False

@@ -130,7 +130,7 @@ def test_behind_a_proxy_that_is_named_every_visitor_is_limited_alone(folder: Pat
         assert ask("POST", "/login/", "::ffff:198.51.100.9")[0] == 200
 
 
-def test_whoever_has_a_network_of_the_sixth_version_is_one_visitor(folder: Path) -> None:
+def test_a_network_of_the_sixth_version_is_one_visitor(folder: Path) -> None:
     with nginx(folder, *NAMED) as ask:
         # One byte of the network is that of a new line, one of a host is zero: nothing of it is taken for text.
         given = [ask("POST", "/login/", f"2001:db8:a:0:{number}::{number:x}") for number in range(TRIES + 1)]

@@ -334,7 +334,7 @@ def test_the_command_says_what_goes_and_for_how_long_the_rest_is_kept(duel: Duel
     assert "records, kept for 30 days: 1 deleted" in output.getvalue()
 
 
-def test_every_stored_file_of_a_finished_job_is_somebodys_care() -> None:
+def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
     """A new file field needs a decision: for how long is it kept?"""
     found = {
         f"{model.__name__}.{field.name}"

@@ -4,7 +4,8 @@ Derived data carries the version of the ledger that it was made from, see `Ledge
 since that version and adds the results among them. After a strike, a release or a withdrawal, the tables and sums
 concerned are made anew: live ratings depend on the order of all results, so a result cannot be taken out of them. All
 of it is one transaction that locks the row of the sums: of several workers the first does the work and the others find
-it done, and a worker that dies has changed nothing.
+it done, and a worker that dies has changed nothing. Results that come in meanwhile lock the row of the ledger's version
+alone, so they never wait for a refresh, however long it reads.
 
 Adding results as they come in gives exactly the same figures as reading the whole ledger: both add them one by one, in
 the order of their versions.
@@ -90,7 +91,6 @@ def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
     new = list(played(between(environment, sums.version, version)))
     keys = {row.tournament for row in new} | {key for _, key in others if key}
     tournaments = {row.pk: row for row in _concerned(environment, keys, others)}
-    _tables_follow(tournaments, new, others, version)
     shown = {key for key, row in tournaments.items() if row.counts_for_ratings}
     fresh = [row for row in new if row.tournament in shown]
     kinds = {kind for kind, key in others if key is None or key in shown}
@@ -100,6 +100,9 @@ def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
     elif fresh:
         _sums_add(environment, fresh)
         last = max(row.at for row in fresh) if last is None else max(last, *(row.at for row in fresh))
+    # Last, because it locks the rows of tournaments, for which organisers and owners would wait in their requests while
+    # the whole ledger is read.
+    _tables_follow(tournaments, new, others, version)
     sums_save(
         sums=sums,
         version=version,

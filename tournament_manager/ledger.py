@@ -133,12 +133,29 @@ def ratings_follow(environment: Environment, *, now: datetime) -> bool:
     sums = LedgerSums.objects.filter(environment=environment).first()
     is_struck = pool is not None and sums is not None and sums.rewritten_version > pool.ledger_version
     is_due = pool is None or _is_due(pool, now) or (is_struck and not pool.failed_at)
-    if is_due and ratings_are_outdated(environment):
+    if is_due and _is_worth_asking(pool, sums, now) and ratings_are_outdated(environment):
         ratings_refresh(environment)
         return True
     if pool is not None:
         lens_follow(environment, fitted_at=pool.fitted_at)
     return False
+
+
+def _is_worth_asking(pool: RatingPool | None, sums: LedgerSums | None, now: datetime) -> bool:
+    """Whether to ask if ratings are outdated, which may read all submissions of the environment.
+
+    The ledger's version answers where rated results came in. Results that do not count for ratings, e.g. of a
+    tournament whose results are hidden, change the version without changing ranks, so after these the question waits
+    until FIT_EVERY has passed since the last one.
+    """
+    if pool is None or sums is None or sums.rated_version > pool.ledger_version:
+        return True
+    if sums.version == pool.looked_version:
+        return True
+    if pool.looked_at is not None and now < pool.looked_at + FIT_EVERY:
+        return False
+    RatingPool.objects.filter(pk=pool.pk).update(looked_at=now, looked_version=sums.version)
+    return True
 
 
 def _is_due(pool: RatingPool, now: datetime) -> bool:

@@ -14,7 +14,7 @@ from core.jobs.artifacts import artifacts_sweep
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Environment, TournamentSchedule
 from core.operations.reaper import look
-from core.submissions.images import duels_let_rest
+from core.submissions.images import duels_delay_rebuilt
 from core.submissions.promotions import promotions_decide
 from core.tournaments.schedules import schedule_run
 from tournament_manager import editions, planning, progress
@@ -49,7 +49,7 @@ def artifacts_remove_unused(_: int = 0) -> None:
 def watchdog(_: int = 0) -> None:
     """Advance every environment once a minute, and do the work of reapers in case no cluster has one."""
     # First, so that delays are known before duels go back in line.
-    for step in (duels_let_rest, look, challenges_follow):
+    for step in (duels_delay_rebuilt, look, challenges_follow):
         with apart(step.__name__):
             step()
     environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))

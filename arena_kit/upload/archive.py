@@ -17,14 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable
+
 PLAYER_ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 """The player server loads the first of these that the root of the archive has."""
 SCRIPT_ENTRY_POINT = "submission.py"
 """An archive with this file and no other entry point is a script, which plays its environment itself."""
 ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
-COMPILED_FOLDER, COMPILED_SUFFIXES = "__pycache__", (".pyc", ".pyo")
-UNREADABLE_SUFFIXES = (".so", ".pyd", ".dll", ".dylib", ".egg", ".whl", ".zip", ".pyz")
-"""Endings of files that may hold code without its source; they are allowed, but a note to the owner names them."""
 READ_BYTES = 64 * 1024
 END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
 NOTED_NAMES = 5
@@ -88,21 +87,14 @@ class ArchiveReport:
                 f"Compiled Python is left out, because the arena runs only sources: {_named(self.compiled)}. "
                 "If their .py files are missing from the zip, add them."
             )
+        if archives := [name for name in self.names if is_archive(name)]:
+            notes.append(
+                f"Compiled Python in {_named(archives)} is never loaded, because the arena runs only sources. "
+                "If their .py files are missing there, add them."
+            )
         if unreadable := [name for name in self.names if is_unreadable(name)]:
             notes.append(f"The arena cannot show the source of {_named(unreadable)}.")
         return notes
-
-
-def is_compiled(name: str) -> bool:
-    """Return whether Python could load a file with this path in place of a source file."""
-    folded = name.casefold()
-    return COMPILED_FOLDER in folded.split("/") or folded.endswith(COMPILED_SUFFIXES)
-
-
-def is_unreadable(name: str) -> bool:
-    """Return whether a file with this path may hold code without its source, e.g. an extension module."""
-    folded = name.casefold()
-    return folded.endswith(UNREADABLE_SUFFIXES) or ".so." in folded.rpartition("/")[2]
 
 
 def printable(name: str) -> str:

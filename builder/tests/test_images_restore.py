@@ -15,7 +15,7 @@ from builder import tasks
 from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.registry import TASKS
 from core.models import Build, Duel, JobState, Submission, TournamentState
-from core.submissions.images import CHECK, duels_let_rest, images_check_start
+from core.submissions.images import CHECK, duels_delay_rebuilt, images_check_start
 from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.factories import moved
@@ -64,7 +64,7 @@ def built_again() -> set[int]:
     return set(Build.objects.filter(state=JobState.QUEUED).values_list("submission", flat=True))
 
 
-def test_the_newest_version_of_every_agent_and_whoever_has_to_play_is_built_again(host: Host) -> None:
+def test_the_newest_version_of_every_agent_and_all_that_have_to_play_are_built_again(host: Host) -> None:
     old, older, newest = ready("ann", "lost-1", "lost-2", "lost-3")
     (kept,) = ready("bob", "kept")
     (banned,) = ready("cat", "lost-4")
@@ -139,7 +139,7 @@ def test_of_two_that_look_at_once_one_builds_drawn_versions_again(monkeypatch: p
             submission_rebuild(submission=row)
 
     monkeypatch.setattr("core.submissions.images.submission_rebuild", with_another)
-    duels_let_rest()
+    duels_delay_rebuilt()
 
     again = Build.objects.exclude(state=JobState.SUCCEEDED)
     assert sorted(again.values_list("submission", "state")) == [(row.pk, JobState.QUEUED) for row in drawn]

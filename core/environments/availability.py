@@ -1,24 +1,35 @@
-"""Which environments can be played on this arena: determined at start, enforced at upload, told to organisers."""
+"""Which environments can be played on this arena: determined at start, enforced at upload, told to organisers.
+
+Duels that wait for an environment that is not available are delayed, not lost: they go on when it is available again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 
 from django.conf import settings
 from django.contrib.staticfiles import finders
+from django.db import transaction
+from django.db.models import QuerySet
 
 from arena_kit.environment.availability import Trouble
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
 from core.errors import Refused
-from core.jobs.lifecycle import job_fail
+from core.jobs.lifecycle import from_now, job_cancel_if_open, job_fail, job_postpone, job_ring
+from core.jobs.states import OPEN, wait_until
+from core.jobs.waits import UNAVAILABLE_CODE
+from core.jobs.worker import worker_name
 from core.links import page
-from core.models import Environment, Job, JobFault
+from core.models import Alarm, CancelCode, Duel, Environment, Job, JobFault, JobState
 from core.notices.alarms import alarm_raise, alarm_settle
 
 LEFT_OUT_ALARM = "environments-left-out"
-UNAVAILABLE_CODE = "environment_unavailable"
+RETIRED = "Its code is no longer part of this arena."
+PAUSE = timedelta(minutes=5)
+"""How long a duel of an environment that is not available is delayed before a worker looks again."""
 DEFAULT_PICTURE = "environments/gymnasium/gymnasium.svg"
 """The picture of an environment whose own picture is not among the static files of the site."""
 
@@ -37,10 +48,55 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
     Environment.objects.filter(pk=environment.pk).update(unavailable_because=because)
     # From now on the state of the whole site counts.
     unmakeable_settle(environment=environment)
-    if not because:
+    if because:
+        duels_delay(environment=environment)
+    else:
+        _duels_resume(environment)
         alarm_settle(key=_alarm_key(environment))
-    elif was_available and environment.agents.exists():
+    if because and was_available and environment.agents.exists():
         _call(environment)
+
+
+def environment_retire(*, environment: Environment) -> int:
+    """Close an environment whose code was removed, and cancel its open duels; return how many.
+
+    A cancelled duel changes no standing, so a running edition ends with what has been played.
+    """
+    environment.is_active, environment.unavailable_because = False, RETIRED
+    with transaction.atomic():
+        environment.save(update_fields=["is_active", "unavailable_because"])
+        unmakeable_settle(environment=environment)
+        alarm_settle(key=_alarm_key(environment))
+    reason = f"{environment} is no longer part of this arena."
+    return sum(
+        job_cancel_if_open(job=duel, code=CancelCode.ENVIRONMENT_RETIRED, reason=reason)
+        for duel in _duels(environment).filter(state__in=OPEN).order_by("pk")
+    )
+
+
+def duels_delay(*, environment: Environment) -> int:
+    """Delay the waiting duels of an environment that is not available; return how many. No attempt is counted."""
+    moment, error = from_now(PAUSE), environment.unavailable_sentence
+    return wait_until(_duels(environment), moment=moment, code=UNAVAILABLE_CODE, error=error)
+
+
+def duel_postpone(*, duel: Duel, environment: Environment, log: str) -> None:
+    """Give a running duel back because its environment is not available, and delay the others of the environment."""
+    job_postpone(job=duel, span=PAUSE, code=UNAVAILABLE_CODE, error=environment.unavailable_sentence, log=log)
+    # One look of one worker is enough for all of them.
+    duels_delay(environment=environment)
+
+
+def _duels(environment: Environment) -> QuerySet[Duel]:
+    return Duel.objects.filter(**{Duel.ENVIRONMENT: environment})
+
+
+def _duels_resume(environment: Environment) -> None:
+    waiting = _duels(environment).filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE)
+    first = waiting.first()
+    if first is not None:
+        waiting.update(not_before=None)
+        job_ring(job=first)
 
 
 def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> None:
@@ -50,13 +106,21 @@ def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> Non
 
 
 def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:
-    """Raise an alarm about a worker that cannot make an environment which the site takes for available."""
+    """Raise an alarm about this worker, which cannot make an environment that the site takes for available."""
+    worker = worker_name()
     alarm_raise(
         key=_unmakeable_key(environment),
-        message=f"A worker cannot make {environment} and leaves its jobs to other workers. {trouble.because} "
-        f"{trouble.hint} If all workers are affected, run `sync_environments`.",
+        message=f"The worker {worker} cannot make {environment} and leaves its jobs to other workers. "
+        f"{trouble.because} {trouble.hint} If all workers are affected, run `sync_environments`.",
         address=page("workers_admin"),
+        worker=worker,
     )
+
+
+def unmakeable_remind(*, environment: Environment, trouble: Trouble) -> None:
+    """Raise the alarm again if it was settled, e.g. at the end of another worker with the same trouble."""
+    if not Alarm.objects.filter(key=_unmakeable_key(environment), settled_at=None).exists():
+        unmakeable_note(environment=environment, trouble=trouble)
 
 
 def unmakeable_settle(*, environment: Environment) -> None:

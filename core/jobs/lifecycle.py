@@ -222,6 +222,23 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
     )
 
 
+def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
+    """Give a running job back for a span because of a platform fault that was no attempt, so it does not count."""
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **AGAIN,
+        attempt=job.attempt - 1,
+        not_before=from_now(span),
+        fault=JobFault.PLATFORM,
+        error_code=code[:50],
+        error=error,
+        public_error=error,
+        log=log_tail(log),
+    )
+
+
 def job_prioritise(*, job: Job, priority: int) -> None:
     """Move a waiting job forward or back in its line. priority: -10 to 10. Raises Refused."""
     if not -PRIORITIES <= priority <= PRIORITIES:
@@ -282,7 +299,7 @@ def job_requeue(*, job: Job, reason: str) -> None:
     job_wake(job=job)
 
 
-def jobs_end_rest() -> int:
+def jobs_end_delay() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
     due = {"state": JobState.QUEUED, "not_before__lte": Now()}
     return sum(model._default_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())

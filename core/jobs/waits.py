@@ -22,16 +22,21 @@ ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of the platform fault that no container engine answered."""
 
 
+UNAVAILABLE_CODE = "environment_unavailable"
+"""The code of the platform fault that an environment cannot be played on this arena."""
+
+
 class WaitCode(models.TextChoices):
     """What a job waits for."""
 
     IN_LINE = "in_line", "other jobs are before it"
-    DELAYED = "resting", "it is delayed after a fault of the arena"
+    DELAYED = "delayed", "it is delayed after a fault of the arena"
     WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
     WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
     NO_WORKER = "no_worker", "no worker serves its queue"
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
     STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
+    UNAVAILABLE = "environment_unavailable", "its environment cannot be played on this arena at the moment"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,12 @@ class Wait:
     @property
     def is_stuck(self) -> bool:
         """Whether waiting alone does not help."""
-        return self.code in (WaitCode.NO_WORKER, WaitCode.ENGINE_DOWN, WaitCode.STANDS_STILL)
+        return self.code in (
+            WaitCode.NO_WORKER,
+            WaitCode.ENGINE_DOWN,
+            WaitCode.STANDS_STILL,
+            WaitCode.UNAVAILABLE,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +92,7 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
             continue
         if job.state == JobState.QUEUED and job.not_before is None:
             in_line[type(job)].append(job)
-        elif (wait := _rest(job, now)) is not None:
+        elif (wait := _delay(job, now)) is not None:
             found[job.KIND, job.pk] = wait
     if not in_line:
         return found
@@ -93,12 +103,15 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
     return found
 
 
-def _rest(job: Job, now: datetime) -> Wait | None:
+def _delay(job: Job, now: datetime) -> Wait | None:
     """Return the wait of a job that is delayed, or whose worker stopped answering; otherwise None."""
     if job.state == JobState.RUNNING and job.lease_expires_at is not None and job.lease_expires_at < now:
         return Wait(WaitCode.WORKER_LOST, "Its worker has stopped answering; another one takes it within a minute.")
     if job.state != JobState.QUEUED or job.not_before is None:
         return None
+    if job.error_code == UNAVAILABLE_CODE:
+        # The time of the next look at the environment says nothing about when the job is played.
+        return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
     until = None if is_over else job.not_before

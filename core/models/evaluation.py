@@ -6,7 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.environment import Environment
-from core.models.job import Job, artifact_name
+from core.models.job import Job, JobState, artifact_name
 from core.models.limits import finite
 from core.models.user import User
 from core.models.validation import Validation
@@ -54,6 +54,10 @@ class SeedList(models.Model):
 
 
 ORDER_SECRET_BYTES = 32
+
+
+TENTHS = 10
+"""Into how many steps the progress of an evaluation on hidden seeds is divided."""
 
 
 def new_order_secret() -> str:
@@ -163,6 +167,19 @@ class Evaluation(Job, Checkable):
 
     def __str__(self) -> str:
         return f"evaluation of {self.submission}"
+
+    @property
+    def episodes_shown(self) -> int:
+        """The finished episodes as pages show them: on hidden seeds in tenths, and all of them only with the result.
+
+        The exact number would say which episode ends at a moment, and so link an episode to what else is seen then.
+        """
+        is_open = self.seed_list is None or self.seed_list.is_public or self.state == JobState.SUCCEEDED
+        if is_open:
+            return self.episodes_done
+        # A tenth of a short list could be a single episode.
+        step = max(2, -(-self.episode_count // TENTHS))
+        return self.episodes_done // step * step
 
 
 class Recording(Job):

@@ -45,6 +45,7 @@ class CancelCode(models.TextChoices):
     TEST_OVER = "test_over", "the test of a version is over"
     TOURNAMENT_OVER = "tournament_over", "its tournament is over"
     NOT_PUBLIC = "not_public", "there is nothing to publish"
+    ENVIRONMENT_RETIRED = "environment_retired", "its environment is no longer part of the arena"
 
 
 class Job(models.Model):

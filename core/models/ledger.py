@@ -147,6 +147,8 @@ class RatingPool(models.Model):
     fit_seconds = models.FloatField(default=0.0, help_text="Duration of the last fit; the next one waits accordingly.")
     failed_at = models.DateTimeField(null=True, help_text="When a fit last failed since the last good one.")
     told_at = models.DateTimeField(null=True, help_text="Last moment of the history that people have been told of.")
+    looked_at = models.DateTimeField(null=True, help_text="When it was last asked whether other versions have a rank.")
+    looked_version = models.PositiveBigIntegerField(default=0, help_text="Version of the ledger at that time.")
 
     class Meta:
         constraints = [

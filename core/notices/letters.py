@@ -6,15 +6,14 @@ They use the outbox of notices: a row is written at once, and workers try to sen
 from __future__ import annotations
 
 import logging
-import time
-from datetime import datetime, timedelta
+from datetime import timedelta
 from functools import partial
 
 from django.conf import settings
 from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.tokens import default_token_generator
 from django.core import signing
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.utils import timezone
@@ -24,7 +23,7 @@ from django.utils.http import urlsafe_base64_encode
 from core.jobs.bells import MAIL_TASK, wake
 from core.links import absolute, page
 from core.models import Letter, LetterKind, User
-from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
+from core.notices.outbox import Run, post
 
 logger = logging.getLogger(__name__)
 SALT = "core.letters.email"
@@ -44,23 +43,9 @@ def letter_write(*, kind: LetterKind, email: str) -> None:
         wake("publish", MAIL_TASK, 0)
 
 
-def letters_send_due(*, now: datetime) -> int:
-    """Send the letters that are due for up to RUN_SECONDS; return how many mails were sent."""
-    rows = list(Letter.objects.filter(mail_next_at__lte=now).order_by("mail_next_at")[:BATCH])
-    if not rows:
-        return 0
-    connection = get_connection()
-    began, sent = time.monotonic(), 0
-    try:
-        for row in rows:
-            seconds = time.monotonic() - began
-            if seconds >= RUN_SECONDS:
-                break
-            if claim(row, now + timedelta(seconds=seconds)):
-                sent += _send(row, connection)
-    finally:
-        connection.close()
-    return sent
+def letters_send(run: Run) -> int:
+    """Send the letters that are due in a run of the outbox; return how many mails were sent."""
+    return sum(_send(row, run.connection) for row, _ in run.claimed(run.due(Letter.objects.all())))
 
 
 def email_token(user: User) -> str:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import logging
-import time
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.core import signing
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.utils import timezone
 
 from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
-from core.notices.letters import letters_send_due
-from core.notices.outbox import BATCH, RUN_SECONDS, claim, post
+from core.notices.letters import letters_send
+from core.notices.outbox import Run, post, run
 from core.notices.selectors import choices
 
 logger = logging.getLogger(__name__)
@@ -24,40 +23,33 @@ SALT = "core.notices.unsubscribe"
 
 
 def mails_send(_: int = 0) -> None:
-    """Send all mails that are due."""
-    letters = letters_send_due(now=timezone.now())
-    sent = mails_send_due(now=timezone.now())
-    if sent or letters:
-        logger.info("%d mails about notices were sent, and %d about accounts.", sent, letters)
+    """Send the letters and the mails of notices that are due."""
+    mails_send_due(now=timezone.now())
 
 
 def mails_send_due(*, now: datetime) -> int:
-    """Send mails that are due for up to RUN_SECONDS; return how many were sent.
+    """Send what is due for up to RUN_SECONDS, letters first; return how many mails were sent.
 
     If two workers do this at once, each mail is still sent by one of them.
     """
-    due = Notice.objects.filter(mail_next_at__lte=now).select_related("user").order_by("mail_next_at")
-    rows = list(due[:BATCH])
-    if not rows:
-        return 0
+    with run(now=now) as one:
+        letters, notices = letters_send(one), notices_send(one)
+    if letters or notices:
+        logger.info("%d mails about notices were sent, and %d about accounts.", notices, letters)
+    return letters + notices
+
+
+def notices_send(run: Run) -> int:
+    """Send the mails of notices that are due in a run of the outbox; return how many were sent."""
+    rows = run.due(Notice.objects.select_related("user"))
     chosen = choices({row.user for row in rows})
-    connection = get_connection()
-    began, sent = time.monotonic(), 0
-    try:
-        for row in rows:
-            seconds = time.monotonic() - began
-            if seconds >= RUN_SECONDS:
-                break
-            # Without these seconds the pause could end while the mail is still under way.
-            at = now + timedelta(seconds=seconds)
-            wants = chosen[row.user_id, NoticeKind(row.kind)].by_mail
-            if not (wants and row.user.is_active and row.user.email_confirmed_at):
-                # The person's choice or account has changed since the notice was written.
-                Notice.objects.filter(pk=row.pk).update(mail_next_at=None)
-            elif claim(row, at):
-                sent += _send(row, connection, at)
-    finally:
-        connection.close()
+    sent = 0
+    for row, at in run.claimed(rows):
+        if chosen[row.user_id, NoticeKind(row.kind)].by_mail and row.user.is_active and row.user.email_confirmed_at:
+            sent += _send(row, run.connection, at)
+        else:
+            # The person's choice or account has changed since the notice was written.
+            _write(row, mail_next_at=None)
     return sent
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from smtplib import SMTPException, SMTPRecipientsRefused
+from typing import TypeVar
 
-from django.core.mail import EmailMessage
+from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from core.models import Letter, Notice
 
 logger = logging.getLogger(__name__)
+Row = TypeVar("Row", Notice, Letter)
 
 BATCH = 500
 """Maximum number of mails in a run; the next run begins within a minute."""
@@ -34,6 +38,40 @@ class Posted:
 
     error: str = ""
     is_final: bool = True
+
+
+class Run:
+    """A worker's run over what is due: one connection, and RUN_SECONDS for everything that it sends."""
+
+    def __init__(self, connection: BaseEmailBackend, now: datetime) -> None:
+        """Begin a run. now: the time at which it begins."""
+        self.connection, self.now = connection, now
+        self._began = time.monotonic()
+
+    def due(self, rows: QuerySet[Row]) -> list[Row]:
+        """Return the rows that are due, at most BATCH of them, the longest waiting first."""
+        return list(rows.filter(mail_next_at__lte=self.now).order_by("mail_next_at")[:BATCH])
+
+    def claimed(self, rows: list[Row]) -> Iterator[tuple[Row, datetime]]:
+        """Claim the rows one by one while the run has time left; yield each claimed row and the time of its claim."""
+        for row in rows:
+            seconds = time.monotonic() - self._began
+            if seconds >= RUN_SECONDS:
+                return
+            # Without these seconds the pause could end while the mail is still under way.
+            at = self.now + timedelta(seconds=seconds)
+            if claim(row, at):
+                yield row, at
+
+
+@contextmanager
+def run(*, now: datetime) -> Iterator[Run]:
+    """Begin a run, and close its connection at the end."""
+    connection = get_connection()
+    try:
+        yield Run(connection, now)
+    finally:
+        connection.close()
 
 
 def pause_after(attempt: int) -> timedelta:

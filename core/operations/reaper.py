@@ -15,7 +15,7 @@ from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
 from core.jobs.bells import ring
 from core.jobs.claims import is_work_waiting
-from core.jobs.lifecycle import jobs_end_rest
+from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
@@ -82,7 +82,7 @@ def look() -> None:
 
     An error in one step does not stop the others.
     """
-    for step in (jobs_requeue_expired, jobs_end_rest, schedules_mend, queues_ring):
+    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, queues_ring):
         with apart(step.__name__):
             step()
     for path in STEPS:

@@ -38,13 +38,13 @@ STALE_AFTER = timedelta(minutes=3)
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
     """A queue. messages: those that no worker has taken; None when the broker does not answer. oldest_at: creation time
-    of the oldest waiting job, in line or delayed. resting: number of delayed jobs."""
+    of the oldest waiting job, in line or delayed. delayed: number of delayed jobs."""
 
     name: str
     workers: int
     running: int
     waiting: int
-    resting: int
+    delayed: int
     oldest_at: datetime | None
     finished_at: datetime | None
     messages: int | None
@@ -207,7 +207,7 @@ def _queue(name: str, workers: int) -> QueueStatus:
         workers=workers,
         running=sum(row["running"] for row in rows),
         waiting=sum(row["waiting"] for row in rows),
-        resting=sum(row["resting"] for row in rows),
+        delayed=sum(row["delayed"] for row in rows),
         oldest_at=min(oldest, default=None),
         finished_at=max(finished, default=None),
         messages=messages,
@@ -220,7 +220,7 @@ def _counts(model: type[Job]) -> dict[str, Any]:
     is_open = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
         running=Count("pk", filter=Q(state=JobState.RUNNING)),
         waiting=Count("pk", filter=waits & Q(not_before=None)),
-        resting=Count("pk", filter=waits & Q(not_before__isnull=False)),
+        delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),
         oldest=Min("created_at", filter=waits),
     )
     return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))

@@ -6,18 +6,18 @@ import logging
 from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Case, F, When
+from django.db.models import Case, F, Q, When
 from django.db.models.functions import Now
 from django_q.models import Schedule
 
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
-from core.jobs.waits import standstill_key
+from core.jobs.waits import UNAVAILABLE_CODE, standstill_key
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
 from core.models import Alarm, Duty, Job, JobFault, JobState
-from core.notices.alarms import alarm_raise, alarm_settle
+from core.notices.alarms import alarm_raise, alarm_settle, alarms_settle_ended
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +38,7 @@ def watch(*, worker: str) -> bool:
         return False
     with apart("The rows of workers that have ended"):
         workers_prune()
+        alarms_settle_ended()
     for queue in settings.QUEUES:
         with apart(f"The watch over the queue {queue}"):
             queue_watch(queue=queue, since=duty.since, now=duty.done_at)
@@ -81,8 +82,12 @@ def _standstill(queue: str, before: datetime) -> str:
     last = max(filter(None, map(_last_finished, kinds)), default=None)
     if last is not None and last >= before:
         return ""
+    # Duels of an environment that is not available have an alarm of their own.
+    halted = Q(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE)
     waits = any(
-        kind._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before).exists()
+        kind._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before)
+        .exclude(halted)
+        .exists()
         for kind in kinds
     )
     if not waits and not _is_overdue(queue, before):

@@ -27,7 +27,7 @@ class NashRow(NashStanding):
 class Beating:
     """One step of a cycle, with the ratings of both."""
 
-    step: lenses.Beating
+    result: lenses.Beating
     winner: Rating
     loser: Rating
 

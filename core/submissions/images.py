@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 CHECK = "images after a restore"
 EVERY_MINUTES = 1
-REST = timedelta(minutes=2)
+DELAY = timedelta(minutes=2)
 """Delay of a duel whose players are being rebuilt: a little longer than until the watchdog's next look."""
 
 
@@ -86,7 +86,7 @@ def image_lost(*, submission: Submission, now: datetime) -> bool:
     return plays
 
 
-def duels_let_rest() -> None:
+def duels_delay_rebuilt() -> None:
     """Delay the duels whose players have no image and are being rebuilt, because their attempts would fail."""
     _removed_build_again()
     again = Build.objects.filter(submission=OuterRef("pk"), state__in=OPEN)
@@ -94,7 +94,7 @@ def duels_let_rest() -> None:
     waiting = Duel.objects.filter(Q(player_1__in=without) | Q(player_2__in=without), state=JobState.QUEUED)
     wait_until(
         waiting,
-        moment=ExpressionWrapper(Now() + REST, output_field=DateTimeField()),
+        moment=ExpressionWrapper(Now() + DELAY, output_field=DateTimeField()),
         code="image_missing",
         error="One of its players is being rebuilt, because its image was missing.",
     )

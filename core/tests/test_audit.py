@@ -293,7 +293,7 @@ def test_the_database_refuses_to_change_and_to_delete_entries() -> None:
     assert AuditEntry.objects.get().operator == "root"
 
 
-def test_whoever_restores_a_backup_can_lift_the_protection_for_a_while() -> None:
+def test_a_restore_can_lift_the_protection_for_a_while() -> None:
     entry = audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate")
     with unprotected(connection):
         AuditEntry.objects.all().delete()

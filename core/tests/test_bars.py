@@ -85,9 +85,7 @@ def players(environment: Environment, *owners: User) -> list[Submission]:
 # --- Agents ------------------------------------------------------------------------------------------------
 
 
-def test_all_open_work_of_a_disabled_agent_is_cancelled_and_nobody_else_s(
-    alice: User, environment: Environment
-) -> None:
+def test_all_open_work_of_a_disabled_agent_is_cancelled_and_no_other(alice: User, environment: Environment) -> None:
     agent, other = (factories.agent(alice, environment) for _ in range(2))
     done = factories.ready(agent)
     waiting, running = factories.submission(agent), factories.submission(agent)
@@ -355,7 +353,7 @@ def test_what_a_program_sends_again_at_the_moment_of_a_ban_is_not_built(alice: U
     assert not Build.objects.filter(state__in=OPEN).exists()
 
 
-def test_nobody_is_banned_twice_nor_let_in_twice(alice: User) -> None:
+def test_people_are_neither_banned_twice_nor_let_in_twice(alice: User) -> None:
     with pytest.raises(Refused):
         user_unban(user=alice)
     user_ban(user=alice, reason="One.")

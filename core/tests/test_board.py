@@ -77,7 +77,7 @@ def test_self_reported_scores_never_stand_above_verified_ones(people: Cast, cart
     assert places(cart_pole) == [("honest", 1, "gold"), ("boast", 2, "")]
 
 
-def test_self_reported_scores_earn_medals_while_nobody_is_verified(people: Cast, cart_pole: Environment) -> None:
+def test_self_reported_scores_earn_medals_without_a_verified_one(people: Cast, cart_pole: Environment) -> None:
     evaluation(cart_pole, 2, owner=people.bob, name="second", is_verified=False)
     evaluation(cart_pole, 7, owner=people.bob, name="first", is_verified=False)
     assert places(cart_pole) == [("first", 1, "gold"), ("second", 2, "silver")]

@@ -113,7 +113,7 @@ def test_threads_that_find_nothing_wait_for_one_that_computes(clock: Clock) -> N
     assert len(computed) == 1
 
 
-def test_nobody_waits_for_ever_for_one_that_hangs(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_do_not_wait_for_ever_for_one_that_hangs(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(core.cache, "PATIENCE_SECONDS", 0.01)
     begun, go_on = threading.Event(), threading.Event()
 
@@ -130,7 +130,7 @@ def test_nobody_waits_for_ever_for_one_that_hangs(clock: Clock, monkeypatch: pyt
         assert late.result(30) == "late"
 
 
-def test_a_failure_is_nobody_elses(clock: Clock) -> None:
+def test_a_failure_is_not_shared(clock: Clock) -> None:
     def fail() -> str:
         raise ZeroDivisionError
 

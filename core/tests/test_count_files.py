@@ -89,7 +89,7 @@ def test_workers_whose_port_is_taken_go_on_without(caplog: pytest.LogCaptureFixt
     assert "METRICS_PORT" in caplog.text
 
 
-def test_a_folder_of_somebody_else_is_not_used(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     theirs.chmod(0o777)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from uuid import uuid4
 
 import pytest
@@ -12,21 +11,13 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
-from arena_kit.environment.registry import get_spec
 from arena_kit.ranking.scores import summarise_scores
-from core.environments.services import environment_sync
-from core.errors import Refused
-from core.evaluations.board import standing
 from core.evaluations.services import (
-    EpisodeRow,
-    evaluation_again,
-    evaluation_create,
-    evaluation_fail,
     evaluation_succeed,
     script_succeed,
 )
-from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts, evaluation_stored
-from core.jobs.lifecycle import job_cancel, job_claim
+from core.jobs.artifacts import EvaluationArtifacts, evaluation_stored
+from core.jobs.lifecycle import job_cancel
 from core.jobs.states import StaleJob
 from core.models import (
     Agent,
@@ -35,17 +26,15 @@ from core.models import (
     Evaluation,
     JobState,
     Recording,
-    SeedPurpose,
     Submission,
     Validation,
 )
 from core.moderation.services import agent_disable, agent_enable
-from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
+from core.tests.evaluated import SCORES, fail, rows, running, stands_with, succeed
 
 pytestmark = pytest.mark.django_db
-SCORES = [30.0, 10.0, 40.0, 20.0]
 
 
 @pytest.fixture
@@ -56,40 +45,6 @@ def task() -> Environment:
 @pytest.fixture
 def agent(task: Environment) -> Agent:
     return factories.agent(factories.user("alice"), task, "anna")
-
-
-def rows(scores: list[float]) -> list[EpisodeRow]:
-    return [(number, score, 10, 0.05) for number, score in enumerate(scores, start=1)]
-
-
-def running(submission: Submission) -> Evaluation:
-    """A new evaluation that a worker has claimed."""
-    claimed = job_claim(kind=Evaluation, job_id=evaluation_create(submission=submission).pk, worker="worker-1")
-    assert claimed is not None
-    return claimed
-
-
-def succeed(evaluation: Evaluation, scores: list[float] = SCORES) -> Evaluation:
-    evaluation_succeed(
-        evaluation=evaluation, episodes=rows(scores), runtime="test 1", artifacts=EvaluationArtifacts(), log="played"
-    )
-    evaluation.refresh_from_db()
-    return evaluation
-
-
-def fail(evaluation: Evaluation) -> None:
-    evaluation_fail(
-        evaluation=evaluation,
-        episodes=rows([99.0]),
-        artifacts=EvaluationArtifacts(),
-        code="player_died",
-        error="Episode 2: The player's process ended in the middle of its play.",
-        log="",
-    )
-
-
-def stands_with(agent: Agent) -> Evaluation | None:
-    return standing(agent.environment).filter(agent=agent).first()
 
 
 # --- One evaluation --------------------------------------------------------------------------------------
@@ -334,83 +289,3 @@ def test_whatever_happens_in_whatever_order_the_newest_good_version_stands(agent
 
 
 # --- How they come to be ---------------------------------------------------------------------------------
-
-
-def test_a_validated_player_is_evaluated_on_the_seeds_that_rank_now(agent: Agent) -> None:
-    submission = factories.submission(agent)
-    factories.build(submission)
-    validation = factories.validation(submission, JobState.RUNNING)
-
-    validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
-
-    evaluation = submission.evaluations.get()
-    assert (evaluation.state, evaluation.environment_version) == (JobState.QUEUED, "cart-pole-v1")
-    assert evaluation.seed_list == agent.environment.seed_lists.get(purpose=SeedPurpose.RANKING)
-    assert evaluation.episode_count == 4
-
-
-def test_a_player_that_is_built_again_keeps_its_score_as_long_as_rules_and_seeds_are_the_same(agent: Agent) -> None:
-    submission = factories.ready(agent)
-    score = factories.evaluation(submission)
-
-    def validate_again() -> None:
-        validation = factories.validation(submission, JobState.RUNNING)
-        validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
-
-    validate_again()
-    assert submission.evaluations.get() == score
-
-    Evaluation.objects.update(environment_version="cart-pole-v0")
-    validate_again()
-    assert submission.evaluations.latest("pk").state == JobState.QUEUED
-
-
-def test_an_image_that_is_gone_is_not_evaluated_again(agent: Agent) -> None:
-    submission = factories.ready(agent)
-    Submission.objects.update(image="", image_removed_at=timezone.now())
-    with pytest.raises(Refused, match="build it again first"):
-        evaluation_again(submission=submission)
-
-
-def test_a_built_script_is_run_at_once(agent: Agent) -> None:
-    submission = factories.script(agent)
-    build = factories.build(submission, JobState.RUNNING)
-
-    build_succeed(build=build, image="image", digest="sha256:2", warnings=[], log="")
-    job = Evaluation.objects.latest("pk")
-
-    assert job == submission.evaluations.get()
-    assert not submission.validations.exists()
-
-
-def test_an_evaluation_can_be_asked_for_again_once_the_last_one_is_over(agent: Agent) -> None:
-    first = succeed(running(factories.ready(agent)))
-
-    second = evaluation_again(submission=first.submission)
-
-    assert (second.state, second.pk > first.pk) == (JobState.QUEUED, True)
-    assert stands_with(agent) == first
-
-
-def test_new_rules_have_everyone_evaluated_again(agent: Agent) -> None:
-    first = succeed(running(factories.ready(agent)))
-    other = factories.agent(agent.owner, agent.environment)
-    deleted = succeed(running(factories.ready(other)))
-    factories.build(deleted.submission, JobState.FAILED)
-    waiting = evaluation_create(submission=first.submission)
-
-    environment_sync(spec=replace(get_spec("cart-pole"), version=2))
-
-    waiting.refresh_from_db()
-    again = Evaluation.objects.latest("pk")
-    assert (waiting.state, again.environment_version, again.submission) == (
-        "CANCELLED",
-        "cart-pole-v2",
-        first.submission,
-    )
-    # It stays until its new evaluation is over; an agent without one leaves the board.
-    assert list(standing(agent.environment)) == [first]
-    claimed = job_claim(kind=Evaluation, job_id=again.pk, worker="worker-1")
-    assert claimed is not None
-    fail(claimed)
-    assert not standing(agent.environment).exists()

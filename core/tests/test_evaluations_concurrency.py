@@ -22,7 +22,7 @@ from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_create, submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.concurrency import at_once
-from core.tests.test_evaluations import fail, running, succeed
+from core.tests.evaluated import fail, running, succeed
 from tests.samples import FIRST, archive
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -82,7 +82,7 @@ def test_what_is_deleted_while_it_finishes_never_stands(agent: Agent, repetition
 
 
 @pytest.mark.parametrize("repetition", range(3))
-def test_a_final_phase_that_begins_while_evaluations_end_misses_nobody(
+def test_a_final_phase_that_begins_while_evaluations_end_misses_no_agent(
     task: Environment, agent: Agent, repetition: int
 ) -> None:
     other = factories.agent(agent.owner, task)
@@ -157,7 +157,7 @@ def test_what_is_built_again_is_not_evaluated_before_it_is_validated(agent: Agen
 
 
 @pytest.mark.parametrize("repetition", range(3))
-def test_the_same_archive_that_comes_while_a_final_phase_begins_waits_for_nobody_who_waits_for_it(
+def test_the_same_archive_that_comes_while_a_final_phase_begins_makes_no_deadlock(
     task: Environment, agent: Agent, repetition: int
 ) -> None:
     file = archive(FIRST)

@@ -77,7 +77,7 @@ def test_what_is_wrong_with_settings_is_said_at_their_boxes_all_at_once(
     assert not Tournament.objects.exists()
 
 
-def test_whoever_may_only_look_sees_the_settings_as_they_are_stored(client: Client, environment: Environment) -> None:
+def test_people_who_may_only_look_see_the_settings_as_they_are_stored(client: Client, environment: Environment) -> None:
     cup = factories.planned(environment, format="swiss", settings={"rounds": 5})
     helper = factories.user("helper", is_staff=True)
     helper.user_permissions.add(Permission.objects.get(codename="view_tournament"))

@@ -51,9 +51,7 @@ def test_a_healthy_arena_says_so(client: Client, worker: Worker) -> None:
     assert client.get("/health/").status_code == 200
 
 
-def test_jobs_that_nobody_takes_workers_that_are_gone_and_a_silent_engine_are_not_healthy(
-    client: Client, worker: Worker
-) -> None:
+def test_jobs_without_workers_lost_workers_and_a_silent_engine_are_not_healthy(client: Client, worker: Worker) -> None:
     build = factories.build(
         factories.submission(factories.agent(factories.user("ann"), factories.environment())), JobState.QUEUED
     )
@@ -73,7 +71,7 @@ def test_jobs_that_nobody_takes_workers_that_are_gone_and_a_silent_engine_are_no
     assert (status, found["celery_workers"], found["engine"]) == (503, "unhealthy", "healthy")
 
 
-def test_queues_that_nobody_watches_over_are_not_healthy_though_workers_live(client: Client, worker: Worker) -> None:
+def test_queues_without_a_watch_are_not_healthy_though_workers_live(client: Client, worker: Worker) -> None:
     Duty.objects.update(done_at=timezone.now() - timedelta(minutes=4))
     status, found = components(client)
     assert (status, found["watchdog"], found["celery_workers"]) == (503, "unhealthy", "healthy")
@@ -215,7 +213,7 @@ def test_workers_of_another_queue_do_not_help(waiting: Evaluation, player: Submi
     assert workers(now) == health.UNHEALTHY
 
 
-def test_a_job_that_has_just_rested_misses_nobody(waiting: Evaluation, now: datetime) -> None:
+def test_a_job_whose_delay_has_just_ended_misses_no_worker(waiting: Evaluation, now: datetime) -> None:
     changed(waiting, not_before=now - timedelta(seconds=50))
     assert workers(now) == health.HEALTHY
     assert workers(now + timedelta(minutes=6)) == health.UNHEALTHY

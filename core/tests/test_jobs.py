@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
@@ -15,7 +15,6 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
     HISTORY_LIMIT,
     LOG_LIMIT_CHARACTERS,
-    job_cancel,
     job_claim,
     job_fail,
     job_heartbeat,
@@ -24,19 +23,17 @@ from core.jobs.lifecycle import (
     job_succeed,
     job_take,
     job_wake,
-    jobs_end_rest,
+    jobs_end_delay,
     log_tail,
 )
 from core.jobs.lines import line
 from core.jobs.registry import SERVICES, Line, Service, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
-from core.jobs.states import IllegalTransition, StaleJob
+from core.jobs.states import StaleJob
 from core.jobs.workers import worker_appear
 from core.models import (
     Alarm,
-    Bell,
     Build,
-    CancelCode,
     Duel,
     Evaluation,
     Job,
@@ -83,7 +80,7 @@ def database_time() -> datetime:
     return found
 
 
-def let_rest(job: Job) -> None:
+def end_delay(job: Job) -> None:
     """Let the delay of a job after a platform fault pass."""
     type(job)._default_manager.filter(pk=job.pk).update(not_before=timezone.now() - timedelta(seconds=1))
 
@@ -138,7 +135,7 @@ def test_a_zombies_result_is_refused(build: Build) -> None:
     zombie = claimed(build, "zombie")
     let_lease_expire(zombie)
     assert jobs_requeue_expired() == 1
-    let_rest(build)
+    end_delay(build)
     heir = claimed(build, "heir")
 
     with pytest.raises(StaleJob):
@@ -199,7 +196,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
         else:
             let_lease_expire(job)
             jobs_requeue_expired()
-        let_rest(build)
+        end_delay(build)
     build.refresh_from_db()
     assert (build.state, build.fault) == (JobState.FAILED, JobFault.PLATFORM)
     assert build.error_code == ("engine_down" if how == "released" else "worker_lost")
@@ -207,7 +204,7 @@ def test_the_platforms_attempts_are_limited(build: Build, settings: Settings, ho
     assert job_claim(kind=Build, job_id=build.pk, worker="worker-1") is None
 
 
-def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_nobody_up(
+def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_up_no_other(
     build: Build, submission: Submission, settings: Settings
 ) -> None:
     settings.JOB_MAX_ATTEMPTS = 3
@@ -220,7 +217,7 @@ def test_a_job_that_kills_every_worker_ends_failed_with_its_history_and_holds_no
         jobs_requeue_expired()
         # While it is delayed or has failed, it does not block other jobs.
         assert line(Build)[0] == other
-        let_rest(build)
+        end_delay(build)
 
     build.refresh_from_db()
     assert (build.state, build.fault, build.error_code) == (JobState.FAILED, JobFault.PLATFORM, "worker_lost")
@@ -310,14 +307,14 @@ def test_reserved_workers_take_no_scripts(submission: Submission) -> None:
 
 def test_a_second_attempt_starts_without_the_first_ones_fault(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.", log="tried")
-    let_rest(build)
+    end_delay(build)
     job = claimed(build)
     assert (job.fault, job.error_code, job.error, job.attempt) == (JobFault.NONE, "", "", 2)
     assert job.not_before is None
 
 
 @pytest.mark.parametrize(("attempt", "seconds"), [(1, 30), (2, 60), (3, 120), (4, 240), (9, 600)])
-def test_a_job_rests_longer_after_every_fault_of_the_platform(
+def test_a_job_is_delayed_longer_after_every_fault_of_the_platform(
     build: Build, settings: Settings, attempt: int, seconds: int
 ) -> None:
     settings.JOB_MAX_ATTEMPTS = 10
@@ -331,74 +328,22 @@ def test_a_job_rests_longer_after_every_fault_of_the_platform(
     assert before <= build.not_before - timedelta(seconds=seconds) <= after
 
 
-def test_a_job_that_rests_is_not_claimed_until_it_is_time(build: Build) -> None:
+def test_a_delayed_job_is_not_claimed_until_it_is_time(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
-    assert jobs_end_rest() == 0
+    assert jobs_end_delay() == 0
     assert claim_next("build", worker="worker-2") is None
     assert not is_work_waiting("build")
 
     Build.objects.update(not_before=timezone.now() - timedelta(seconds=1))
-    assert (jobs_end_rest(), jobs_end_rest()) == (1, 0)
+    assert (jobs_end_delay(), jobs_end_delay()) == (1, 0)
     assert is_work_waiting("build")
     assert claimed(build).attempt == 2
 
 
-def test_a_job_that_is_woken_by_hand_need_not_rest(build: Build) -> None:
+def test_a_job_that_is_woken_by_hand_is_not_delayed(build: Build) -> None:
     job_release(job=claimed(build), code="engine_down", error="The engine does not answer.")
     job_wake(job=build)
     assert claimed(build).attempt == 2
-
-
-def test_a_running_job_can_be_cancelled_under_its_worker(build: Build) -> None:
-    job = claimed(build)
-    job_cancel(job=Build.objects.get(pk=build.pk), code=CancelCode.BY_ORGANISER, reason="Not wanted any more.")
-
-    with pytest.raises(StaleJob):
-        job_succeed(job=job, log="Done.")
-    build.refresh_from_db()
-    assert (build.state, build.error, build.log) == (JobState.CANCELLED, "Not wanted any more.", "")
-
-
-def test_what_is_over_cannot_be_cancelled_or_requeued(submission: Submission) -> None:
-    for state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED):
-        job = factories.build(submission, state)
-        with pytest.raises(IllegalTransition):
-            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason="Too late.")
-        with pytest.raises(IllegalTransition):
-            job_requeue(job=job, reason="Too late.")
-
-
-def test_a_requeued_job_has_all_its_attempts_again(build: Build) -> None:
-    job_requeue(job=claimed(build), reason="The worker hangs.")
-    build.refresh_from_db()
-    assert (build.state, build.attempt, build.error) == (JobState.QUEUED, 0, "The worker hangs.")
-
-
-def test_a_bell_is_rung_after_commit_only(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    with django_capture_on_commit_callbacks(execute=True) as callbacks:
-        job_wake(job=build)
-        assert rung() == []
-    assert len(callbacks) == 1
-    assert rung() == ["build"]
-
-
-def test_a_transaction_that_is_rolled_back_rings_no_bell(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    class Undone(Exception):
-        pass
-
-    @transaction.atomic
-    def undone() -> None:
-        job_wake(job=build)
-        raise Undone
-
-    with django_capture_on_commit_callbacks(execute=True) as callbacks, pytest.raises(Undone):
-        undone()
-    assert callbacks == []
-    assert not Bell.objects.exists()
 
 
 def test_every_kind_of_job_has_a_queue_whose_workers_perform_it(settings: Settings) -> None:

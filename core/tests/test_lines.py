@@ -120,7 +120,7 @@ def test_what_was_done_long_ago_is_not_held_against_anybody(player: Callable[[st
     assert [serve() for _ in range(4)] == ["bob", "bob", "ann", "bob"]
 
 
-def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
+def test_work_of_owners_begun_before_goes_first(player: Callable[[str], Submission]) -> None:
     enqueue(player("ann"), 3)
     job = job_claim(kind=Build, job_id=line(Build)[2].pk, worker="worker")
     assert job is not None
@@ -132,13 +132,13 @@ def test_whoever_was_begun_before_goes_first(player: Callable[[str], Submission]
 def test_places_are_those_in_which_jobs_are_taken(player: Callable[[str], Submission]) -> None:
     for name, count in (("greedy", 5), ("ann", 2), ("bob", 1)):
         enqueue(player(name), count)
-    resting = Build.objects.latest("pk")
-    Build.objects.filter(pk=resting.pk).update(not_before=factories.NOON)
+    delayed = Build.objects.latest("pk")
+    Build.objects.filter(pk=delayed.pk).update(not_before=factories.NOON)
     order = list(line(Build).values_list("pk", flat=True))
     every = list(Build.objects.values_list("pk", flat=True))
 
     assert places_of(Build, every) == {number: place for place, number in enumerate(order, start=1)}
-    assert resting.pk not in order
+    assert delayed.pk not in order
 
 
 def test_kinds_have_lines_of_their_own(player: Callable[[str], Submission]) -> None:

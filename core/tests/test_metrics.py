@@ -185,7 +185,7 @@ def test_evaluations_are_counted_by_the_names_that_dashboards_know(rise: Rise) -
     assert rise("moves_played_total", kind="evaluation", env_id=task.env_id) == 40
 
 
-def test_counting_that_fails_harms_nobody(rise: Rise, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counting_that_fails_harms_no_job(rise: Rise, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "JOBS_STARTED", None)
     monkeypatch.setattr(metrics, "JOBS_FINISHED", None)
     row = build()

@@ -61,7 +61,7 @@ def test_what_cannot_be_played_is_refused_at_its_field(
     assert not Tournament.objects.exists()
 
 
-def test_nothing_is_planned_where_nobody_meets_anybody_or_the_environment_is_closed(environment: Environment) -> None:
+def test_nothing_is_planned_without_opponents_or_in_a_closed_environment(environment: Environment) -> None:
     with pytest.raises(Refused, match="one seat: its agents are ranked by score"):
         plan(factories.task())
     environment.is_active = False

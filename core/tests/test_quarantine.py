@@ -137,7 +137,7 @@ def test_struck_duels_and_forgiven_ones_are_not_counted(crasher: Submission, riv
     assert streak(crasher) == 0
 
 
-def test_one_look_at_the_ledger_tells_and_while_nobody_crashes_nobody_is_looked_at(
+def test_one_look_at_the_ledger_tells_and_without_crashes_no_agent_is_looked_at(
     crasher: Submission, rival: Submission, django_assert_num_queries: pytest.FixtureRequest
 ) -> None:
     tournament = edition(crasher, rival)
@@ -186,7 +186,7 @@ def test_who_crashes_too_often_is_paused_taken_out_and_told_once(crasher: Submis
 
 
 @pytest.mark.parametrize("is_crash", [True, False])
-def test_duels_of_challenges_are_taken_before_tournaments_whoever_stops_an_agent(
+def test_duels_of_challenges_are_taken_before_tournaments_however_an_agent_is_stopped(
     crasher: Submission, rival: Submission, is_crash: bool
 ) -> None:
     """On PostgreSQL two who stop the players of one duel in different orders would wait for each other for ever."""
@@ -230,7 +230,7 @@ def test_crashes_count_once_everybody_may_see_them_rated_or_not(crasher: Submiss
     assert quarantine_where_due(tournament=held_back) == [crasher.agent]
 
 
-def test_nobody_is_caught_when_the_organisers_do_not_want_it(
+def test_no_agent_is_quarantined_when_the_organisers_do_not_want_it(
     crasher: Submission, rival: Submission, settings: Settings
 ) -> None:
     settings.QUARANTINE_AFTER = 0

@@ -259,7 +259,9 @@ def test_versions_in_progress_are_counted_not_their_jobs(
     upload(alice, environment, "second", 2)
 
 
-def test_an_evaluation_that_the_arena_wants_anew_is_nobody_s_work_in_progress(settings: Settings, alice: User) -> None:
+def test_an_evaluation_that_the_arena_wants_anew_is_not_its_owner_s_work_in_progress(
+    settings: Settings, alice: User
+) -> None:
     limited(settings, concurrent_jobs=3)
     task = factories.task()
     old, new = (factories.ready(factories.agent(alice, task)) for _ in range(2))

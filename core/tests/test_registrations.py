@@ -100,9 +100,7 @@ def test_only_its_owner_registers_or_withdraws_an_agent(
     assert cup.registrations.count() == 1
 
 
-def test_nobody_registers_or_withdraws_once_it_has_begun_or_is_over(
-    environment: Environment, players: list[Submission]
-) -> None:
+def test_registrations_end_once_it_has_begun_or_is_over(environment: Environment, players: list[Submission]) -> None:
     anna, berta = players[0].agent, players[1].agent
     cup = factories.planned(environment)
     register(cup, anna)

@@ -17,7 +17,7 @@ from core.jobs.lifecycle import job_claim
 from core.jobs.states import StaleJob
 from core.models import Environment, Evaluation, JobState, SeedPurpose
 from core.tests import factories
-from core.tests.test_evaluations import fail, running, succeed
+from core.tests.evaluated import fail, running, succeed
 
 pytestmark = pytest.mark.django_db
 

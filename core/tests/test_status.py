@@ -70,7 +70,7 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     Worker.objects.filter(pk=lost.pk).update(seen_at=timezone.now() - timedelta(hours=3))
     running = factories.build(submission, JobState.RUNNING, started_at=timezone.now())
     factories.build(submission, JobState.QUEUED)
-    resting = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
+    delayed = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
     validation = factories.validation(submission, JobState.QUEUED)
     alarm_raise(key="k", message="Something is odd.")
     watch(worker="host:1")
@@ -85,7 +85,7 @@ def test_queues_workers_running_and_stuck_jobs_are_on_one_screen(submission: Sub
     assert line(shown, "host:3").startswith("host:3 duel lost 3 h – 0 0")
     assert "host:2" not in shown
     assert line(shown, f"build {running.pk} worker-1").startswith(f"build {running.pk} worker-1 1 n s")
-    assert line(shown, f"build {resting.pk} n s resting").endswith("after a fault of the arena.")
+    assert line(shown, f"build {delayed.pk} n s delayed").endswith("after a fault of the arena.")
     assert "No worker serves its queue now" in line(shown, f"validation {validation.pk} n s no_worker")
 
 
@@ -100,9 +100,9 @@ def test_a_job_that_rests_is_named_however_long_the_line_before_it_is(submission
     worker("host:1", "build")
     for _ in range(STUCK_SHOWN):
         factories.build(submission, JobState.QUEUED)
-    resting = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
+    delayed = factories.build(submission, JobState.QUEUED, not_before=timezone.now() + timedelta(minutes=1))
 
-    assert line(run(), f"build {resting.pk} n s resting").endswith("after a fault of the arena.")
+    assert line(run(), f"build {delayed.pk} n s delayed").endswith("after a fault of the arena.")
 
 
 def test_programs_get_the_same_as_json(submission: Submission) -> None:

@@ -52,7 +52,7 @@ def test_times_that_come_are_taken(cron: str) -> None:
     cron_check(cron, now=FRIDAY)
 
 
-def test_a_time_is_planned_once_whoever_asks_and_however_often(environment: Environment) -> None:
+def test_a_time_is_planned_once_however_often_workers_ask(environment: Environment) -> None:
     row = factories.schedule(environment, registration_hours=48, freeze_hours=1)
     seen_by_two = TournamentSchedule.objects.get()
     assert schedule_run(schedule=row, now=FRIDAY - timedelta(seconds=1)) is None

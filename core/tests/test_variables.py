@@ -46,7 +46,7 @@ def test_a_secret_whose_file_is_missing_is_refused_by_the_name_of_the_variable(t
         Variables({"KEY": "given", "KEY_FILE": str(tmp_path / "none")}).secret("KEY")
 
 
-def test_nobody_but_the_settings_reads_the_environment_for_a_secret() -> None:
+def test_only_the_settings_read_the_environment_for_a_secret() -> None:
     secrets = settings.VARIABLES.secrets
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.

@@ -113,7 +113,7 @@ def test_patience_is_had_with_new_work_and_with_a_watch_that_begins(submission: 
     assert look() == ""
 
 
-def test_without_a_limit_nobody_is_called(waiting: Build, settings: Settings) -> None:
+def test_without_a_limit_no_alarm_is_raised(waiting: Build, settings: Settings) -> None:
     settings.QUEUE_STALL_MINUTES = 0
     assert look() == ""
 

@@ -33,7 +33,7 @@ from core.notices.deliveries import (
     delivery_send_again,
     webhook_test,
 )
-from core.notices.outgoing import Answer, CannotReach, is_public, post, wait_seconds
+from core.notices.outgoing import Answer, CannotReach, post, wait_seconds
 from core.notices.payloads import DISCORD_TEXT, Event, body_of, signature
 from core.notices.services import announce
 from core.tests import factories
@@ -168,23 +168,6 @@ def test_an_alarm_is_told_once_and_only_to_who_wants_to_hear(receiver: Receiver)
     assert [row.webhook.name for row in Delivery.objects.all()] == ["chat"]
 
 
-@pytest.mark.parametrize(
-    "address",
-    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "169.254.169.254", "0.0.0.0", "100.64.0.1", "224.0.0.1", "::1",
-     "fe80::1%eth0", "fc00::1", "::ffff:127.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "64:ff9b:1::7f00:1", "fec0::1",
-     "::127.0.0.1", "::ffff:0:127.0.0.1", "5f00::1", "3fff::1", "3fff:fff::1", "ff0e::1"],
-)  # fmt: skip
-def test_addresses_behind_the_wall_are_not_public(address: str) -> None:
-    assert not is_public(address)
-
-
-@pytest.mark.parametrize(
-    "address", ["93.184.216.34", "2606:4700::1111", "2a00:1450::1", "64:ff9b::5db8:d822", "::ffff:93.184.216.34"]
-)
-def test_addresses_of_the_internet_at_large_are_public(address: str) -> None:
-    assert is_public(address)
-
-
 def test_a_name_that_leads_behind_the_wall_is_not_asked(monkeypatch: pytest.MonkeyPatch, settings: Settings) -> None:
     """Also where the name stands for a public address as well, and where it leads elsewhere a moment later."""
     settings.WEBHOOKS_OVER_HTTP = True
@@ -212,17 +195,6 @@ def test_a_name_that_leads_behind_the_wall_is_not_asked(monkeypatch: pytest.Monk
         post("http://evil.example/", body=b"", headers={})
     # The address that was looked at is the one that is called: the name is asked once.
     assert (reached, len(asked)) == ([("93.184.216.34", 80)], 2)
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [("ftp://a.example/", "https://"), ("http://a.example/", "Use https"), ("https://u:p@a.example/", "password"),
-     ("https://a.example/\r\nX: y", "plain letters"), ("https://a.example:99999/", "not an address"), ("", "https://")],
-)  # fmt: skip
-def test_what_is_no_good_address_is_refused_with_a_sentence(url: str, said: str, settings: Settings) -> None:
-    settings.WEBHOOKS_OVER_HTTP = False
-    with pytest.raises(CannotReach, match=said):
-        post(url, body=b"", headers={})
 
 
 def test_who_answers_too_slowly_is_left(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +347,7 @@ def test_a_mistake_of_the_arena_is_a_failed_attempt_and_the_next_is_sent(
     assert second.state == "DONE"
 
 
-def test_chats_get_their_own_forms_in_which_nobody_is_called() -> None:
+def test_chats_get_their_own_forms_without_mentions() -> None:
     event = Event(
         uuid.UUID(int=1), EventKind.TOURNAMENT_ENDED, factories.NOON, "<!channel> & *won*", "@everyone " + "x" * 5000,
         "/environments/a/", None, {},

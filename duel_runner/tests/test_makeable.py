@@ -6,15 +6,20 @@ Where the whole site lacks a package it fails at once; where only this worker is
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
+from core.environments.availability import availability_note
 from core.errors import Refused
 from core.jobs import claims, worker
 from core.jobs.lifecycle import job_enqueue
+from core.jobs.waits import WaitCode, waits_of
+from core.jobs.workers import worker_appear, worker_stop
 from core.models import (
     Alarm,
     Duel,
@@ -27,6 +32,8 @@ from core.models import (
     Tournament,
     Validation,
 )
+from core.notices.alarms import alarms_settle_ended
+from core.operations.watchdog import _standstill
 from core.submissions.services import agent_create
 from core.tests import factories
 from core.tests.working import run
@@ -139,6 +146,60 @@ def test_a_worker_alone_without_the_package_gives_the_job_back_and_leaves_it_to_
     assert claimed("duel") == other
     mark_unavailable(environment)
     assert claimed("duel") == job
+
+
+def test_the_end_of_a_worker_settles_the_alarm_about_it_and_the_next_in_trouble_raises_its_own() -> None:
+    environment = factories.task()
+    job = waiting_validation(environment)
+    here = worker_appear(name=worker.worker_name(), host="h", pid=1, queue="duel", version="1", python="3")
+    run(job)
+    alarms = Alarm.objects.filter(key__endswith="-unmakeable", settled_at=None)
+    assert alarms_settle_ended() == 0
+    assert alarms.get().worker == here.name
+
+    worker_stop(worker=here)
+    assert alarms_settle_ended() == 1
+    assert not alarms.exists()
+    # This process is still in trouble when it looks for its next job.
+    assert claimed("duel") is None
+    assert alarms.exists()
+    # One that cannot be alive any more, because it was restarted and its row pruned.
+    Alarm.objects.update(worker="gone:1")
+    assert alarms_settle_ended() == 1
+
+
+def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = factories.environment()
+    ann, bob = (factories.ready(factories.agent(factories.user(name), game)) for name in ("ann", "bob"))
+    tournament = Tournament.objects.create(environment=game, edition=1)
+    for number in (1, 2, 3):
+        job_enqueue(job=factories.duel(tournament, ann, bob, number=number, state=JobState.QUEUED))
+    availability_note(
+        environment=game, trouble=availability.Trouble("It needs a package.", hint="Run `pip install it`.")
+    )
+
+    assert claimed("duel") is None
+    (wait,) = set(waits_of(Duel.objects.all()).values())
+    assert (wait.code, wait.is_stuck) == (WaitCode.UNAVAILABLE, True)
+    assert "is not available on this arena" in wait.sentence
+    assert "pip" not in wait.sentence
+    # Each look of a worker costs one claim, no attempt and no line of the history.
+    for _ in range(10):
+        Duel.objects.update(not_before=None)
+        assert worker.step("duel") == worker.Performed.DONE
+        assert worker.step("duel") == worker.Performed.NOTHING
+    for duel in Duel.objects.all():
+        assert (duel.state, duel.attempt, duel.history) == (JobState.QUEUED, 0, [])
+        assert duel.error_code == "environment_unavailable"
+    # The watchdog does not take them for a queue that stands still.
+    assert _standstill("duel", timezone.now() + timedelta(hours=1)) == ""
+
+    monkeypatch.setattr(EnvironmentSpec, "make", lambda spec: Idle())
+    makeable._known.clear()
+    availability_note(environment=game, trouble=None)
+    job = claimed("duel")
+    assert isinstance(job, Duel)
+    assert (job.number, job.attempt, job.error_code) == (1, 1, "")
 
 
 def test_a_passing_trouble_of_a_worker_costs_one_attempt_and_no_duel(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,7 +47,7 @@ def test_only_players_that_fit_are_offered() -> None:
     assert set(EXAMPLES) <= set(names())
 
 
-def test_nobody_is_offered_for_arrays_that_no_example_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_example_is_offered_for_arrays_that_none_knows(monkeypatch: pytest.MonkeyPatch) -> None:
     own = replace(get_spec("pendulum"), slug="my-car", gymnasium=GymnasiumSource("MountainCarContinuous-v0"))
     monkeypatch.setattr("arena_kit.examples.get_spec", lambda name: own)
     assert names("my-car") == ()

@@ -59,7 +59,7 @@ def test_a_new_version_replaces_the_folder_and_nothing_else(repository: Reposito
     assert remote.subjects() == ["v2", "Change README.md", "another", "v1"]
 
 
-def test_locks_of_a_git_that_was_killed_hold_nobody_up(repository: Repository, remote: Remote) -> None:
+def test_locks_of_a_git_that_was_killed_hold_up_no_publication(repository: Repository, remote: Remote) -> None:
     publish(repository, {}, message="v1")
     remote.commit_beside("README.md", "By hand.")
     for name in ("shallow.lock", "refs/heads/main.lock"):
@@ -76,7 +76,7 @@ def test_publishing_twice_gives_the_same_commit(repository: Repository, remote: 
     assert remote.subjects() == ["once"]
 
 
-def test_a_commit_of_somebody_else_in_between_is_kept(repository: Repository, remote: Remote, tmp_path: Path) -> None:
+def test_a_commit_of_another_author_in_between_is_kept(repository: Repository, remote: Remote, tmp_path: Path) -> None:
     publish(repository, {}, message="v1")
     races = iter(["first.txt", "second.txt"])
 

@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 import time
+import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -102,14 +103,23 @@ class Arena:
         self._stack.close()
 
     def folder(self, files: Mapping[str, str], compiled: Mapping[str, str] = MappingProxyType({})) -> Path:
-        """An unpacked archive with these files and the probes' own module. compiled: files by the source within."""
+        """An unpacked archive with these files and the probes' own module. compiled: files by the source within.
+
+        A compiled file whose folder is named like a zip archive is put into such an archive.
+        """
         folder = self._root / f"{next(self._names)}-{secrets.token_hex(4)}"
         for name, text in {**SHIPPED, **files}.items():
             path = folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
         for name, text in compiled.items():
-            write_compiled(text, folder / name.format(tag=sys.implementation.cache_tag))
+            path = folder / name.format(tag=sys.implementation.cache_tag)
+            if path.parent.suffix != ".zip":
+                write_compiled(text, path)
+                continue
+            with tempfile.TemporaryDirectory() as outside, zipfile.ZipFile(path.parent, "a") as archive:
+                write_compiled(text, Path(outside) / path.name)
+                archive.write(Path(outside) / path.name, path.name)
         return folder
 
     def judge(self, case: Case) -> Report:

@@ -225,7 +225,7 @@ DOCKER = (
     (
         "sources alone",
         server("loading.py", "arena_sources.only_sources(folder)", "pass"),
-        ["compiled files in the place of sources"],
+        ["compiled files in the place of sources", "compiled files in an archive"],
     ),
     ("plain logs", instead("arena_kit.sandbox.host.plain_output", str), ["half of a surrogate"]),
     ("size of an answer", instead("arena_kit.referee.wire.MAX_ANSWER_BYTES", 1 << 40), ["answer of gigabytes"]),

@@ -14,10 +14,10 @@ from arena_kit.upload.archive import (
     ArchiveRefused,
     check_python_compiles,
     inspect_archive,
-    is_compiled,
     read_text,
     unpack_archive,
 )
+from arena_kit.upload.kinds import is_compiled
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
 from tests.hostile.archives import ARCHIVES
 from tests.hostile.arena import Report

@@ -61,7 +61,7 @@ def test_workers_that_step_together_draw_a_round_once() -> None:
     assert len(drawn(tournament, 2)) == 2
 
 
-def test_who_withdraws_while_steps_are_taken_is_out_and_nobody_waits_for_them() -> None:
+def test_a_participant_that_withdraws_during_a_step_is_out_and_holds_up_no_other() -> None:
     tournament = begun(players(factories.environment(), 4))
     play_all(tournament)
     leaving = tournament.participants.order_by("pk")[0]

@@ -28,7 +28,7 @@ from tournament_manager.follow import follow, rebuild
 from tournament_manager.history import history_refresh
 from tournament_manager.ledger import FIT_EVERY, compute, ratings_are_outdated, ratings_refresh
 from tournament_manager.results import rated
-from tournament_manager.tests.samples import LATER, edition, finished_edition, play_all, table
+from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -48,6 +48,29 @@ def too_many(*_: object, **__: object) -> int:
 
 def values() -> dict[int, float]:
     return dict(Rating.objects.values_list("submission", "value"))
+
+
+def test_results_that_do_not_count_ask_for_no_look_at_all_submissions(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finished_edition(environment)
+    hidden = start_now(environment)
+    Tournament.objects.filter(pk=hidden.pk).update(results=Audience.HIDDEN)
+    advance(environment, now=LATER)
+    asked, ranked = [], ledger._ranked
+
+    def look(one: Environment) -> set[int]:
+        asked.append(one)
+        return ranked(one)
+
+    monkeypatch.setattr(ledger, "_ranked", look)
+    for duel in hidden.duels.order_by("pk")[:2]:
+        play(duel)
+        advance(environment, now=LATER)
+    assert asked == []
+    # Versions that were benched meanwhile lose their rank after the pause all the same.
+    advance(environment, now=LATER + FIT_EVERY)
+    assert asked == [environment]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +175,7 @@ def test_an_edition_ends_and_the_next_begins_though_ratings_cannot_be_computed(
     assert alarm.settled_at is not None
 
 
-def test_a_lens_that_fails_calls_nobody_because_of_ratings_and_follows_them_later(
+def test_a_lens_that_fails_raises_no_alarm_about_ratings_and_follows_them_later(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries: list[Environment] = []

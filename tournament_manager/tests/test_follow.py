@@ -238,3 +238,25 @@ def test_who_beats_whom_is_kept_with_every_result_and_follows_a_strike(environme
     follow(environment)
     assert pair_totals(environment, [one.pk, two.pk]) == []
     assert ratings_are_outdated(environment)
+
+
+def test_only_the_row_of_the_sums_is_locked_while_the_whole_ledger_is_read(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tournament, _ = finished_edition(environment)
+    duel_void(duel=tournament.duels.all()[0], reason=WHY, user=None)
+    anew, seen = follow_module._sums_anew, list[list[str]]()
+
+    with CaptureQueriesContext(connection) as queries:
+
+        def watched(one: Environment, version: int) -> Any:
+            seen.append([query["sql"] for query in queries.captured_queries])
+            return anew(one, version)
+
+        monkeypatch.setattr(follow_module, "_sums_anew", watched)
+        follow(environment)
+
+    (before,) = seen
+    locking = [sql for sql in before if sql.startswith(("UPDATE", "INSERT", "DELETE")) or " FOR " in sql]
+    assert all("core_ledgersums" in sql for sql in locking), locking
+    assert any(query["sql"].startswith('UPDATE "core_tournament"') for query in queries.captured_queries)

@@ -102,7 +102,7 @@ def test_work_of_the_watchdog_that_breaks_does_not_keep_it_from_environments(
         raise RuntimeError("The engine of builds is confused.")
 
     players(factories.environment(), 2)
-    monkeypatch.setattr("tournament_manager.tasks.duels_let_rest", breaks)
+    monkeypatch.setattr("tournament_manager.tasks.duels_delay_rebuilt", breaks)
     watchdog()
     assert Tournament.objects.count() == 1
     assert "The engine of builds is confused." in caplog.text
@@ -155,15 +155,15 @@ def test_duels_rest_for_as_long_as_a_player_without_an_image_is_built_again() ->
     Submission.objects.exclude(pk=lost.pk).update(image="image")
     # One that is built again with its image in place plays on.
     builds = [factories.build(row, JobState.QUEUED) for row in (lost, others[0])]
-    # Its rest is over, and all but one of its attempts are used up.
+    # Its delay is over, and all but one of its attempts are used up.
     Duel.objects.update(attempt=4, not_before=timezone.now() - timedelta(seconds=1))
 
     watchdog()
-    resting, ready = Duel.objects.exclude(not_before=None), Duel.objects.filter(not_before=None)
-    assert {duel.attempt for duel in resting} == {0}
-    assert {lost.pk} < {key for duel in resting for key in (duel.player_1_id, duel.player_2_id)}
+    delayed, ready = Duel.objects.exclude(not_before=None), Duel.objects.filter(not_before=None)
+    assert {duel.attempt for duel in delayed} == {0}
+    assert {lost.pk} < {key for duel in delayed for key in (duel.player_1_id, duel.player_2_id)}
     assert {ready.get().player_1, ready.get().player_2} == set(others)
-    assert resting.filter(not_before__gt=timezone.now()).count() == 2
+    assert delayed.filter(not_before__gt=timezone.now()).count() == 2
 
     moved(Build.objects.filter(pk=builds[0].pk), JobState.SUCCEEDED)
     Submission.objects.filter(pk=lost.pk).update(image="again")

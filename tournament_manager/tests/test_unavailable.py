@@ -4,10 +4,23 @@ from __future__ import annotations
 
 import pytest
 
+from arena_kit.environment.availability import Trouble
 from core.duels.challenges import challenge_create
 from core.duels.services import duel_create
+from core.environments.availability import availability_note, environment_retire
 from core.errors import Refused
-from core.models import Duel, Environment, JobState, Play, Promotion, PromotionState, Tournament, TournamentState
+from core.models import (
+    CancelCode,
+    Duel,
+    Environment,
+    JobFault,
+    JobState,
+    Play,
+    Promotion,
+    PromotionState,
+    Tournament,
+    TournamentState,
+)
 from core.submissions.promotions import promotions_decide
 from core.tests import factories
 from core.tournaments.ladder_selectors import ladder_outlook
@@ -15,7 +28,7 @@ from tournament_manager.editions import advance, start_now
 from tournament_manager.planning import planned_begin
 from tournament_manager.progress import tournament_step
 from tournament_manager.tests.planned import begun, play_on
-from tournament_manager.tests.samples import LATER, break_down, play_all, players
+from tournament_manager.tests.samples import LATER, break_down, play, play_all, players
 
 pytestmark = pytest.mark.django_db
 WHY = "Tic-tac-toe is not available on this arena at the moment."
@@ -57,6 +70,49 @@ def test_a_running_ladder_draws_no_round_and_says_why_until_it_can_be_played_aga
     ladder.refresh_from_db()
     assert ladder.duels.count() > drawn
     assert ladder.shortfall == ""
+
+
+def test_an_edition_waits_for_its_environment_and_ends_as_if_nothing_had_happened(environment: Environment) -> None:
+    players(environment, 3)
+    advance(environment, now=LATER)
+    edition = Tournament.objects.get()
+    first, *rest = edition.duels.order_by("pk")
+    play(first)
+    availability_note(environment=environment, trouble=Trouble("It needs a package."))
+    advance(environment, now=LATER)
+    edition.refresh_from_db()
+    assert edition.state == TournamentState.RUNNING
+    assert {duel.not_before is None for duel in edition.duels.filter(state=JobState.QUEUED)} == {False}
+
+    availability_note(environment=environment, trouble=None)
+    assert edition.duels.filter(state=JobState.QUEUED, not_before=None).count() == len(rest)
+    play_all(edition)
+    advance(environment, now=LATER)
+    edition.refresh_from_db()
+    assert edition.state == TournamentState.FINISHED
+    assert edition.duels.filter(state=JobState.SUCCEEDED).count() == 1 + len(rest)
+
+
+def test_an_edition_of_a_retired_environment_ends_with_what_was_played(environment: Environment) -> None:
+    players(environment, 3)
+    advance(environment, now=LATER)
+    edition = Tournament.objects.get()
+    first, *rest = edition.duels.order_by("pk")
+    play(first)
+    advance(environment, now=LATER)
+    points = dict(edition.participants.values_list("pk", "points"))
+
+    assert environment_retire(environment=environment) == len(rest)
+    assert environment_retire(environment=environment) == 0
+    for duel in edition.duels.exclude(pk=first.pk):
+        assert (duel.state, duel.fault) == (JobState.CANCELLED, JobFault.NONE)
+        assert duel.cancel_code == CancelCode.ENVIRONMENT_RETIRED
+        assert duel.error == "Tic-tac-toe is no longer part of this arena."
+    advance(Environment.objects.get(), now=LATER)
+    edition.refresh_from_db()
+    assert edition.state == TournamentState.FINISHED
+    assert dict(edition.participants.values_list("pk", "points")) == points
+    assert Tournament.objects.count() == 1
 
 
 def test_no_edition_begins(environment: Environment) -> None:

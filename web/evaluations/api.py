@@ -39,7 +39,9 @@ class EvaluationAnswer(JobFields):
     is_current = serializers.BooleanField()
     seeds_sha256 = serializers.CharField(source="seed_list.sha256", default=None, allow_null=True)
     episode_count = serializers.IntegerField()
-    episodes_done = serializers.IntegerField()
+    episodes_done = serializers.IntegerField(
+        source="episodes_shown", help_text="Finished episodes; while the seeds are hidden, in tenths of all of them."
+    )
     score = serializers.FloatField(allow_null=True)
     score_low = serializers.FloatField(allow_null=True, help_text="Lower end of the mean's 95% interval.")
     score_high = serializers.FloatField(allow_null=True)

@@ -51,7 +51,7 @@ def evaluation(request: HttpRequest, evaluation_id: int) -> HttpResponse:
         "can_see_episodes": can_see_episodes,
         "wait": wait_of(row),
         "mean": selectors.mean_so_far(row),
-        "tenths": 10 * row.episodes_done // row.episode_count if row.episode_count else 0,
+        "tenths": 10 * row.episodes_shown // row.episode_count if row.episode_count else 0,
         "recordings": recordings,
         "view": recordings[0] if recordings else None,
         "table": episode_page(episodes, request.GET),

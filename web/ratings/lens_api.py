@@ -60,9 +60,9 @@ class NashAnswer(serializers.Serializer[Any]):
 class BeatingAnswer(serializers.Serializer[Any]):
     winner = RatedAnswer()
     loser = RatedAnswer()
-    share = serializers.FloatField(source="step.share", help_text="Share of the points that the winner took.")
-    lower = serializers.FloatField(source="step.lower", help_text="Lower end of its interval.")
-    matches = serializers.IntegerField(source="step.matches")
+    share = serializers.FloatField(source="result.share", help_text="Share of the points that the winner took.")
+    lower = serializers.FloatField(source="result.lower", help_text="Lower end of its interval.")
+    matches = serializers.IntegerField(source="result.matches")
 
 
 class LensAnswer(serializers.Serializer[Any]):

@@ -84,7 +84,7 @@ DEEDS: list[tuple[Callable[[User], object], list[tuple[str, str, str, str]]]] = 
 
 
 @pytest.mark.parametrize(("deed", "expected"), DEEDS)
-def test_an_organiser_s_account_is_watched_and_nobody_else_s(
+def test_only_the_accounts_of_organisers_are_watched(
     cast: Cast, deed: Callable[[User], object], expected: list[tuple[str, str, str, str]]
 ) -> None:
     deed(cast.olga)

@@ -89,8 +89,8 @@ def test_a_phase_that_rests_says_when_it_is_tried_again_and_why(agent: Agent, cl
 
 
 def test_a_waiting_phase_says_where_it_stands_in_the_queue(agent: Agent, client: Client) -> None:
-    resting, first, second = (factories.submission(agent) for _ in range(3))
-    factories.build(resting, JobState.QUEUED, not_before=factories.NOON)
+    delayed, first, second = (factories.submission(agent) for _ in range(3))
+    factories.build(delayed, JobState.QUEUED, not_before=factories.NOON)
     factories.build(first, JobState.QUEUED)
     factories.validation(factories.submission(agent), JobState.QUEUED)
     factories.build(second, JobState.QUEUED)

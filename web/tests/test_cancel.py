@@ -113,7 +113,7 @@ def test_other_peoples_jobs_and_other_kinds_are_refused(cast: Cast, anna: Submis
     assert build.state == JobState.QUEUED
 
 
-def test_nobody_gets_out_of_rated_duels_by_cancelling_a_build(cast: Cast, anna: Submission) -> None:
+def test_cancelling_a_build_gets_no_agent_out_of_rated_duels(cast: Cast, anna: Submission) -> None:
     factories.build(anna)
     factories.validation(anna)
     rival = factories.ready(factories.agent(cast.bob, anna.agent.environment))

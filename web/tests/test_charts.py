@@ -152,7 +152,7 @@ def test_few_or_equal_scores_make_a_chart_or_none(scores: list[float]) -> None:
     assert all((plot is not None) == bool(scores) for plot in plots)
 
 
-def test_a_number_that_does_not_fit_is_not_drawn_and_squeezes_nobody() -> None:
+def test_a_number_that_does_not_fit_is_not_drawn_and_squeezes_no_other() -> None:
     rows = [(4.0, 5.0, 6.0), (1.0, 2.0, 3.0), (1e12, 1e12, 1e12)]
     alone, _ = whiskers(rows[:2])
     placed, marks = whiskers(rows, scaled_by=[True, True, False])

@@ -149,7 +149,7 @@ def test_the_table_waits_for_the_first_edition_of_a_new_submission(
     assert LIVE in part(client, "leaderboard")
 
 
-def test_a_lone_agent_waits_for_nobody(client: Client, cast: Cast, environment: Environment) -> None:
+def test_a_lone_agent_waits_for_no_duel(client: Client, cast: Cast, environment: Environment) -> None:
     factories.ready(factories.agent(cast.alice, environment))
     assert LIVE not in part(client, "leaderboard")
 

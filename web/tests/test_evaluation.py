@@ -178,6 +178,20 @@ def test_a_running_evaluation_shows_episode_by_episode_how_its_score_forms(clien
     assert "The first episode has not ended yet." in waiting
 
 
+@pytest.mark.parametrize(("done", "shown"), [(1, 0), (3, 2), (19, 18)])
+def test_on_hidden_seeds_progress_is_shown_in_tenths(
+    client: Client, cast: Cast, player: Submission, done: int, shown: int
+) -> None:
+    row = scored.evaluation(player, [10.0] * done, state=JobState.RUNNING)
+    page = html(client, row)
+    assert f'<progress max="20" value="{shown}"' in page
+    assert f"<dd>{shown}<span" in page
+    assert f"{shown} of 20 episodes" in client.get("/environments/cart-pole/agents/mine/").content.decode()
+    assert client.get(f"/api/v1/evaluations/{row.pk}/").json()["episodes_done"] == shown
+    over = scored.evaluation(player, [10.0] * 20)
+    assert client.get(f"/api/v1/evaluations/{over.pk}/").json()["episodes_done"] == 20
+
+
 def test_a_script_is_explained_and_its_log_is_its_owners(cast: Cast, task: Environment, visit: As) -> None:
     row = scored.script(cast.alice, task, "script", 12.5, metrics={HOSTILE: 0.25})
     row = scored.with_files(row, log=HOSTILE)

@@ -101,7 +101,7 @@ def test_descriptions_in_markdown_hold_nothing_active(cast: Cast, visit: As) -> 
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nobody_is_called_what_cannot_be_read(name: str) -> None:
+def test_an_unreadable_user_name_is_refused(name: str) -> None:
     """What an account may be called is one line of letters that are seen, or it is refused."""
     sent = name.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     form = {"email": "dora@arena.example", "username": sent, "password1": PASSWORD, "password2": PASSWORD}

@@ -136,7 +136,7 @@ def test_before_anything_was_rated_pages_say_so(client: Client, environment: Env
     assert client.get(f"{API}/calibration/").json()["brier"] is None
 
 
-def test_where_nobody_plays_against_one_other_there_are_no_such_pages(client: Client) -> None:
+def test_environments_without_two_players_have_no_such_pages(client: Client) -> None:
     task = factories.task()
     assertNotContains(client.get(f"/environments/{task.slug}/"), "Head to head")
     for name in ("head-to-head", "lens", "calibration"):

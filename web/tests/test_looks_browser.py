@@ -7,7 +7,7 @@ from datetime import timedelta
 from itertools import pairwise
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -15,7 +15,6 @@ from core.models import RatingPoint
 from core.tests import factories
 from core.tests.circles import circle
 from core.tests.factories import NOON
-from tests.programs import BROWSER_ARGUMENTS
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -65,11 +64,11 @@ def rated(transactional_db: None) -> str:
 
 
 @pytest.fixture
-def browser(transactional_db: None, chromium_path: str) -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        engine = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        yield engine
-        engine.close()
+def browser(transactional_db: None, chromium: Browser) -> Iterator[Browser]:
+    """The shared browser, without pages that earlier tests have left open."""
+    yield chromium
+    for context in chromium.contexts:
+        context.close()
 
 
 @pytest.mark.parametrize(

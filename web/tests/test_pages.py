@@ -58,7 +58,7 @@ def leads(client: Client, address: str) -> list[str]:
 
 @pytest.mark.parametrize("address", [GAME, EDITION])
 @pytest.mark.usefixtures("players")
-def test_ranks_go_on_from_page_to_page_and_nobody_is_left_out(client: Client, address: str) -> None:
+def test_ranks_go_on_from_page_to_page_and_no_agent_is_left_out(client: Client, address: str) -> None:
     assert table(client, address) == [("1", "alpha"), ("2", "beta")]
     # Of equals the first by name comes first.
     assert table(client, f"{address}?page=2") == [("3", "delta"), ("3", "gamma")]
@@ -98,7 +98,7 @@ def test_people_are_led_to_their_own_agents_on_other_pages(cast: Cast, visit: As
 
 
 @pytest.mark.usefixtures("players")
-def test_strangers_are_led_to_nobodys(client: Client, cast: Cast, visit: As) -> None:
+def test_strangers_are_led_to_no_own_agent(client: Client, cast: Cast, visit: As) -> None:
     assert "own-place" not in client.get(EDITION).content.decode()
     assert "own-place" not in visit(cast.olga).get(EDITION).content.decode()
 

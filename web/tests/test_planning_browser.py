@@ -40,7 +40,7 @@ def page(cup: Tournament, rights: list[str], live_server: LiveServer, chromium: 
 
 
 @pytest.mark.parametrize("rights", [["view_tournament"]])
-def test_whoever_may_only_look_meets_no_broken_script(page: Page, cup: Tournament) -> None:
+def test_people_who_may_only_look_meet_no_broken_script(page: Page, cup: Tournament) -> None:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(f"/admin/core/tournament/{cup.pk}/change/")

@@ -38,7 +38,7 @@ def test_an_owner_registers_an_agent_and_withdraws_it(cast: Cast, cup: Tournamen
     assert not Registration.objects.exists()
 
 
-def test_the_page_says_why_nobody_can_register(cast: Cast, cup: Tournament, visit: As) -> None:
+def test_the_page_says_why_registration_is_closed(cast: Cast, cup: Tournament, visit: As) -> None:
     unfit = factories.agent(cast.alice, cup.environment, "anna")
     alice = visit(cast.alice)
     assertContains(alice.get(PAGE), "anna has no version that may play")
@@ -54,7 +54,7 @@ def test_the_page_says_why_nobody_can_register(cast: Cast, cup: Tournament, visi
     assertContains(alice.get(PAGE), "Too few agents.")
 
 
-def test_where_nobody_registers_pages_say_who_takes_part(cup: Tournament, visit: As) -> None:
+def test_without_registration_pages_say_who_takes_part(cup: Tournament, visit: As) -> None:
     Tournament.objects.update(
         registration_opens_at=None, registration_closes_at=None, eligibility="TEAMS", teams=["Blue"], max_participants=8
     )

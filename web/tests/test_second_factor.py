@@ -167,7 +167,7 @@ def test_a_session_from_before_is_asked_for_the_code(cast: Cast, visit: As) -> N
     assert old.session.session_key != key
 
 
-def test_after_the_code_nobody_is_sent_to_another_site(cast: Cast, visit: As) -> None:
+def test_the_code_never_leads_to_another_site(cast: Cast, visit: As) -> None:
     device, _ = enrolled(cast.olga)
     client = Client()
     give_password(client, cast.olga, "https://evil.example/")

@@ -82,7 +82,7 @@ def test_what_cannot_be_asked_for_is_said_and_not_applied(client: Client, rows: 
     assert shown(client, "?matches_min=99999999999999999999") == ["anna", "Berta", "clara"]
 
 
-def test_where_nobody_fits_the_way_back_is_shown(client: Client, rows: list[Submission]) -> None:
+def test_an_empty_search_shows_the_way_back(client: Client, rows: list[Submission]) -> None:
     page = client.get("/environments/tic-tac-toe/?q=nobody")
     assertContains(page, "No agent matches this filter.")
     assertNotContains(page, "leaderboard.csv")

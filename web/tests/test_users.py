@@ -47,7 +47,7 @@ def test_an_agent_without_a_finished_edition_is_not_ranked_yet(
     assert "not ranked yet" in client.get("/users/ALICE/").content.decode()
 
 
-def test_the_email_is_nobody_elses_business(cast: Cast, visit: As) -> None:
+def test_an_email_address_is_shown_to_its_owner_alone(cast: Cast, visit: As) -> None:
     for person in (None, cast.bob):
         assert cast.alice.email not in visit(person).get("/users/alice/").content.decode()
 

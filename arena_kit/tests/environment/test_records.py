@@ -51,7 +51,7 @@ def test_a_duel_without_matches_is_a_draw() -> None:
     assert summarise([]) == DuelSummary(Outcome.DRAW, 0, (0, 0), (0, 0), 0, (0.0, 0.0))
 
 
-def test_a_match_that_the_platform_failed_counts_for_nobody() -> None:
+def test_a_match_that_the_platform_failed_counts_for_neither_player() -> None:
     failed = MatchRecord(1, 0, (0, 1), (), Outcome.NONE, (0.0, 0.0), fault=Fault.PLATFORM)
     assert summarise([failed]).points == (0, 0)
 

@@ -46,7 +46,7 @@ def top_layer(client: docker.DockerClient, image: str) -> str:
 
 
 @pytest.mark.docker
-def test_equal_files_give_an_equal_layer_whoever_owns_them_and_whenever(
+def test_equal_files_give_an_equal_layer_whatever_their_owner_and_time(
     client: docker.DockerClient, tmp_path: Path
 ) -> None:
     layers = []

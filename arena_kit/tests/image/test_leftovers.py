@@ -60,7 +60,7 @@ def swept(*images: dict[str, Any], needed: Needed = NOTHING, stuck: str = "") ->
 OLD = REQUIREMENTS_SECONDS + 60
 
 
-def test_only_images_of_this_arena_that_nobody_needs_are_removed() -> None:
+def test_only_images_of_this_arena_that_are_not_needed_are_removed() -> None:
     needed = Needed(frozenset({"p:named"}), frozenset({"7"}), frozenset({"8"}))
 
     left = swept(

@@ -121,7 +121,7 @@ def test_missing_certificates_are_the_platforms_trouble(tmp_path: Path) -> None:
         Network(certificates=str(tmp_path / "nothing.crt")).read_certificates()
 
 
-def test_a_build_that_waits_for_another_ends_when_nobody_wants_it_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_build_that_waits_for_another_ends_when_it_is_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     class Taken:
         def __init__(self, *_: object, **__: object) -> None: ...
 

@@ -69,7 +69,7 @@ def test_the_best_meet_last_when_the_stronger_wins(count: int) -> None:
 
 @few
 @given(st.integers(3, 48), seeds)
-def test_nobody_meets_again_early_in_the_losers_bracket(count: int, seed: int) -> None:
+def test_no_pair_meets_again_early_in_the_losers_bracket(count: int, seed: int) -> None:
     plan = play_on(DoubleElimination(), participants(count), by_chance(seed))[1][-1]
     rounds = (count - 1).bit_length()
     met: set[frozenset[int | None]] = set()
@@ -214,7 +214,7 @@ def test_withdrawing_after_the_groups_changes_nothing_in_them() -> None:
     assert [stage.table for stage in earlier.stages[:2]] != before
 
 
-def test_a_group_meeting_struck_after_somebody_left_is_not_waited_for() -> None:
+def test_a_group_meeting_struck_after_a_player_left_is_not_waited_for() -> None:
     who = participants(6)
     form = GroupsKnockOut(groups=2, advance=2)
     duels, _ = play_on(form, who, stronger_wins, until=lambda plan: plan.round == 4)

@@ -60,7 +60,7 @@ def test_later_results_added_to_earlier_ones_give_the_same_as_all_at_once() -> N
             assert rate(order[cut:], rate(order[:cut])) == rate(order)
 
 
-def test_nobody_falls_through_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_rating_falls_through_the_floor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert FLOOR == 0
     # So far no agent falls in a lifetime: each further loss against opponents who start at 1500 costs less.
     monkeypatch.setattr(elo, "FLOOR", 1400.0)
@@ -82,7 +82,7 @@ def test_beginners_ratings_add_up_to_what_they_started_with(rows: list[tuple[int
     assert sum(estimate.duel_count for estimate in estimates.values()) == 2 * len(played)
 
 
-def test_nobody_is_rated_without_a_duel() -> None:
+def test_no_submission_is_rated_without_a_duel() -> None:
     assert rate([]) == {}
 
 

@@ -115,7 +115,7 @@ def indexed(duels: list[DuelRecord]) -> list[tuple[int, DuelRecord]]:
 
 @few
 @given(formats, counts, seeds, st.data())
-def test_whoever_withdraws_stands_last_and_nobody_waits_for_them(
+def test_a_player_that_withdraws_stands_last_and_is_not_waited_for(
     form: Format, count: int, seed: int, data: st.DataObject
 ) -> None:
     who = participants(count)
@@ -150,14 +150,14 @@ def test_a_duel_that_goes_on_ending_void_is_given_up_after_three(form: Format) -
     assert any("The arena could not play this meeting." in note for row in plans[-1].table.rows for note in row.notes)
 
 
-def test_duels_of_nobody_that_follows_are_to_be_taken_back() -> None:
+def test_duels_of_players_that_do_not_follow_are_to_be_taken_back() -> None:
     who = participants(4)
     stray = record(2, (who[0], who[3]), DuelState.PLAYED, (2, 0))
     assert SingleElimination().plan(History(who, (stray,))).stale == (stray,)
 
 
 @pytest.mark.parametrize("form", ALL, ids=lambda form: form.slug)
-def test_an_open_duel_of_somebody_who_withdraws_is_to_be_taken_back(form: Format) -> None:
+def test_an_open_duel_of_a_player_that_withdraws_is_to_be_taken_back(form: Format) -> None:
     who = participants(6)
     first = form.plan(History(who))
     duels = tuple(record(order.round, order.players) for order in first.play)
@@ -252,7 +252,7 @@ def test_a_round_robin_counts_points_wins_and_scores() -> None:
     ]
 
 
-def test_the_results_against_somebody_who_withdrew_count_for_nobody() -> None:
+def test_results_against_a_player_that_withdrew_do_not_count() -> None:
     who = participants(4)
     duels, _ = play_on(RoundRobin(), who, stronger_wins)
     plan = RoundRobin().plan(History(who, tuple(duels), {104: 2}))

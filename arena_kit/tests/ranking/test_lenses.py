@@ -38,7 +38,7 @@ def test_intervals_are_those_of_scipy(won: int, of: int) -> None:
     assert [float(lower), float(upper)] == pytest.approx([theirs.low, theirs.high])
 
 
-def test_who_never_met_beats_nobody() -> None:
+def test_a_player_without_meetings_beats_no_other() -> None:
     lower, upper = wilson(np.zeros(1), np.zeros(1))
     assert (lower[0], upper[0]) == (0, 1)
     assert not who_beats_whom(head_to_head([1, 2], [])).any()
@@ -122,7 +122,7 @@ def test_copies_of_an_agent_change_no_skill() -> None:
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
-def test_nobody_beats_the_mixture(seed: int, count: int) -> None:
+def test_no_player_beats_the_mixture(seed: int, count: int) -> None:
     game = antisymmetric(np.random.default_rng(seed).normal(0, 2, (count, count)).tolist())
     weights = maximum_entropy_nash(game)
     assert weights.sum() == pytest.approx(1)

@@ -120,7 +120,7 @@ def play(field: list[Candidate], rounds: int, count: int, rules: Rules) -> tuple
     return both, longest
 
 
-def test_nobody_waits_for_ever_however_dull_its_matches() -> None:
+def test_no_agent_waits_for_ever_however_dull_its_matches() -> None:
     # Two far below all others, of which one is known very well.
     field = [candidate(number, 1500 + 10 * number) for number in range(12)]
     field += [candidate(20, 100, deviation=5), candidate(21, 0)]
@@ -234,7 +234,9 @@ def test_seats_change_with_every_meeting() -> None:
         ([candidate(0), candidate(1)], {(0, 1): 60, (1, 0): 40}, "reached the limit of 100 duels."),
     ],
 )
-def test_where_nobody_can_meet_it_says_why(field: list[Candidate], met: dict[tuple[int, int], int], words: str) -> None:
+def test_a_field_without_a_possible_meeting_says_why(
+    field: list[Candidate], met: dict[tuple[int, int], int], words: str
+) -> None:
     choice = choose_pairs(field, met, count=3, seed=0)
     assert choice.pairings == ()
     assert words in choice.shortfall

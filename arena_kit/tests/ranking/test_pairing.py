@@ -19,7 +19,7 @@ def test_every_pair_meets_exactly_once(count: int) -> None:
 
 
 @given(counts)
-def test_nobody_plays_twice_in_a_round_and_at_most_one_rests(count: int) -> None:
+def test_each_plays_once_in_a_round_and_at_most_one_rests(count: int) -> None:
     rounds = round_robin(count)
     assert len(rounds) == (count if count % 2 else count - 1)
     for pairs in rounds:

@@ -95,7 +95,7 @@ def test_the_last_fit_saves_time_and_changes_nothing() -> None:
     assert warm.covariance == pytest.approx(cold.covariance, rel=1e-5, abs=1e-3)
 
 
-def test_nobody_is_an_empty_table() -> None:
+def test_without_players_the_table_is_empty() -> None:
     found = fit_ratings([])
     assert found.submissions == ()
     assert found.is_connected
@@ -190,7 +190,7 @@ def test_predecessors_in_circles_are_refused(predecessors: dict[int, int]) -> No
         fit_ratings([SWEEP], predecessors=predecessors)
 
 
-def test_nobody_meets_itself() -> None:
+def test_no_player_meets_itself() -> None:
     with pytest.raises(ValueError, match="meets itself"):
         fit_ratings([(1, ANN, ANN, 1, 0, 0)])
 
@@ -245,7 +245,7 @@ def test_intervals_and_rank_ranges_hold_the_truth_as_often_as_they_say() -> None
     assert ranks_held / total >= 0.95
 
 
-def test_matches_that_repeat_each_other_make_nobody_surer() -> None:
+def test_matches_that_repeat_each_other_make_no_rating_surer() -> None:
     rows = season(8, np.linspace(-150.0, 150.0, 16), duels=1, matches=1)
     in_a_duel = [(duel, first, second, 20 * wins, 0, 20 * losses) for duel, first, second, wins, _, losses in rows]
     in_every_edition = [(1000 * edition + row[0], *row[1:]) for row in rows for edition in range(20)]

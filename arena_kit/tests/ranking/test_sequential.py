@@ -226,7 +226,7 @@ def test_a_symmetric_test_says_who_is_stronger(points: int, words: str) -> None:
     assert decision.pairs < 10
 
 
-def test_nobody_who_is_not_ahead_is_called_stronger() -> None:
+def test_a_version_that_is_not_ahead_is_not_called_stronger() -> None:
     test = SequentialTest(-200, 200, cap=56)
     # Of eight pairs one is lost by far, two are won narrowly: level, but the likelihoods see more than the mean.
     decision = decide(test, dict(enumerate([0, 3, 3, 2, 2, 2, 2, 2] * 7)))

@@ -23,7 +23,7 @@ def last_plan(count: int, seed: int, rounds: int | None = None) -> Plan:
 
 @few
 @given(counts, seeds, st.booleans())
-def test_nobody_meets_twice_and_everybody_plays_or_rests_once_in_every_round(count: int, seed: int, long: bool) -> None:
+def test_no_pair_meets_twice_and_each_plays_or_rests_once_in_every_round(count: int, seed: int, long: bool) -> None:
     rounds = max(1, count // 2) if long else (count - 1).bit_length()
     plan = last_plan(count, seed, rounds)
     # Up to half as many rounds as participants none is left out.
@@ -210,7 +210,7 @@ def test_what_was_played_before_one_withdraws_stands_and_the_rest_is_a_walkover(
 @pytest.mark.parametrize(
     ("states", "before", "points"), [([DuelState.VOID] * 3, {}, (1, 1)), ([], {103: 1}, (2, 0))], ids=["void", "gone"]
 )
-def test_points_without_a_result_stay_when_somebody_leaves_later(
+def test_points_without_a_result_stay_when_a_player_leaves_later(
     states: list[DuelState], before: dict[int, int], points: tuple[int, int]
 ) -> None:
     who = participants(6)
@@ -253,7 +253,7 @@ def test_tie_breaks_of_a_tournament_worked_by_hand() -> None:
     }
 
 
-def test_tie_breaks_of_those_who_met_somebody_who_withdrew() -> None:
+def test_tie_breaks_of_players_that_met_one_that_withdrew() -> None:
     who = participants(4)
     one = record(1, (101, 103), DuelState.PLAYED, (0, 2))
     two = record(1, (104, 102), DuelState.PLAYED, (0, 2))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,11 @@ def plant(folder: Path, main: str, *, source: str) -> None:
         cached = Path(importlib.util.cache_from_source(str(folder / name)))
         write_compiled(HIDDEN + source if name == main else HIDDEN, cached)
     write_compiled(HIDDEN, folder / "alone.pyc")
+    with zipfile.ZipFile(folder / "modules.zip", "w") as archive:
+        archive.writestr("packed.py", SHOWN)
+        for name in ("packed.pyc", "packed_alone.pyc"):
+            archive.write(folder / "alone.pyc", name)
+    (folder / "modules.zip").chmod(0o644)
     (folder / "package").chmod(0o755)
 
 
@@ -37,9 +43,16 @@ try:
     import alone
 except ImportError:
     print("no source", flush=True)
+import os, sys
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "modules.zip"))
+import packed
+try:
+    import packed_alone
+except ImportError:
+    print("no source", flush=True)
 """
 )
-SEEN = ["the source", "the source", "the source", "no source"]
+SEEN = ["the source", "the source", "the source", "no source", "the source", "no source"]
 
 
 def test_a_player_is_its_source(arena: Arena) -> None:
@@ -49,7 +62,7 @@ def test_a_player_is_its_source(arena: Arena) -> None:
     container = arena.sandbox.launch(launch)
     greet(container)
 
-    assert leave(container).split("\n")[:4] == SEEN
+    assert leave(container).split("\n")[: len(SEEN)] == SEEN
 
 
 def test_a_script_is_its_source(scripts: Scripts) -> None:
@@ -59,7 +72,7 @@ def test_a_script_is_its_source(scripts: Scripts) -> None:
     run = scripts.run_prepared(launch)
 
     assert isinstance(run.verdict, ScriptScore), run
-    assert run.end.log.split("\n")[:4] == SEEN
+    assert run.end.log.split("\n")[: len(SEEN)] == SEEN
 
 
 @pytest.mark.docker

@@ -330,7 +330,7 @@ def test_a_handshake_that_is_none_fails_the_evaluation(hello: bytes, code: str) 
     ],
     ids=["raises", "infinite reward"],
 )
-def test_an_environment_that_breaks_is_nobodys_fault(spec: EnvironmentSpec, sentence: str) -> None:
+def test_an_environment_that_breaks_is_no_player_s_fault(spec: EnvironmentSpec, sentence: str) -> None:
     with pytest.raises(PlatformFault) as caught:
         evaluate(rightwards, spec=spec)
 

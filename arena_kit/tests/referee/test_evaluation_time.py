@@ -103,7 +103,7 @@ def test_an_evaluation_that_the_player_makes_too_long_is_its_fault() -> None:
     assert failure.sentence == "The time of the evaluation was used up, most of it by this player."
 
 
-def test_an_evaluation_that_somebody_else_makes_too_long_is_a_fault_of_the_platform() -> None:
+def test_an_evaluation_that_others_make_too_long_is_a_fault_of_the_platform() -> None:
     clock = Clock()
     limits = replace(BANKED, duel_seconds=10.0)
 

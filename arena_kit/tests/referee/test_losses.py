@@ -80,7 +80,7 @@ def test_answering_twice_costs_a_match() -> None:
     assert faults(duel)[1][0] == 0
 
 
-def test_bytes_nobody_asked_for_are_a_fault() -> None:
+def test_bytes_that_were_not_asked_for_are_a_fault() -> None:
     early = Plan(lambda: FakeContainer(first_valid, hello=ready(4) + action(1, 0, 0)))
     duel = play([early], matches=4)
     assert duel.record.summary.errors == (4, 0)

@@ -64,7 +64,7 @@ def harmed_duel(arena: Arena, engine: docker.DockerClient, harm: Harm, limits: L
 
 
 @pytest.mark.parametrize(("harm", "code"), [(kill, "container_killed"), (pause, "container_paused")])
-def test_a_duel_whose_container_is_harmed_counts_for_nobody(
+def test_a_duel_whose_container_is_harmed_counts_for_neither_player(
     docker_arena: Arena, engine: docker.DockerClient, harm: Harm, code: str
 ) -> None:
     with pytest.raises(SandboxError) as fault:

@@ -52,7 +52,7 @@ def test_a_player_that_sleeps_is_charged_for_it() -> None:
     assert Table().move(3.0, own=0.0, rival=0.1)[0] == pytest.approx(2.9)
 
 
-def test_nobody_is_charged_less_than_its_own_processor_time() -> None:
+def test_no_player_is_charged_less_than_its_own_processor_time() -> None:
     assert Table().move(1.0, own=0.8, rival=0.7)[0] == pytest.approx(0.8)
 
 
@@ -129,7 +129,7 @@ def test_a_fresh_container_of_a_burner_is_throttled_at_once() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "used"), [(10.0, 1.0), (0.02, 0.02)])
-def test_a_little_work_out_of_turn_is_nobodys_business(seconds: float, used: float) -> None:
+def test_a_little_work_out_of_turn_is_no_fault(seconds: float, used: float) -> None:
     table = Table()
     for _ in range(5):
         out_of_turn(table, seconds, used)

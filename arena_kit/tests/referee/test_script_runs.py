@@ -56,7 +56,7 @@ def test_a_script_is_run_as_documented_and_its_score_read(scripts: Scripts) -> N
     assert run.end.cpu_seconds > 0
 
 
-def test_whoever_watches_sees_the_output_come_and_can_end_the_script(scripts: Scripts) -> None:
+def test_the_observer_sees_the_output_come_and_can_end_the_script(scripts: Scripts) -> None:
     word = f"86401.{os.getpid()}{next(COUNTER)}"
     launch = scripts.prepare(f"import os\nprint('begun', flush=True)\nos.execvp('sleep', ['sleep', '{word}'])")
     seen: list[str] = []

@@ -111,7 +111,7 @@ def test_time_that_no_player_used_is_the_platforms_fault() -> None:
     assert fault.value.code == "duel_too_slow"
 
 
-def test_waiting_for_whoever_watches_is_not_charged() -> None:
+def test_waiting_for_the_observer_is_not_charged() -> None:
     now = [0.0]
 
     def watch(matches_done: int) -> None:
@@ -160,7 +160,7 @@ def test_when_neither_starts_each_forfeits_one_match_of_a_pair() -> None:
     assert duel.record.summary.outcome is Outcome.DRAW
 
 
-def test_a_platform_that_cannot_launch_is_nobodys_fault_and_leaves_nothing_open() -> None:
+def test_a_platform_that_cannot_launch_is_no_player_s_fault_and_leaves_nothing_open() -> None:
     containers: list[FakeContainer] = []
 
     def fails() -> Container:

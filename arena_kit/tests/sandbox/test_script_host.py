@@ -75,7 +75,7 @@ def test_what_was_printed_outlives_a_supervisor_that_is_lost() -> None:
     assert (end.ending, end.exit_status, end.log) == (Ending.OUT_OF_MEMORY, None, "so far\n")
 
 
-def test_a_container_that_somebody_outside_kills_is_no_fault_of_its_script() -> None:
+def test_a_container_that_is_killed_from_outside_is_no_fault_of_its_script() -> None:
     with pytest.raises(SandboxError) as caught:
         told({"event": "printed", "text": "so far\n"}, ending=Ending.KILLED_FROM_OUTSIDE)
     assert caught.value.code == "container_killed"

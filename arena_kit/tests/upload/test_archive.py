@@ -90,6 +90,14 @@ def test_compiled_python_is_left_out_and_named(tmp_path: Path) -> None:
     assert unreadable == "The arena cannot show the source of lib/net.cpython-311-x86_64-linux-gnu.so."
 
 
+def test_a_note_says_that_compiled_python_in_archives_is_not_loaded() -> None:
+    report = inspect_archive(zip_of(("lib/modules.ZIP", b"x"), ("one.whl", b"x"), ("weights.bin", b"x")))
+
+    not_loaded, unreadable = report.notes
+    assert not_loaded.startswith("Compiled Python in lib/modules.ZIP, one.whl is never loaded, because the arena ")
+    assert unreadable == "The arena cannot show the source of lib/modules.ZIP, one.whl."
+
+
 def test_of_many_files_a_note_names_a_few() -> None:
     report = inspect_archive(zip_of(*((f"{number}.pyc", b"") for number in range(9))))
 

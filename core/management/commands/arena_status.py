@@ -51,7 +51,7 @@ def screen(found: Status) -> Iterator[str]:
         "Queues",
         ("queue", "workers", "running", "waiting", "delayed", "oldest", "last success", "messages"),
         [
-            (row.name, row.workers, row.running, row.waiting, row.resting, ago(row.oldest_at), ago(row.finished_at),
+            (row.name, row.workers, row.running, row.waiting, row.delayed, ago(row.oldest_at), ago(row.finished_at),
              "?" if row.messages is None else row.messages)
             for row in found.queues
         ],

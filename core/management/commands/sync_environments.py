@@ -12,9 +12,11 @@ from django.db import DatabaseError
 from arena_kit.environment.availability import Trials, Trouble
 from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
 from arena_kit.environment.spec import EnvironmentSpec
-from core.environments.availability import availability_note, left_out_note
+from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
 from core.environments.services import environment_sync
 from core.models import Environment
+
+UNREADABLE = Trouble("Its code was not found, and some files of organisers' environments cannot be used.")
 
 
 class Command(BaseCommand):
@@ -77,11 +79,15 @@ class Command(BaseCommand):
 
     def _close_gone(self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...]) -> None:
         """Close the environments without a spec: those whose file is broken until it is mended, all others for good."""
-        broken = {one.slug: one.because for one in files if one.slug}
-        for environment in Environment.objects.exclude(slug__in=[spec.slug for spec in specs]):
-            if because := broken.get(environment.slug):
+        broken = {one.slug: one.because for one in files}
+        rows = list(Environment.objects.exclude(slug__in=[spec.slug for spec in specs]))
+        # The slug in a broken file cannot always be read, so it may be that of any environment without a spec.
+        unknown = broken.keys() - {environment.slug for environment in rows}
+        for environment in rows:
+            if because := broken.get(environment.slug, UNREADABLE.because if unknown else ""):
                 availability_note(environment=environment, trouble=Trouble(because))
-            elif environment.is_active:
-                environment.is_active = False
-                environment.save(update_fields=["is_active"])
-                self.stdout.write(f"{environment.slug}: no longer in the code, made inactive")
+                self.stdout.write(f"{environment.slug}: not available here. {because}")
+            elif environment.is_active or environment.unavailable_because != RETIRED:
+                count = environment_retire(environment=environment)
+                cancelled = f"; open duels cancelled: {count}" if count else ""
+                self.stdout.write(f"{environment.slug}: no longer in the code, made inactive{cancelled}")

@@ -159,7 +159,7 @@ def scrape(client: Client, *, address: str = "203.0.113.9", **headers: str) -> i
 
 
 @pytest.mark.django_db
-def test_figures_are_closed_until_somebody_is_let_in(client: Client, settings: Settings) -> None:
+def test_figures_are_closed_until_an_address_is_let_in(client: Client, settings: Settings) -> None:
     settings.DEBUG = False
     assert scrape(client) == 403
     assert b"METRICS_TOKEN" in client.get("/metrics").content
@@ -178,7 +178,7 @@ def test_figures_are_closed_until_somebody_is_let_in(client: Client, settings: S
 
 
 @pytest.mark.django_db
-def test_figures_are_open_to_developers_unless_somebody_is_named(client: Client, settings: Settings) -> None:
+def test_figures_are_open_to_developers_unless_addresses_are_named(client: Client, settings: Settings) -> None:
     settings.DEBUG = True
     assert scrape(client) == 200
     settings.METRICS_NETWORKS = ["192.0.2.1"]

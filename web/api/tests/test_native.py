@@ -274,7 +274,7 @@ def test_a_waiting_job_says_what_it_waits_for_and_what_was_tried(arena: Arena, p
     assert get(program(arena.cast.alice), f"jobs/build/{running.pk}/")["wait"] is None
     job_release(job=running, code="disk_full", error="The disk is full.")
     row = get(program(arena.cast.alice), f"jobs/build/{running.pk}/")
-    assert (row["wait"]["code"], row["wait"]["is_stuck"], row["queue_place"]) == ("resting", False, None)
+    assert (row["wait"]["code"], row["wait"]["is_stuck"], row["queue_place"]) == ("delayed", False, None)
     assert row["wait"]["until"] == row["not_before"]
     assert [(one["number"], one["code"], one["error"]) for one in row["history"]] == [
         (1, "disk_full", "The disk is full.")

@@ -93,7 +93,7 @@ def test_why_it_failed_is_for_its_owner(client: Client, cast: Cast, program: Pro
         assert (answer["status"], answer["error"], answer["score"]) == ("failed", error, None)
 
 
-def test_what_a_player_saw_of_hidden_seeds_is_told_to_nobody_but_staff(
+def test_what_a_player_saw_of_hidden_seeds_is_told_to_staff_alone(
     cast: Cast, program: Program, cart_pole: Environment
 ) -> None:
     made = scored.submission(cast.alice, cart_pole, "balance")

@@ -158,7 +158,7 @@ def test_without_a_token_one_is_told_how_to_get_one(client: Client) -> None:
     assert not Submission.objects.exists()
 
 
-def test_anonymous_submissions_belong_to_an_account_that_nobody_can_use(client: Client, open_to_all: None) -> None:
+def test_anonymous_submissions_belong_to_an_account_without_a_login(client: Client, open_to_all: None) -> None:
     response = client.post(SUBMIT, script(user_id="grace"))
     assert response.status_code == 200
     submission = Submission.objects.get()
@@ -189,7 +189,7 @@ def test_a_closed_account_of_anonymous_submissions_closes_them(client: Client, o
     )
 
 
-def test_nobody_passes_for_another_with_a_token(cast: Cast, program: Program) -> None:
+def test_a_token_does_not_let_its_owner_pass_for_another(cast: Cast, program: Program) -> None:
     program(cast.alice).post(SUBMIT, script(user_id="olga"))
     assert Submission.objects.get().user_label == ""
 

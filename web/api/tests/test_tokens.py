@@ -67,7 +67,7 @@ def test_a_token_ends_with_its_time_and_with_its_account(cast: Cast) -> None:
     assert me(endless).status_code == 401
 
 
-def test_nobody_revokes_another_s_token(cast: Cast, program: Program) -> None:
+def test_people_cannot_revoke_another_s_token(cast: Cast, program: Program) -> None:
     row, token = token_create(owner=cast.alice, name="mine", now=timezone.now(), days=1)
     for person, status in ((None, 401), (cast.bob, 404), (cast.olga, 404)):
         assert program(person).delete(f"{TOKENS}{row.pk}/").status_code == status
@@ -181,7 +181,7 @@ def test_uploads_have_a_limit_of_their_own(cast: Cast, program: Program, monkeyp
     assert alice.get("/api/v1/agents/").status_code == 200
 
 
-def test_a_redis_that_is_down_stops_nobody(
+def test_a_redis_that_is_down_stops_no_request(
     cast: Cast, client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates(monkeypatch, stranger="2/minute")
@@ -190,7 +190,7 @@ def test_a_redis_that_is_down_stops_nobody(
     assert [client.get("/api/v1/agents/").status_code for _ in range(3)] == [200, 200, 429]
 
 
-def test_the_anonymous_account_is_nobody_s(db: None) -> None:
+def test_the_anonymous_account_belongs_to_no_person(db: None) -> None:
     for fields in (
         {"email": "a@arena.example", "username": "Anonymous"},
         # Full-width letters, which are stored as ordinary ones.
