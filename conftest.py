@@ -24,6 +24,7 @@ from django.test import override_settings
 from pytest_django import DjangoDbBlocker
 
 from tests.databases import empty_only_what_is_filled, own_database, worker_name
+from tests.inspected import inspect_once
 from tests.machine import chromium as path_of_chromium
 from tests.machine import missing_docker, redis_server, remove_images
 from tests.programs import BROWSER_ARGUMENTS
@@ -98,6 +99,12 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def nothing_is_cached() -> None:
     """Rows of two tests may have the same ids: no test is given an answer about another's."""
     django_cache.clear()
+
+
+@pytest.fixture(autouse=True)
+def archives_are_inspected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of tests upload the same few archives, and inspecting one starts two processes."""
+    monkeypatch.setattr("core.submissions.uploads.inspect_apart", inspect_once)
 
 
 @pytest.fixture(autouse=True)

@@ -27,18 +27,19 @@ sys.path.insert(0, str(ROOT))
 from tests.postgres import NoPostgres, postgres_url  # noqa: E402  (as above)
 
 WORKERS_PER_CORE = 2
-"""Tests with players, browsers and databases wait as long as they compute."""
+"""Tests with players, browsers and databases wait as long as they compute. Those for SQLite alone do not."""
 NOTHING_COLLECTED = 5
 TAIL_LINES = 200
 
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that one pytest runs. arguments: which. variables: added to the environment."""
+    """Tests that one pytest runs. arguments: which. variables: added to the environment. workers_per_core: processes."""
 
     name: str
     arguments: Sequence[str] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
+    workers_per_core: int = WORKERS_PER_CORE
 
 
 def main(arguments: list[str]) -> int:
@@ -55,10 +56,12 @@ def main(arguments: list[str]) -> int:
                 return 1
             print(f"=== Everything on SQLite: there is no PostgreSQL here, {reason}", flush=True)
             return run([Part("Everything")], arguments)
-        on_sqlite = "--database-only" if "--nightly" in arguments else "--both-databases"
+        on_sqlite = Part("What can differ on SQLite", ["--both-databases"], workers_per_core=1)
+        if "--nightly" in arguments:
+            on_sqlite = Part(on_sqlite.name, ["--database-only"])
         return run(
             [
-                Part("What can differ on SQLite", [on_sqlite]),
+                on_sqlite,
                 Part("Everything on PostgreSQL", (), {"DATABASE_URL": url}),
             ],
             arguments,
@@ -86,7 +89,7 @@ def is_failure(code: int) -> bool:
 def run_part(part: Part, arguments: Sequence[str]) -> tuple[int, str]:
     """Run a part, show its output; return its exit code and the end of its output."""
     print(f"=== {part.name}", flush=True)
-    command = [sys.executable, "-m", "pytest", *part.arguments, *spread(arguments), *arguments]
+    command = [sys.executable, "-m", "pytest", *part.arguments, *spread(arguments, part.workers_per_core), *arguments]
     tail: deque[str] = deque(maxlen=TAIL_LINES)
     with tempfile.TemporaryDirectory(prefix="arena-tests-") as folder:
         # By default the processes of an arena count together, and one goes on where another has ended.
@@ -108,11 +111,11 @@ def run_part(part: Part, arguments: Sequence[str]) -> tuple[int, str]:
     return process.returncode, "".join(tail)
 
 
-def spread(arguments: Sequence[str]) -> list[str]:
+def spread(arguments: Sequence[str], workers_per_core: int) -> list[str]:
     """Arguments that share the tests among processes, unless `arguments` say how or ask for a debugger."""
     if any(word == "--pdb" or word.startswith(("-n", "--numprocesses")) for word in arguments):
         return []
-    return ["-n", str(WORKERS_PER_CORE * (os.cpu_count() or 1)), "--dist", "worksteal"]
+    return ["-n", str(workers_per_core * (os.cpu_count() or 1)), "--dist", "worksteal"]
 
 
 def stop(process: subprocess.Popen[str]) -> None:

@@ -12,14 +12,15 @@ from tests.samples import BALANCING, FIRST, deliver_messages, tic_tac_toe, uploa
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
-HANGING = "while True:\n    pass\n"
+HANGING = "import time\ntime.sleep(600)\n"
+"""Nothing but time is counted while a player is loaded, so this one need not use a processor."""
 
 
-def endless(source: str) -> str:
+def endless(source: str, work: str = "pass") -> str:
     """The same player, whose first move is never made."""
     head, begin, rest = source.partition("def start(self, state, valid_actions):\n")
     assert begin
-    return f"{head}{begin}        while True:\n            pass\n{rest}"
+    return f"{head}{begin}        while True:\n            {work}\n{rest}"
 
 
 def patient(environment: Environment) -> Environment:
@@ -68,7 +69,7 @@ def test_a_validation_that_takes_longer_than_its_own_time_ends_although_its_move
     environment = tic_tac_toe()
     environment.move_seconds, environment.validation_seconds = 3600, 6
     environment.save()
-    upload(environment, "endless", endless(FIRST))
+    upload(environment, "endless", endless(FIRST, "__import__('time').sleep(600)"))
 
     deliver_messages()
 

@@ -29,7 +29,8 @@ from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.duels import outline
-from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
+from tests.hostile.bystanders import Bystanders
+from tests.hostile.cases import CONTAINED, FOLDER, OF_THE_SANDBOX, PLAYERS, Case
 from tests.hostile.host import Host
 
 SPEC = get_spec("connect-four")
@@ -45,6 +46,7 @@ SHIPPED = {name: (FOLDER / "probe.py").read_text() if name.endswith("probe.py") 
            ("tests/__init__.py", "tests/hostile/__init__.py", "tests/hostile/probe.py")}  # fmt: skip
 HONEST = {"player.py": (PLAYERS / "honest.py").read_text()}
 CUT_MARK_CHARACTERS = 300
+Start = Callable[[Launch], Container]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ class Arena:
             self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
             self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
+            self._bystanders: Bystanders | None = None
+            if self.kind != "process":
+                # In a folder of their own and with another label: they are nothing that a case has left.
+                self._bystanders = stack.enter_context(Bystanders(sandbox_of(self.kind, self._root / "b")))
             self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
             stack.callback(self._host.close)
             duel = self._play(self._honest, LIMITS)
@@ -123,7 +129,11 @@ class Arena:
         return folder
 
     def judge(self, case: Case) -> Report:
-        """Play the case's duels, then an honest one; say what differs from what the manifest expects."""
+        """Play the case's duels, then an honest one; say what differs from what the manifest expects.
+
+        In containers the honest opponent is the same in all cases, because a start costs more than all else here. It
+        plays its next duel against a new one if the case is about the sandbox, against another such opponent if not.
+        """
         begun = time.monotonic()
         folder = self.folder(case.files, case.compiled)
         limits = replace(LIMITS, **case.limits)  # type: ignore[arg-type]  # numbers by name, from YAML
@@ -132,12 +142,14 @@ class Arena:
         try:
             # As a worker does: the second duel of a player finds the container of the first, if that can be.
             with contextlib.closing(WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)) as players:
+                opponents = self._bystanders.slot if self._bystanders else players.slot
                 for _ in range(case.duels):
-                    duel = self._play(folder, limits, players.slot)
+                    duel = self._play(folder, limits, players.slot, opponents)
                     got = verdict_of(duel)
                     problems += self._problems(case, duel, got, limits)
-                # One of the honest has met the hostile player, the other one is new.
-                after = self._play(self._honest, LIMITS, players.slot)
+                # One of these honest players has met the hostile one.
+                newcomers = players.slot if case.category in OF_THE_SANDBOX else opponents
+                after = self._play(self._honest, LIMITS, newcomers, opponents)
                 if outline(after.record) != self._peaceful:
                     problems.append("the honest players' next duel went otherwise than before")
         except (PlatformFault, SandboxError) as error:
@@ -145,18 +157,22 @@ class Arena:
             problems.append(f"the platform failed: {error}")
         finally:
             shutil.rmtree(folder)
-        return Report(
-            case, self.kind, got, tuple(problems), tuple(self._host.problems()), time.monotonic() - begun
-        )  # fmt: skip
+        dirt = tuple(self._host.problems())
+        if problems and self._bystanders:
+            # What one case has done to them is not told again of the next.
+            self._bystanders.close()
+        return Report(case, self.kind, got, tuple(problems), dirt, time.monotonic() - begun)
 
-    def _play(self, hostile: Path, limits: Limits, start: Callable[[Launch], Container] | None = None) -> PlayedDuel:
-        """limits: of the duel and of the hostile player's start; the honest one gets ready in its own time."""
-        players = ((hostile, limits), (self._honest, replace(limits, start_seconds=LIMITS.start_seconds)))
-        seat = start or self._sandbox.launch
+    def _play(
+        self, hostile: Path, limits: Limits, start: Start | None = None, start_honest: Start | None = None
+    ) -> PlayedDuel:
+        """limits: of the duel and of the hostile player; the honest one has its own."""
+        start = start or self._sandbox.launch
+        players = ((hostile, limits, start), (self._honest, LIMITS, start_honest or start))
 
         def launch(player: int) -> Container:
             name = f"arena-hostile-{self._token}-{next(self._names)}"
-            folder, its_limits = players[player]
+            folder, its_limits, seat = players[player]
             return seat(Launch(f"folder:{folder}", name, its_limits, {LABEL: self._token}))
 
         with temporary_folder(self._temporary):

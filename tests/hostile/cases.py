@@ -15,6 +15,8 @@ PLAYERS = FOLDER / "players"
 SANDBOXES = ("docker", "process", "runsc")
 CONTAINED = "contained"
 """Verdict of a player that tries something, is refused, and plays on as an honest one would."""
+OF_THE_SANDBOX = ("bombs", "builds", "exits", "escapes", "spying")
+"""Categories that each sandbox decides for itself. The rest is the referee's."""
 METHODS = {
     "__init__": ("train_mode",),
     "attack": (),

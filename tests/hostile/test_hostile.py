@@ -17,7 +17,7 @@ import pytest
 from tests.hostile.__main__ import main
 from tests.hostile.archives import ARCHIVES
 from tests.hostile.arena import Arena, offered
-from tests.hostile.cases import CONTAINED, Case, player_source, read_cases
+from tests.hostile.cases import CONTAINED, OF_THE_SANDBOX, Case, player_source, read_cases
 from tests.hostile.host import Host
 from tests.hostile.mutations import MUTATIONS
 from tests.hostile.uploads import judge_upload
@@ -28,8 +28,6 @@ PLAYERS = [case for case in CASES if case.kind == "player"]
 # Where the engine has no gVisor, there is nothing to play in.
 CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
-OF_THE_SANDBOX = ("bombs", "builds", "exits", "escapes", "spying")
-"""What each sandbox decides for itself. The rest is the referee's, which every push plays in containers."""
 Arenas = Callable[[str], Arena]
 
 
@@ -38,7 +36,7 @@ def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
         return CONTAINED_MARKS
     if sandbox == "runsc":
         return [*CONTAINED_MARKS, pytest.mark.gvisor, pytest.mark.nightly]
-    # Process cases are slow all together.
+    # Process cases are slow all together. What is the referee's is played in containers on every push.
     return [pytest.mark.slow, *([] if case.category in OF_THE_SANDBOX else [pytest.mark.nightly])]
 
 

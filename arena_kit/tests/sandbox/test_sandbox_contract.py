@@ -140,7 +140,7 @@ def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Aren
 
 
 def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(arena: Arena) -> None:
-    refusal = arena.not_started("print('x' * 5000, flush=True)\nwhile True: pass", start_seconds=10.0)
+    refusal = arena.not_started("print('x' * 5000, flush=True)\nimport time; time.sleep(600)", start_seconds=10.0)
     assert refusal.ending is Ending.RUNNING
     assert "not ready within 10 s" in str(refusal)
     assert "xxx" in refusal.log
