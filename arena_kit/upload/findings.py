@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from arena_kit.errors import Refused
 from arena_kit.upload.archive import (
     LIMITS,
-    READ_BYTES,
     ArchiveLimits,
     ArchiveRefused,
     check_python_compiles_at,
     inspect_archive,
     read_text,
 )
-from arena_kit.upload.packing import pack_folder
+from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
 
@@ -82,9 +82,10 @@ def check_folder_or_archive(
     """
     if path.is_dir():
         with tempfile.NamedTemporaryFile(suffix=".zip") as file:
-            with pack_folder(path) as packed:
-                while data := packed.read(READ_BYTES):
-                    file.write(data)
+            try:
+                pack_folder(path, file)
+            except Refused as error:
+                return Findings((Finding(error.code, str(error)),))
             file.flush()
             return archive_findings(file, file.name, pythons=pythons, limits=limits)
     with path.open("rb") as archive:

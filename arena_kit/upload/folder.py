@@ -10,10 +10,15 @@ from pathlib import Path
 from typing import IO
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import LIMITS, READ_BYTES, is_compiled, printable
+from arena_kit.upload.archive import LIMITS, READ_BYTES, printable
+from arena_kit.upload.kinds import is_compiled
 from arena_kit.zips import plain_entry
 
 NOTED_NAMES = 5
+KEPT_HIDDEN = ".python-version"
+"""The one hidden file that says something about a submission."""
+LEFT_OUT = frozenset({"venv"})
+"""Folders that are not hidden, and that tools leave in a person's folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class Packed:
             return ()
         more = len(self.left_out) - NOTED_NAMES
         names = ", ".join(printable(name) for name in self.left_out[:NOTED_NAMES])
-        return (f"Hidden files and compiled Python are left out: {names}{f' and {more} more' if more > 0 else ''}.",)
+        others = f" and {more} more" if more > 0 else ""
+        return (f"Hidden files, compiled Python and venv are left out: {names}{others}.",)
 
 
 def pack_folder(folder: Path, target: IO[bytes]) -> Packed:
@@ -71,7 +77,7 @@ def _files(root: Path, left_out: list[str]) -> Iterator[Path]:
         kept = []
         for name in sorted(folders):
             path = here / name
-            if name.startswith(".") or is_compiled(name):
+            if name.startswith(".") or name in LEFT_OUT or is_compiled(name):
                 left_out.append(f"{path.relative_to(root).as_posix()}/")
             elif path.is_symlink():
                 yield path
@@ -79,7 +85,7 @@ def _files(root: Path, left_out: list[str]) -> Iterator[Path]:
                 kept.append(name)
         folders[:] = kept
         for name in sorted(files):
-            if name.startswith(".") or is_compiled(name):
+            if name != KEPT_HIDDEN and (name.startswith(".") or is_compiled(name)):
                 left_out.append((here / name).relative_to(root).as_posix())
             else:
                 yield here / name

@@ -5,15 +5,13 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import COMPILED_FOLDER, COMPILED_SUFFIXES, ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
+from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
 
 PLAYER_FILES = ("player.py", "agent.py")
 """A main file with one of these names holds a player; any other main file is a script."""
@@ -21,10 +19,6 @@ MAX_FILES = 100
 SPOOL_BYTES = 1 << 20
 NOT_UTF8 = "\ufffd"
 """The character that a request's parser puts in place of bytes that are not UTF-8."""
-LEFT_OUT = frozenset(
-    {COMPILED_FOLDER, ".git", ".venv", "venv", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".DS_Store"}
-)
-"""Names of files and folders that tools leave in a person's folder, and that are never part of a submission."""
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
@@ -73,27 +67,6 @@ def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
     if main_file != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
         raise Refused(_two_scripts(main_file), field="main_file")
     return _zip({**named, SCRIPT_ENTRY_POINT: named[main_file]})
-
-
-def pack_folder(folder: Path) -> IO[bytes]:
-    """Pack the files of a folder under their paths within it, without LEFT_OUT. Equal files give equal bytes.
-
-    Links are packed as the files that they lead to, and links to folders are left out. Raises OSError.
-    """
-    packed = _new_file()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for root, folders, names in os.walk(folder):
-            folders[:] = sorted(name for name in folders if not _is_left_out(name))
-            for path in (Path(root) / name for name in sorted(names) if not _is_left_out(name)):
-                if path.is_file():
-                    with path.open("rb") as file:
-                        _add(archive, path.relative_to(folder).as_posix(), file)
-    packed.seek(0)
-    return packed
-
-
-def _is_left_out(name: str) -> bool:
-    return name in LEFT_OUT or name.endswith(COMPILED_SUFFIXES)
 
 
 def base_name(name: str | None) -> str:

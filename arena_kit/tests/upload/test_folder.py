@@ -41,6 +41,14 @@ def test_hidden_files_and_compiled_python_stay_here(folder: Path) -> None:
     assert ".git/" in notes[0]
 
 
+def test_the_wanted_python_is_packed_and_an_environment_of_tools_is_not(folder: Path) -> None:
+    (folder / ".python-version").write_text("3.12\n")
+    (folder / "venv").mkdir()
+    (folder / "venv" / "pyvenv.cfg").write_text("home = /usr/bin\n")
+    content, _ = packed(folder)
+    assert inspect_archive(io.BytesIO(content)).names == (".python-version", "lib/moves.py", "player.py")
+
+
 def test_equal_files_give_equal_bytes(folder: Path) -> None:
     first, _ = packed(folder)
     os.utime(folder / "player.py", (1, 1))
