@@ -238,6 +238,8 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
             data = read_classic(data, facts or Facts())
         except BadKey as error:
             raise BadInfo(f"{where}: {error}") from None
+    elif isinstance(data, Mapping) and "classic" in data:
+        raise BadInfo(f"{where}: classic: there is no such key.")
     spec = EnvironmentSpec(
         **_checked(
             where,

@@ -76,9 +76,9 @@ class ServerConnection:
         self._process.limit_waiting(ANSWER_SECONDS)
         with self._lock:
             said = self._data(self._receive())
-        if error := str(said.get("error", ""))[:1000]:
-            self._end(error)
-            raise BrokenEnvironment(f"{spec.id} cannot be loaded: {error}")
+        if because := str(said.get("error", ""))[:1000]:
+            self._end(because)
+            raise BrokenEnvironment(f"{spec.id} cannot be loaded: {because}")
 
     @property
     def pid(self) -> int:
@@ -353,7 +353,7 @@ def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
         "shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire,
         "action_count": spec.action_count, "score": spec.forfeit_score, "uses_chance": spec.classic.uses_chance,
     }  # fmt: skip
-    return {"path": str(spec.folder / "info.yml"), "id": spec.id, "facts": facts}
+    return {"path": str(spec.folder.absolute() / "info.yml"), "id": spec.id, "facts": facts}
 
 
 atexit.register(close_servers)

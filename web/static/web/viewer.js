@@ -14,13 +14,13 @@ let styles = [];
 function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
-  if (frame.html) drawBoard(frame.html);
-  else picture.src = frame.image.src;
-  if (board) {
-    board.hidden = !frame.html;
-    picture.hidden = Boolean(frame.html);
-  }
+  picture.src = frame.image.src;
   picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
+  if (root) {
+    board.hidden = !frame.html;
+    picture.hidden = !board.hidden;
+    drawBoard(frame.html);
+  }
   count.textContent = `${position} / ${frames.length - 1}`;
   // During playback, screen readers read the captions; the whole board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
