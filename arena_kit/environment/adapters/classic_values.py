@@ -90,7 +90,7 @@ def _flat(value: object) -> Iterable[float]:
         for item in sorted(value) if isinstance(value, AbstractSet) else value:
             yield from _flat(item)
     elif isinstance(value, int | float | np.number | np.bool_):
-        yield value  # type: ignore[misc]  # NumPy's numbers are as good
+        yield float(value) if isinstance(value, np.floating) else value  # type: ignore[misc]  # or NumPy's
     else:
         raise BrokenEnvironment(f"a state must hold numbers only, not {_shape(value)}.")
 

@@ -127,7 +127,6 @@ def test_what_goes_wrong_in_a_step_is_the_fault_of_the_environment(
     spec = replace(read_info(path), is_outside=True)
     game = spec.make()
     game.reset(0)
-    server_of(spec)._process.limit_waiting(2)
     monkeypatch.setattr(client, "ANSWER_SECONDS", 2.0)
     with pytest.raises(BrokenEnvironment) as caught:
         game.step({0: 0})
