@@ -60,9 +60,7 @@ def summarise(figures: Mapping[str, Sequence[float]]) -> dict[str, object]:
 
 def table(both: Sequence[Way], figures: Mapping[str, Sequence[float]], report: Mapping[str, object]) -> str:
     """Return the figures as a table."""
-    rows = [
-        [way.title, statistics.median(values := figures[way.key]), min(values), max(values)] for way in both
-    ]
+    rows = [[way.title, statistics.median(values := figures[way.key]), min(values), max(values)] for way in both]
     return (
         f"{text_table(['way', 'matches/s', 'from', 'to'], rows)}\n"
         f"The server reaches {report['server_share']} of the speed in process; the goal is {GOAL}."

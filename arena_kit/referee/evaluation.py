@@ -234,7 +234,8 @@ class Evaluation:
             used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
             each = seconds / len(answers)
             if self._spec.is_outside:
-                next_steps = (question.match.next_step(answer) for question, answer in answers if question.kind is not END)
+                asked = [(question.match, answer) for question, answer in answers if question.kind is not END]
+                next_steps = [episode.next_step(answer) for episode, answer in asked]
                 steps_play_ahead([step for step in next_steps if step is not None])
             for question, answer in answers:
                 episode: Episode = question.match

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.conformance import NotConforming, check_environment
-from arena_kit.environment.outside.classic_info import Facts
+from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.limited import Timer, confine
 from arena_kit.environment.outside.sentences import sentence_of
 
@@ -30,7 +30,7 @@ def _limit_time() -> None:
 
     def look(*_: object) -> None:
         if (left := SECONDS - timer.seconds()) <= 0:
-            raise TooLong(f"it takes more than {SECONDS:g} s")
+            raise TooLong(f"it takes more than {trial.SECONDS:g} s")
         signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
 
     signal.signal(signal.SIGALRM, look)
@@ -60,9 +60,7 @@ def try_here(path: Path) -> dict[str, Any]:
     except BadInfo as error:
         return {"because": str(error)}
     except NotConforming as error:
-        if error.__cause__ is not None:
-            return {"because": sentence_of(error, folder)}
-        return {"because": f"{folder.name}: {error}."}
+        return {"because": sentence_of(error, folder)}
     return {"because": "", "facts": None if facts is None else asdict(facts)}
 
 
@@ -75,6 +73,8 @@ def main() -> None:
     path = Path(name)
     try:
         said = try_here(path)
+    except TooLong as error:
+        said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
     signal.setitimer(signal.ITIMER_REAL, 0)

@@ -116,7 +116,7 @@ def test_a_server_that_is_killed_breaks_its_matches_and_the_next_gets_a_new_one(
     [
         ("os.abort()", "its server has ended, with the signal 6"),
         ("os._exit(0)", "its server has ended, with the exit status 0"),
-        ("raise ValueError('lost')", "step raised ValueError: lost"),
+        ("raise ValueError('lost')", "game-v1: game/environment.py, line 12: ValueError: lost."),
         ("time.sleep(600)", "its server did not answer within 2 s"),
     ],
 )
