@@ -8,8 +8,8 @@ let position = 0;
 let timer = null;
 let slider, playButton;
 const board = document.getElementById("board");
+const holder = document.createElement("div");
 let root = null;
-let styles = [];
 
 function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
@@ -34,17 +34,15 @@ function show(wanted, isFirst = false) {
 
 // A classic environment draws HTML. The server has made it harmless; a shadow root keeps its styles apart.
 function drawBoard(html) {
-  const holder = document.createElement("div");
   // The policy of the site forbids styles in HTML, not those that a script sets.
   holder.innerHTML = html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(' style="', ' data-style="'));
   for (const element of holder.querySelectorAll("[data-style]")) element.style.cssText = element.dataset.style;
-  root.replaceChildren(...styles, holder);
   board.setAttribute("aria-label", picture.alt);
 }
 
 function styleBoard() {
   const told = (id) => JSON.parse(document.getElementById(id).textContent);
-  styles = told("sheets").map((address) => {
+  const styles = told("sheets").map((address) => {
     const link = document.createElement("link");
     link.rel = "stylesheet";
     link.href = address;
@@ -56,6 +54,7 @@ function styleBoard() {
     sheet.replaceSync(rule);
     return sheet;
   });
+  root.append(...styles, holder);
 }
 
 function mark(link) {
