@@ -134,7 +134,7 @@ def _reward(given: object) -> float:
         given = given.item()
     if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.number):
         raise BrokenEnvironment(f"{STEP}: the reward must be a number, not {_shape(given)}.")
-    reward = float(given)  # type: ignore[arg-type]  # real numbers of NumPy, and a complex one raises
+    reward = float(given)
     if not math.isfinite(reward):
         raise BrokenEnvironment(f"{STEP}: the reward must be finite, not {reward}.")
     return reward
