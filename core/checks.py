@@ -138,8 +138,8 @@ def check_environments(**_: Any) -> list[CheckMessage]:
     """
     hint = f"Mend it, or take it out of {settings.ENVIRONMENTS_DIR}: see docs/organiser/environments.md."
     try:
-        found = [Advice(one.because, hint=hint, id="arena.W010") for one in left_out()]
-        return found + [Advice(note, id="arena.W011") for note in notes()]
+        found: list[CheckMessage] = [Advice(one.because, hint=hint, id="arena.W010") for one in left_out()]
+        return [*found, *(Advice(note, id="arena.W011") for note in notes())]
     except BadInfo as error:
         return [Error(str(error), hint="Restore the file of this release.", id="arena.E006")]
 

@@ -18,8 +18,9 @@ from django.test import Client
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server.client import server_of
 from arena_kit.tests.environment.outside import NAMES, copied, outside
-from core.jobs.worker import work
-from core.models import Duel, Environment, JobState, Tournament, TournamentState, Validation
+from core.jobs.lifecycle import job_wake
+from core.jobs.selectors import attempts_of
+from core.models import Duel, Environment, JobFault, JobState, Tournament, TournamentState, Validation
 from duel_runner.tests.commands import verify
 from tests.samples import FIRST, LAST, deliver_messages, upload
 
@@ -89,7 +90,6 @@ def test_a_server_that_dies_in_a_duel_blames_no_player_and_the_duel_is_played_ag
     settings.JOB_DELAY_SECONDS = 0
     environment = synced("nim")
     upload(environment, "first", FIRST)
-    validation = Validation.objects.none()
     killed: list[int] = []
 
     from arena_kit.referee import match
@@ -105,10 +105,11 @@ def test_a_server_that_dies_in_a_duel_blames_no_player_and_the_duel_is_played_ag
 
     monkeypatch.setattr(match.Match, "start", killing)
     deliver_messages()
+    job_wake(job=Validation.objects.get())  # as the reaper does after its delay
+    deliver_messages()
+
     validation = Validation.objects.get()
-    assert killed
-    if validation.state == JobState.QUEUED:
-        assert "its server has ended" in validation.error
-        work("duel")
-        validation.refresh_from_db()
-    assert (validation.state, validation.error_code, validation.attempts) == (JobState.SUCCEEDED, "", 2)
+    (failed,) = attempts_of(validation)
+    assert failed.code == "environment_failed"
+    assert "its server has ended, with the signal 9" in failed.error
+    assert (validation.state, validation.fault, validation.attempt) == (JobState.SUCCEEDED, JobFault.NONE, 2)

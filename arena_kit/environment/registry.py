@@ -255,6 +255,8 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
             data = read_classic(data, facts or Facts())
         except BadKey as error:
             raise BadInfo(f"{where}: {error}") from None
+    elif "classic" in data:
+        raise BadInfo(f"{where}: classic: there is no such key.")
     earlier = data.get("earlier", {})
     newest = {key: value for key, value in data.items() if key != "earlier"}
     spec = _spec(where, path.parent, newest)

@@ -50,8 +50,9 @@ class ReplayStep:
 def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     """Play a record again and yield its states.
 
-    Raises BrokenEnvironment, and ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
-    and when a match without a fault does not reach its end or gives other scores.
+    Raises ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
+    and when a match without a fault does not reach its end or gives other scores; BrokenEnvironment when the
+    environment's own code fails.
     """
     name = f"Match {record.number}"
     if sorted(record.seats) != list(range(spec.seats)):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import select
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.records import MatchRecord, half_points
-from arena_kit.environment.server.client import reset_ahead, step_ahead
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.referee.ahead import resets_play_ahead, steps_play_ahead
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match, pair_seed
@@ -129,8 +127,8 @@ class Duel:
                 continue
             self._active[number] = match
             begun.append(match)
-        if self._spec.is_outside and len(begun) > 1:
-            self._ahead(reset_ahead, [match.first_step for match in begun])
+        if self._spec.is_outside:
+            resets_play_ahead([match.first_step for match in begun])
         for match in begun:
             self._send(match.start())
 
@@ -270,22 +268,14 @@ class Duel:
             charged = 0.0
 
     def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
-        """Play the steps of all these answers at once, because each question to an environment server takes a while."""
-        steps = [
-            step
-            for request, answer in answers
-            if answer.kind is ACTION and isinstance(answer.action, int)
-            if (step := request.match.next_step(player, answer.action, answer.sequence)) is not None
-        ]
-        if len(steps) > 1:
-            self._ahead(step_ahead, steps)
-
-    def _ahead(self, play: Callable[[list[Any]], None], rows: list[Any]) -> None:
+        """Let the environment server play the steps that these answers lead to."""
         begun = self._clock()
-        try:
-            play(rows)
-        except BrokenEnvironment as error:
-            raise PlatformFault(str(error), code="environment_failed") from error
+        next_steps = (
+            request.match.next_step(player, answer.action, answer.sequence)
+            for request, answer in answers
+            if answer.kind is ACTION
+        )
+        steps_play_ahead([step for step in next_steps if step is not None])
         if self._clock() - begun > LONG_PAUSE_SECONDS:
             self._forgive_pause()
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from math import isfinite
 
 from arena_kit.environment.episodes import EpisodeRecord
-from arena_kit.environment.protocol import Action, IllegalAction
+from arena_kit.environment.protocol import Action, Environment, IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.referee.ahead import steps_play_ahead
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
@@ -83,6 +84,12 @@ class Episode:
         if not isfinite(self.score):
             raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code="environment_failed")
         return self._question(STEP if self._environment.to_move else END, reward)
+
+    def next_step(self, answer: Answer) -> tuple[Environment, dict[int, Action]] | None:
+        """Return the step that an answer leads to; None if it leads to none."""
+        if answer.kind is not ACTION or (type(answer.action) is int and answer.action not in self._valid):
+            return None
+        return self._environment, {0: answer.action}
 
     def charge(self, seconds: float, free_seconds: float) -> None:
         """Take the time of a move beyond the free time from the bank."""
@@ -226,6 +233,10 @@ class Evaluation:
             cpu, self._cpu = self._cpu, link.cpu_seconds()
             used = 0.0 if cpu is None or self._cpu is None else (self._cpu - cpu) / len(answers)
             each = seconds / len(answers)
+            if self._spec.is_outside:
+                asked = [(question.match, answer) for question, answer in answers if question.kind is not END]
+                next_steps = [episode.next_step(answer) for episode, answer in asked]
+                steps_play_ahead([step for step in next_steps if step is not None])
             for question, answer in answers:
                 episode: Episode = question.match
                 if question.kind is not END:

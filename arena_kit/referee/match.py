@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 
 from arena_kit.environment.openings import opening_of, play_opening
-from arena_kit.environment.protocol import BrokenEnvironment, Environment
+from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
@@ -114,7 +114,7 @@ class Match:
         """The environment and the seed that `start` resets it to."""
         return self._environment, self.seed
 
-    def next_step(self, player: int, action: int, sequence: int) -> tuple[Environment, dict[int, int]] | None:
+    def next_step(self, player: int, action: Action, sequence: int) -> tuple[Environment, dict[int, Action]] | None:
         """Return the step that an answer leads to; None if it leads to none, or waits for another seat."""
         seat = self._seat_of[player]
         movers = self._valid

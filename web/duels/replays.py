@@ -61,9 +61,7 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
             html = "" if spec.classic is None else html_of(spec, step.frame)
             views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html))
     except BrokenEnvironment:
-        raise NotStored(
-            "The code of this environment has failed, so the match cannot be drawn at the moment."
-        ) from None
+        raise NotStored("The code of this environment has failed, so the match cannot be drawn now.") from None
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None

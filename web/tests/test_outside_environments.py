@@ -98,7 +98,8 @@ def test_the_older_address_of_a_shipped_picture_leads_to_it(client: Client) -> N
         ('<iframe src="//evil.example"></iframe><form><input name="x">a</form>', "a"),
         ('<img src="/static/environment-x/heap.svg?1">', '<img src="/static/environments/classic-nim/heap.svg">'),
         ('<img src="heap.svg" onerror="x()">', '<img src="/static/environments/classic-nim/heap.svg">'),
-        ("<img src=\"{% static 'environment-nim/heap.svg' %}\">", '<img src="/static/environments/classic-nim/heap.svg">'),
+        ("<img src=\"{% static 'environment-nim/heap.svg' %}\">",
+         '<img src="/static/environments/classic-nim/heap.svg">'),
         ('<img src="https://evil.example/x.png"><img src="data:image/png;base64,AA"><img src="style.css">',
          "<img><img><img>"),
         ('<table class="b" border="1"><tr><td bgcolor="red">1</td></tr></table>',
@@ -110,9 +111,7 @@ def test_html_is_made_harmless(spec: EnvironmentSpec, html: str, clean: str) -> 
 
 
 def test_drawings_keep_their_shapes(spec: EnvironmentSpec) -> None:
-    drawn = cleaned(
-        spec, '<svg viewBox="0 0 9 9"><circle cx="1" r="2" fill="red" onload="x()"/><script>1</script></svg>'
-    )
+    drawn = cleaned(spec, '<svg viewBox="0 0 9 9"><circle r="2" fill="red" onload="x()"/><script>1</script></svg>')
     assert "<circle" in drawn
     assert "viewBox" in drawn
     assert "onload" not in drawn

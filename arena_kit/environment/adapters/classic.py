@@ -125,7 +125,7 @@ class ClassicEnvironment:
 
 
 class Chance:
-    """The random numbers of one match, for games that draw from `random` and `numpy.random`, which all matches share."""
+    """The random numbers of one match, for games that draw from `random` and `numpy.random`, which matches share."""
 
     def __init__(self) -> None:
         self._own: tuple[Any, Any] = states()

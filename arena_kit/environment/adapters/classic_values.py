@@ -90,7 +90,7 @@ def _flat(value: object) -> Iterable[float]:
         for item in sorted(value) if isinstance(value, AbstractSet) else value:
             yield from _flat(item)
     elif isinstance(value, int | float | np.number | np.bool_):
-        yield value  # type: ignore[misc]  # NumPy's numbers are as good
+        yield float(value) if isinstance(value, np.floating) else value  # type: ignore[misc]  # or NumPy's
     else:
         raise BrokenEnvironment(f"a state must hold numbers only, not {_shape(value)}.")
 
@@ -134,7 +134,7 @@ def _reward(given: object) -> float:
         given = given.item()
     if isinstance(given, bool | np.bool_) or not isinstance(given, int | float | np.number):
         raise BrokenEnvironment(f"{STEP}: the reward must be a number, not {_shape(given)}.")
-    reward = float(given)  # type: ignore[arg-type]  # real numbers of NumPy, and a complex one raises
+    reward = float(given)
     if not math.isfinite(reward):
         raise BrokenEnvironment(f"{STEP}: the reward must be finite, not {reward}.")
     return reward

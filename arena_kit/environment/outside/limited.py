@@ -26,11 +26,33 @@ PROCESSES = 64
 """Where the kernel counts them by user namespace."""
 PARENT_SECONDS = 1.0
 """How often a process looks whether the one that started it is still there."""
+MOST_EXCUSED = 10
+"""At least this part of the wall time counts, however busy the machine is."""
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ("PATH", "LANG", "LC_ALL", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV")
 """Variables that a process inherits; the arena's own may hold passwords."""
 _NEW_NAMESPACES = 0x10000000 | 0x40000000 | 0x08000000  # of users, networks and IPC
 _NO_NEW_PRIVILEGES = 38
+
+
+class Timer:
+    """Wall time in which a process could run: what it has waited for a processor on a busy machine does not count."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid, self._begun, self._waited = pid, time.monotonic(), _waited(pid)
+
+    def seconds(self) -> float:
+        """Return the time since the start, or a tenth of it where nearly all was waiting."""
+        wall = time.monotonic() - self._begun
+        return max(wall - (_waited(self._pid) - self._waited), wall / MOST_EXCUSED)
+
+
+def _waited(pid: int) -> float:
+    """Return the seconds that the main thread of a process was ready to run and had no processor."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 class Limited:
@@ -73,13 +95,13 @@ class Limited:
 
     def read_line(self, seconds: float, most: int) -> tuple[bytes, bool]:
         """Return what the process writes up to the end of a line, and whether it took too long or wrote too much."""
-        until, data = time.monotonic() + seconds, b""
-        while (left := until - time.monotonic()) > 0 and len(data) <= most:
+        timer, data = Timer(self.pid), b""
+        while (left := seconds - timer.seconds()) > 0 and len(data) <= most:
             self.wire.settimeout(left)
             try:
                 piece = self.wire.recv(65536)
             except TimeoutError:
-                break
+                continue
             except OSError:
                 return data, False
             data += piece

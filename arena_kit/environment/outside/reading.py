@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 MOST_BYTES = 256 << 10
+MOST_BRACKETS = 1000
 
 
 class BadFile(Exception):
@@ -22,6 +23,9 @@ def read_yaml(path: Path) -> Any:
         raise BadFile(f"is larger than {MOST_BYTES >> 10} KiB")
     try:
         text = path.read_text(encoding="utf-8")
+        # The time to read nested brackets grows with the square of their number.
+        if (count := text.count("[") + text.count("{")) > MOST_BRACKETS:
+            raise BadFile(f"has {count} opening brackets; {MOST_BRACKETS} are allowed")
         # A few aliases of aliases stand for more values than a memory holds.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, yaml.SafeLoader)):
             raise BadFile("uses an alias (*name), which such files do not need")

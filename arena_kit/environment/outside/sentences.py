@@ -13,16 +13,27 @@ MESSAGE_CHARACTERS = 300
 def sentence_of(error: BaseException, folder: Path) -> str:
     """Return where an exception was raised in a folder, with its type and message.
 
-    A folder's own code often fails far below itself, so the place is the innermost line of a file of the folder.
+    A folder's own code often fails far below itself, so the place is the innermost line of a file of the folder. An
+    error of the arena that was raised from one of the folder's code is told as that one.
     """
-    what = " ".join(plain_text(f"{type(error).__name__}: {_message(error)}").split())[:MESSAGE_CHARACTERS].rstrip(": .")
     if isinstance(error, SyntaxError) and error.filename is not None and _is_within(error.filename, folder):
-        return f"{_name(error.filename, folder)}, line {error.lineno}: {what}."
+        return f"{_name(error.filename, folder)}, line {error.lineno}: {_what(error)}."
     for raised in _chain(error):
-        places = [frame for frame in traceback.extract_tb(raised.__traceback__) if _is_within(frame.filename, folder)]
-        if places:
-            return f"{_name(places[-1].filename, folder)}, line {places[-1].lineno}: {what}."
-    return f"{folder.name}: {what}."
+        frames = traceback.extract_tb(raised.__traceback__)
+        places = [frame for frame in frames if _is_within(frame.filename, folder)]
+        if places and not _is_own(raised):
+            return f"{_name(places[-1].filename, folder)}, line {places[-1].lineno}: {_what(raised)}."
+    return f"{folder.name}: {_what(error)}."
+
+
+def _what(error: BaseException) -> str:
+    text = _message(error) if _is_own(error) else f"{type(error).__name__}: {_message(error)}"
+    return " ".join(plain_text(text).split())[:MESSAGE_CHARACTERS].rstrip(": .")
+
+
+def _is_own(error: BaseException) -> bool:
+    """Return whether an error is one of the arena's, whose message is a sentence."""
+    return type(error).__module__.startswith("arena_kit.")
 
 
 def _message(error: BaseException) -> str:

@@ -78,7 +78,7 @@ def try_folder(path: Path) -> Verdict:
     """Try the folder of an `info.yml` now, in a limited process; return the verdict."""
     name = path.parent.name
     try:
-        process = Limited(PROGRAM, str(path))
+        process = Limited(PROGRAM, str(path.absolute()))
     except OSError as error:
         return Verdict(f"{name}: it could not be tried: {error.strerror}.")
     try:

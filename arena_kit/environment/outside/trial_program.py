@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.conformance import NotConforming, check_environment
-from arena_kit.environment.outside.limited import confine
+from arena_kit.environment.outside import trial
+from arena_kit.environment.outside.limited import Timer, confine
 from arena_kit.environment.outside.sentences import sentence_of
 
 MATCHES = 3
@@ -23,8 +24,17 @@ class TooLong(BaseException):
     """The trial takes too long; not an Exception, so that the folder's code rarely catches it."""
 
 
-def _raise_too_long(*_: object) -> None:
-    raise TooLong(f"it takes more than {SECONDS:g} s")
+def _limit_time() -> None:
+    """Raise TooLong in the code that runs when this process could have run for SECONDS."""
+    timer = Timer(os.getpid())
+
+    def look(*_: object) -> None:
+        if (left := SECONDS - timer.seconds()) <= 0:
+            raise TooLong(f"it takes more than {trial.SECONDS:g} s")
+        signal.setitimer(signal.ITIMER_REAL, max(left, 0.1))
+
+    signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
 
 
 def try_here(path: Path) -> dict[str, Any]:
@@ -50,9 +60,7 @@ def try_here(path: Path) -> dict[str, Any]:
     except BadInfo as error:
         return {"because": str(error)}
     except NotConforming as error:
-        if error.__cause__ is not None:
-            return {"because": sentence_of(error, folder)}
-        return {"because": f"{folder.name}: {error}."}
+        return {"because": sentence_of(error, folder)}
     return {"because": "", "facts": None if facts is None else asdict(facts)}
 
 
@@ -61,11 +69,12 @@ def main() -> None:
     wire, parent, name = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     confine(parent, processor_seconds=30)
     process = os.getpid()
-    signal.signal(signal.SIGALRM, _raise_too_long)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    _limit_time()
     path = Path(name)
     try:
         said = try_here(path)
+    except TooLong as error:
+        said = {"because": sentence_of(error, path.parent.resolve()).replace("TooLong: ", "")}
     except BaseException as error:
         said = {"because": sentence_of(error, path.parent.resolve())}
     signal.setitimer(signal.ITIMER_REAL, 0)

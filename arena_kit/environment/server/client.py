@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from arena_kit.environment.outside.limited import Limited
+from arena_kit.environment.outside.limited import Limited, Timer
 from arena_kit.environment.protocol import (
     Action,
     BrokenEnvironment,
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 What = TypeVar("What")
 PROGRAM = "arena_kit.environment.server.program"
 ANSWER_SECONDS = 20.0
-"""A server that takes longer to load, or to answer a frame, is killed."""
+"""A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
+WAIT_SECONDS = 2.0
+"""After this time of an answer it is looked at whether the server could run."""
 
 
 class Drawing(StrEnum):
@@ -73,12 +75,12 @@ class ServerConnection:
             self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
         except OSError as error:
             raise BrokenEnvironment(f"{spec.id}: its server could not be started: {error.strerror}.") from None
-        self._process.limit_waiting(ANSWER_SECONDS)
+        self._process.limit_waiting(WAIT_SECONDS)
         with self._lock:
             said = self._data(self._receive())
-        if error := str(said.get("error", ""))[:1000]:
-            self._end(error)
-            raise BrokenEnvironment(f"{spec.id} cannot be loaded: {error}")
+        if because := str(said.get("error", ""))[:1000]:
+            self._end(because)
+            raise BrokenEnvironment(f"{spec.id} cannot be loaded: {because}")
 
     @property
     def pid(self) -> int:
@@ -144,24 +146,33 @@ class ServerConnection:
         return self._receive()
 
     def _receive(self) -> tuple[int, bytes]:
-        wire = self._process.wire
-        try:
-            data = wire.recv(1 << 16)
-            while data and (len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]):
-                if len(data) > MAX_FRAME_BYTES:
-                    raise self._failed("its server sent too much.")
-                piece = wire.recv(1 << 20)
-                if not piece:
-                    data = b""
-                data += piece
-        except OSError as error:
-            raise self._lost(error) from None
-        if not data:
-            raise self._lost(None)
+        data = self._piece()
+        while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
+            if len(data) > MAX_FRAME_BYTES:
+                raise self._failed("its server sent too much.")
+            data += self._piece()
         length, kind = HEAD.unpack_from(data)
         if len(data) != 4 + length:
             raise self._failed("its server broke the protocol: it said more than it was asked.")
         return kind, data[HEAD.size :]
+
+    def _piece(self) -> bytes:
+        """Return what comes next from the server, at least one byte."""
+        timer, piece = None, b""
+        while not piece:
+            try:
+                piece = self._process.wire.recv(1 << 20)
+            except BlockingIOError as error:
+                # The clock is read only now, because most answers come at once.
+                timer = timer or Timer(self._process.pid)
+                if timer.seconds() >= ANSWER_SECONDS - WAIT_SECONDS:
+                    raise self._lost(error) from None
+                continue
+            except OSError as error:
+                raise self._lost(error) from None
+            if not piece:
+                raise self._lost(None)
+        return piece
 
     def _lost(self, error: OSError | None) -> BrokenEnvironment:
         if isinstance(error, BlockingIOError):
@@ -353,7 +364,7 @@ def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
         "shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire,
         "action_count": spec.action_count, "score": spec.forfeit_score, "uses_chance": spec.classic.uses_chance,
     }  # fmt: skip
-    return {"path": str(spec.folder / "info.yml"), "id": spec.id, "facts": facts}
+    return {"path": str(spec.folder.absolute() / "info.yml"), "id": spec.id, "facts": facts}
 
 
 atexit.register(close_servers)

@@ -92,7 +92,10 @@ def unpack_resets(payload: bytes) -> list[tuple[int, int]]:
 def pack_steps(rows: Sequence[tuple[int, Mapping[int, Action]]], action_bytes: int) -> bytes:
     """Return the payload of STEP. action_bytes: size of an action that is an array; 0 where actions are numbers."""
     actions = [action for _, chosen in rows for action in chosen.values()]
-    packed = b"".join(actions) if action_bytes else array("q", actions).tobytes()  # type: ignore[arg-type]
+    if action_bytes:
+        packed = b"".join(action for action in actions if isinstance(action, bytes))
+    else:
+        packed = array("q", [action for action in actions if isinstance(action, int)]).tobytes()
     return b"".join(
         (
             _COUNT.pack(len(rows)),
@@ -108,12 +111,12 @@ def unpack_steps(payload: bytes, action_bytes: int) -> list[tuple[int, dict[int,
     """Return match and actions by seat of each row. Raises BadFrame."""
     columns = _Columns(payload)
     count = columns.number()
-    matches, counts = columns.take("I", count), columns.bytes(count)
+    matches, counts = columns.take("I", count), columns.raw(count)
     total = sum(counts)
-    seats = columns.bytes(total)
+    seats = columns.raw(total)
     actions: Sequence[Action]
     if action_bytes:
-        data = columns.bytes(total * action_bytes)
+        data = columns.raw(total * action_bytes)
         actions = [data[start : start + action_bytes] for start in range(0, len(data), action_bytes)]
     else:
         actions = columns.take("q", total)
@@ -141,7 +144,7 @@ def pack_states(states: Sequence[State], seats: int) -> bytes:
             bytes([seat for seat, _ in seen]),
             array("I", [len(one.valid_actions) for _, one in seen]).tobytes(),
             array("i", chain.from_iterable(one.valid_actions for _, one in seen)).tobytes(),
-            *(one.observation for _, one in seen),  # type: ignore[misc]
+            *(bytes(one.observation) for _, one in seen),  # type: ignore[arg-type]  # raw bytes here
             json.dumps([state.message for state in states if state.status]).encode() if _any_status(states) else b"",
         )
     )
@@ -155,15 +158,15 @@ def unpack_states(payload: bytes, seats: int, observation_bytes: int) -> list[St
     """Return the states of all rows. Raises BadFrame."""
     columns = _Columns(payload)
     count = columns.number()
-    statuses = columns.bytes(count)
-    rewards, truncated = columns.take("d", count * seats), columns.bytes(count)
-    mover_counts = columns.bytes(count)
-    movers = columns.bytes(sum(mover_counts))
-    seen_counts = columns.bytes(count)
+    statuses = columns.raw(count)
+    rewards, truncated = columns.take("d", count * seats), columns.raw(count)
+    mover_counts = columns.raw(count)
+    movers = columns.raw(sum(mover_counts))
+    seen_counts = columns.raw(count)
     total = sum(seen_counts)
-    seen_seats, valid_counts = columns.bytes(total), columns.take("I", total)
+    seen_seats, valid_counts = columns.raw(total), columns.take("I", total)
     valid = columns.take("i", sum(valid_counts))
-    observations = columns.bytes(total * observation_bytes)
+    observations = columns.raw(total * observation_bytes)
     messages = iter(_texts(columns.rest())) if any(statuses) else iter(())
     found, mover, seen, at = [], 0, 0, 0
     for row in range(count):
@@ -207,9 +210,9 @@ class _Columns:
 
     def number(self) -> int:
         """Return the number of rows."""
-        return _COUNT.unpack(self.bytes(4))[0]  # type: ignore[no-any-return]
+        return _COUNT.unpack(self.raw(4))[0]  # type: ignore[no-any-return]
 
-    def bytes(self, count: int) -> bytes:
+    def raw(self, count: int) -> bytes:
         end = self._position + count
         if end > len(self._payload):
             raise BadFrame("a frame ends within a column")
@@ -219,7 +222,7 @@ class _Columns:
 
     def take(self, code: str, count: int) -> list[Any]:
         column = array(code)
-        column.frombytes(self.bytes(count * column.itemsize))
+        column.frombytes(self.raw(count * column.itemsize))
         return column.tolist()
 
     def rest(self) -> bytes:

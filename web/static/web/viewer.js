@@ -14,20 +14,20 @@ let position = 0;
 let timer = null;
 let slider, playButton;
 const board = document.getElementById("board");
+const holder = document.createElement("div");
 let root = null;
-let styles = [];
 
 function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
   const frame = frames[position];
-  if (frame.html) drawBoard(frame.html);
-  else picture.src = imageOf(position).src;
-  if (board) {
-    board.hidden = !frame.html;
-    picture.hidden = Boolean(frame.html);
-  }
+  picture.src = imageOf(position).src;
   for (let ahead = 1; ahead <= AHEAD; ahead++) imageOf(position + ahead);
   picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
+  if (root) {
+    board.hidden = !frame.html;
+    picture.hidden = !board.hidden;
+    drawBoard(frame.html);
+  }
   count.textContent = `${position} / ${frames.length - 1}`;
   // During playback, screen readers read the captions if there is time; the board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
@@ -42,17 +42,15 @@ function show(wanted, isFirst = false) {
 
 // A classic environment draws HTML. The server has made it harmless; a shadow root keeps its styles apart.
 function drawBoard(html) {
-  const holder = document.createElement("div");
   // The policy of the site forbids styles in HTML, not those that a script sets.
   holder.innerHTML = html.replace(/<[a-z][^>]*>/gi, (tag) => tag.replace(' style="', ' data-style="'));
   for (const element of holder.querySelectorAll("[data-style]")) element.style.cssText = element.dataset.style;
-  root.replaceChildren(...styles, holder);
   board.setAttribute("aria-label", picture.alt);
 }
 
 function styleBoard() {
   const told = (id) => JSON.parse(document.getElementById(id).textContent);
-  styles = told("sheets").map((address) => {
+  const styles = told("sheets").map((address) => {
     const link = document.createElement("link");
     link.rel = "stylesheet";
     link.href = address;
@@ -64,6 +62,7 @@ function styleBoard() {
     sheet.replaceSync(rule);
     return sheet;
   });
+  root.append(...styles, holder);
 }
 
 function mark(link) {

@@ -1,0 +1,29 @@
+"""Steps of many matches at once, for environments in a server: each question to it takes about as long as a move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
+from arena_kit.environment.server.client import reset_ahead, step_ahead
+from arena_kit.referee.faults import PlatformFault
+
+
+def steps_play_ahead(steps: Sequence[tuple[Environment, Mapping[int, Action]]]) -> None:
+    """Play the steps that matches will take next, with one frame. Raises PlatformFault."""
+    if len(steps) < 2:
+        return
+    try:
+        step_ahead(steps)
+    except BrokenEnvironment as error:
+        raise PlatformFault(str(error), code="environment_failed") from error
+
+
+def resets_play_ahead(begun: Sequence[tuple[Environment, int]]) -> None:
+    """Begin matches, by environment and seed, with one frame. Raises PlatformFault."""
+    if len(begun) < 2:
+        return
+    try:
+        reset_ahead(begun)
+    except BrokenEnvironment as error:
+        raise PlatformFault(str(error), code="environment_failed") from error
