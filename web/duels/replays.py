@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
-from arena_kit.environment.replay import replay
+from arena_kit.environment.replay import ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 
@@ -17,12 +17,16 @@ ORDINALS = ("first", "second", "third", "fourth")
 
 @dataclass(frozen=True, slots=True)
 class FrameView:
-    """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence."""
+    """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence.
+
+    is_opening: whether the arena made these moves, not the players.
+    """
 
     svg: str
     text: str
     caption: str
     seats: tuple[int, ...]
+    is_opening: bool = False
 
     @property
     def picture(self) -> str:
@@ -51,15 +55,25 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
     views: list[FrameView] = []
     try:
         for step in replay(spec, record):
-            moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
-            caption = moves or f"Start. {names[record.seats[0]]} moves first"
-            views.append(FrameView(spec.render(step.frame), step.text, caption, tuple(seat for seat, _ in step.moves)))
+            seats = tuple(seat for seat, _ in step.moves)
+            caption = _caption(step, record, names)
+            views.append(FrameView(spec.render(step.frame), step.text, caption, seats, step.is_opening))
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         raise NotStored(f"The record of match {record.number} does not fit its rules, so it cannot be drawn.") from None
     last = views[-1]
-    views[-1] = FrameView(last.svg, last.text, f"{last.caption}. {ending(record, names)}", last.seats)
+    views[-1] = replace(last, caption=f"{last.caption}. {ending(record, names)}")
     return views
+
+
+def _caption(step: ReplayStep, record: MatchRecord, names: tuple[str, str]) -> str:
+    if step.is_opening:
+        return "Opening: " + "; ".join(f"{action} for {names[record.seats[seat]]}" for seat, action in step.moves)
+    moves = "; ".join(f"{names[record.seats[seat]]} played {action}" for seat, action in step.moves)
+    first = names[record.seats[0]]
+    if record.opening_count:
+        return moves or f"Start. {first} has the first seat; the arena plays the opening"
+    return moves or f"Start. {first} moves first"
 
 
 def ending(record: MatchRecord, names: tuple[str, str]) -> str:

@@ -10,6 +10,8 @@ because of them is stale.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
@@ -83,6 +85,7 @@ class Format(ABC):
         """How a tournament stands and what to play next. Raises Impossible."""
         self.check(len(history.participants))
         outline = self.outline(history)
+        met = Counter(frozenset(duel.players) for duel in history.duels)
         play: list[DuelOrder] = []
         waiting: list[DuelRecord] = []
         counted: set[int] = set()
@@ -92,7 +95,7 @@ class Format(ABC):
                 waiting += ahead
             counted.update(duel.key for duel in meeting.duels if meeting.is_open or duel.state != DuelState.OPEN)
             if meeting.is_open and not ahead and None not in meeting.players:
-                play.append(self._order(meeting, history.seed))
+                play.append(self._order(meeting, history.seed, met))
         return Plan(
             stages=outline.stages,
             table=outline.table,
@@ -106,11 +109,13 @@ class Format(ABC):
         """How many pairs the next duel of a meeting has."""
         return self.pairs
 
-    def _order(self, meeting: Meeting, seed: int) -> DuelOrder:
+    def _order(self, meeting: Meeting, seed: int, met: Mapping[frozenset[int], int]) -> DuelOrder:
+        """Return the next duel of a meeting. met: the number of duels in the history, by players."""
         one, other = meeting.players
         assert one is not None
         assert other is not None
-        return DuelOrder(meeting.round, (one, other), self.pairs_of(meeting), _duel_seed(seed, meeting))
+        before = met.get(frozenset((one, other)), 0)
+        return DuelOrder(meeting.round, (one, other), self.pairs_of(meeting), _duel_seed(seed, meeting), before)
 
 
 @dataclass(frozen=True)

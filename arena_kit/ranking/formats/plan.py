@@ -225,12 +225,16 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class DuelOrder:
-    """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches."""
+    """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches.
+
+    before: how many duels the two have in the history, so that duels which share openings do not repeat them.
+    """
 
     round: int
     players: tuple[int, int]
     pairs: int
     seed: int
+    before: int = 0
 
 
 @dataclass(frozen=True, slots=True)
