@@ -205,7 +205,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
                 environment_version=version,
                 tournament_seed=ladder.seed,
                 own=ladder.seed + number,
-                before=today[frozenset((pairing.player_1, pairing.player_2))],
+                encounter=today[frozenset((pairing.player_1, pairing.player_2))],
                 # A ladder has no end, and openings that stayed could be learnt from the records.
                 period=now.astimezone(UTC).date().isoformat(),
             ),

@@ -211,7 +211,7 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
                     order.seed,
                     2 * order.pairs,
                     known.expected(*order.players),
-                    order.before,
+                    order.encounter,
                 )
                 for order in play
             ],

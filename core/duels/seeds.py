@@ -8,19 +8,19 @@ from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 
 
-def duel_seed(*, environment_version: str, tournament_seed: int, own: int, before: int, period: str = "") -> int:
+def duel_seed(*, environment_version: str, tournament_seed: int, own: int, encounter: int, period: str = "") -> int:
     """Return the seed of a new duel of a tournament.
 
-    Without openings it is `own`. With openings it follows from the tournament's seed and from how often the two have met
-    there, not from who they are. So all pairs of submissions play the same openings, which compares them best, and two
+    Without openings it is `own`. With openings it follows from the tournament's seed and the encounter, not from who the
+    two are. So all pairs of submissions play the same openings, which compares them best, and two
     submissions that meet again play other ones.
 
-    before: the number of earlier duels of the two in the tournament, or in the period. period: the part of a tournament
-    in which openings are shared, where it has no end; "" for the whole tournament.
+    encounter: 0 for the first duel of the two in the tournament, or in the period, and another number for every later
+    one. period: the part of a tournament in which openings are shared, where it has no end; "" for the whole of it.
     """
     if not has_openings(environment_version):
         return own
-    text = f"openings {tournament_seed} {before} {period}".rstrip()
+    text = f"openings {tournament_seed} {encounter} {period}".rstrip()
     return int.from_bytes(sha256(text.encode()).digest()[:4]) >> 1
 
 

@@ -48,7 +48,7 @@ GONE = (
 class Pairing:
     """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the points of player_1.
 
-    seed: used where duels do not share openings. before: how many duels the two have had in the tournament.
+    seed: used where duels do not share openings. encounter: as in `duel_seed`.
     """
 
     round: int
@@ -57,7 +57,7 @@ class Pairing:
     seed: int
     match_count: int
     expected: float | None = None
-    before: int = 0
+    encounter: int = 0
 
 
 def tournament_hold(tournament: Tournament) -> Tournament:
@@ -115,7 +115,7 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
                     environment_version=version,
                     tournament_seed=tournament.seed,
                     own=pairing.seed,
-                    before=pairing.before,
+                    encounter=pairing.encounter,
                 ),
                 match_count=pairing.match_count,
                 expected=pairing.expected,

@@ -75,7 +75,7 @@ def tournament_create(
                     player_2=player_2,
                     environment_version=environment.spec_id,
                     seed=duel_seed(
-                        environment_version=environment.spec_id, tournament_seed=seed, own=seed + number, before=0
+                        environment_version=environment.spec_id, tournament_seed=seed, own=seed + number, encounter=0
                     ),
                     match_count=environment.matches_per_duel,
                     test=None if test is None else test.as_json,

@@ -227,14 +227,15 @@ class Stage:
 class DuelOrder:
     """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches.
 
-    before: how many duels the two have in the history, so that duels which share openings do not repeat them.
+    encounter: a number that is different for every duel of the same two, and 0 for the first; where duels share
+    openings, those of the same number do.
     """
 
     round: int
     players: tuple[int, int]
     pairs: int
     seed: int
-    before: int = 0
+    encounter: int = 0
 
 
 @dataclass(frozen=True, slots=True)

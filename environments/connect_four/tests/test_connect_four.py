@@ -9,7 +9,7 @@ from arena_kit.environment.registry import get_spec
 from environments.connect_four.environment import ConnectFour
 from environments.connect_four.rules import COLUMNS, ROWS
 
-SPEC = get_spec("connect-four-v1")
+SPEC = get_spec("connect-four")
 DRAW = tuple(
     [column for pair in ((0, 1), (2, 3), (4, 5)) for column in [*pair] * 2 + [*pair[::-1]] * 2 + [*pair] * 2] + [6] * 6
 )

@@ -9,7 +9,7 @@ from arena_kit.environment.registry import get_spec
 from environments.quarto.environment import Quarto
 from environments.quarto.rules import LINES, winning_line
 
-SPEC = get_spec("quarto-v1")
+SPEC = get_spec("quarto")
 # (pieces in order, their cells): full boards without a line before the sixteenth piece.
 FULL_WITH_LINE = (
     [15, 0, 12, 10, 11, 7, 9, 8, 1, 5, 2, 14, 13, 4, 3, 6],

@@ -10,7 +10,7 @@ from arena_kit.environment.registry import get_spec
 from environments.tic_tac_toe.environment import TicTacToe
 from environments.tic_tac_toe.rules import LINES, winning_line
 
-SPEC = get_spec("tic-tac-toe-v1")
+SPEC = get_spec("tic-tac-toe")
 
 
 def played(*cells: int) -> TicTacToe:
