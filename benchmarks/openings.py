@@ -4,8 +4,7 @@ Two agents without randomness, `minimax` (with a fixed seed) and `deep_search`, 
 openings (version 1 of its rules) and after (the newest version). All keys have a value before and one after:
 
 distinct_share: distinct matches among all. Tic-tac-toe has 538 undecided positions at three to five plies, which are
-not equally likely, so its share cannot be much higher than what is measured; with 9, 24 or 138 positions at one to three plies
-it would be lower.
+not equally likely, so some are drawn twice; at one, two or three plies there are only 9, 24 or 138.
 first_seat_edge: points of the first seat in a match, less those of the second; 0 is even, 1 if the first always wins.
 rating_interval: width of the 95% interval of the rating difference, in points, from the distinct matches alone, as log
 odds with half a point added on both sides (Haldane 1956, Anscombe 1956). A repeated match tells nothing new.

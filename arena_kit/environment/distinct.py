@@ -26,7 +26,9 @@ def distinct_count(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> int
     for match in matches:
         key = (match.seats, match.actions[match.opening_count :], match.outcome, match.error_code)
         alike[key].append(match)
-    return sum(len(group) if len(group) == 1 else len({_look(spec, match) for match in group}) for group in alike.values())
+    return sum(
+        len(group) if len(group) == 1 else len({_look(spec, match) for match in group}) for group in alike.values()
+    )
 
 
 def _look(spec: EnvironmentSpec, match: MatchRecord) -> Look:

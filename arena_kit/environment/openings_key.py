@@ -106,7 +106,9 @@ def _text_lines(where: str, path: Path, text: str) -> tuple[tuple[int, ...], ...
     for number, line in enumerate(text.splitlines(), start=1):
         words = line.partition("#")[0].replace(",", " ").split()
         if not all(word.isascii() and word.isdigit() and len(word) < 10 for word in words):
-            raise ValueError(f"{where}: line {number} of {path.name} must be actions, whole numbers with spaces between.")
+            raise ValueError(
+                f"{where}: line {number} of {path.name} must be actions, whole numbers with spaces between."
+            )
         if words:
             lines.append(tuple(int(word) for word in words))
     return tuple(lines)

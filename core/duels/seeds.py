@@ -11,9 +11,9 @@ from arena_kit.environment.registry import get_spec
 def duel_seed(*, environment_version: str, tournament_seed: int, own: int, encounter: int, period: str = "") -> int:
     """Return the seed of a new duel of a tournament.
 
-    Without openings it is `own`. With openings it follows from the tournament's seed and the encounter, not from who the
-    two are. So all pairs of submissions play the same openings, which compares them best, and two
-    submissions that meet again play other ones.
+    Without openings it is `own`. With openings it follows from the tournament's seed and the encounter, not from who
+    the two are. So all pairs of submissions play the same openings, which compares them best, and two submissions that
+    meet again play other ones.
 
     encounter: 0 for the first duel of the two in the tournament, or in the period, and another number for every later
     one. period: the part of a tournament in which openings are shared, where it has no end; "" for the whole of it.

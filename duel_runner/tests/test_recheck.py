@@ -348,7 +348,12 @@ def stopped(waiting: Duel) -> Duel:
     assert duel is not None
     losing = lambda asked: asked.good_answer() if asked.kind is Kind.END else None  # noqa: E731
     played = play(
-        mixed, losing, spec=get_spec("tic-tac-toe-v1"), matches=duel.match_count, seed=duel.seed, decided=decided_by(duel)
+        mixed,
+        losing,
+        spec=get_spec("tic-tac-toe-v1"),
+        matches=duel.match_count,
+        seed=duel.seed,
+        decided=decided_by(duel),
     )
     with artifacts_stored(job=duel, record=played.record, player_logs=("", ""), digests=("", "")) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log="")

@@ -51,9 +51,7 @@ def _loses(lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]) -> bo
     return bool(reserve) and next(_safe_moves(lines, free, hand, reserve), None) is None
 
 
-def _safe_moves(
-    lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]
-) -> Iterator[tuple[Lines, Cells, int]]:
+def _safe_moves(lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]) -> Iterator[tuple[Lines, Cells, int]]:
     """Yield the lines, free cells and next piece after each move that does not leave the other side a win at once."""
     for cell in free:
         after = _placed(lines, cell, hand)

@@ -126,8 +126,8 @@ class DuelShown(Shown[Duel]):
 class MatchLine(serializers.Serializer[Any]):
     """A match in the index of its duel. Players are 1 and 2.
 
-    first_player: the player in the first seat. faulty_player: the one that forfeited; null for none. moves: those of the
-    opening included.
+    first_player: the player in the first seat. faulty_player: the one that forfeited; null for none. moves: including
+    those of the opening.
     """
 
     number = serializers.IntegerField()
