@@ -121,7 +121,7 @@ def _bare(spec: EnvironmentSpec, player: Path, matches: int) -> tuple[float, int
 
 def _startup(sandbox: Sandbox, folder: Path, kind: str, again: int) -> Figures:
     """Return the start-up seconds of a duel between NumPy players: for new players, and for the same ones again."""
-    spec = get_spec("tic-tac-toe")
+    spec = get_spec("tic-tac-toe-v1")
     source = players.LINEAR.format(seed=1, actions=9, size=10)
     player = players.lay_out(folder / f"linear-{kind}", source)
     first, *later = [play_duel(sandbox, spec, (player, player), 2, 2) for _ in range(1 + again)]

@@ -24,7 +24,7 @@ from benchmarks.http_baseline.servers import (
 from benchmarks.kaggle_baseline import REQUIREMENTS, play_kaggle
 from benchmarks.own_python import CannotInstall, own_python
 
-SPEC = get_spec("connect-four")
+SPEC = get_spec("connect-four-v1")
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ MATCHES_PER_VALIDATION = 4
 
 def tic_tac_toe() -> Environment:
     """The row of Tic-tac-toe, with short duels."""
-    row, _ = environment_sync(spec=get_spec("tic-tac-toe"))
+    row, _ = environment_sync(spec=get_spec("tic-tac-toe-v1"))
     row.matches_per_duel, row.matches_per_validation = MATCHES_PER_DUEL, MATCHES_PER_VALIDATION
     row.save()
     return row

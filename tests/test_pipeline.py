@@ -78,7 +78,7 @@ def test_every_match_of_a_played_duel_can_be_replayed(sandbox: str, environment:
 
     with Duel.objects.get().records.open("rb") as file:
         matches = list(DuelArchive(file).matches())
-    spec = get_spec("tic-tac-toe")
+    spec = get_spec("tic-tac-toe-v1")
     assert [match.number for match in matches] == list(range(1, MATCHES_PER_DUEL + 1))
     for match in matches:
         *_, end = replay(spec, match)

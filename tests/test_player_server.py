@@ -15,7 +15,7 @@ from arena_kit.referee.wire import Answer, Decoder, Encoder, Kind, Question, hel
 from arena_kit.sandbox.inside.player_server import serving
 
 serving.import_numpy()
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 ENCODER = Encoder(SPEC.observation, SPEC.action_count)
 MATCH = Match(SPEC, ENCODER, number=1, seed=7, seats=(0, 1), bank=1.0)
 

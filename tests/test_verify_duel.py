@@ -133,7 +133,7 @@ def test_rules_that_change_during_an_edition_are_not_mixed(
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR, settings.JOB_MAX_ATTEMPTS = "process", True, tmp_path, 1
     for name in ("first", "second", "third"):
         upload(environment, name, FIRST)
-    new = tuple(replace(spec, version=2) for spec in registry.all_specs())
+    new = tuple(replace(spec, version=3, earlier=()) for spec in registry.all_specs())
 
     def run_and_upgrade(*args: Any, **options: Any) -> referee.PlayedDuel:
         result = run_duel(*args, **options)

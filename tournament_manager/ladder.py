@@ -12,7 +12,7 @@ import secrets
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
@@ -20,6 +20,7 @@ from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
 from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
+from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test
 from core.jobs.worker_selectors import workers_alive
@@ -190,6 +191,8 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     number = ladder.duels.aggregate(last=Max("number"))["last"] or 0
     round_number = _last_round(ladder) + 1
     match_count = ladder.environment.matches_per_duel
+    version = ladder.environment.spec_id
+    today = _met_today(ladder, now)
     for pairing in choice.pairings:
         number += 1
         duel_create(
@@ -198,13 +201,27 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
             round=round_number,
             player_1=by_id[pairing.player_1],
             player_2=by_id[pairing.player_2],
-            seed=ladder.seed + number,
+            seed=duel_seed(
+                environment_version=version,
+                tournament_seed=ladder.seed,
+                own=ladder.seed + number,
+                encounter=today[frozenset((pairing.player_1, pairing.player_2))],
+                # A ladder has no end, and openings that stayed could be learnt from the records.
+                period=now.astimezone(UTC).date().isoformat(),
+            ),
             match_count=match_count,
             expected=pairing.expected,
             reason=pairing.because,
             test=duel_test(environment=ladder.environment, match_count=match_count),
         )
     return "" if choice.pairings or open_ else choice.shortfall
+
+
+def _met_today(ladder: Tournament, now: datetime) -> Counter[frozenset[int]]:
+    """The number of duels of the ladder that were made on the day of `now` (UTC), by players."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    duels = ladder.duels.filter(created_at__gte=midnight).order_by()
+    return Counter(frozenset(players) for players in duels.values_list("player_1", "player_2"))
 
 
 def _choose(

@@ -205,7 +205,14 @@ def _follow(tournament: Tournament, *, ends: bool) -> bool:
         duels_draw(
             tournament=held,
             pairings=[
-                Pairing(order.round, *order.players, order.seed, 2 * order.pairs, known.expected(*order.players))
+                Pairing(
+                    order.round,
+                    *order.players,
+                    order.seed,
+                    2 * order.pairs,
+                    known.expected(*order.players),
+                    order.encounter,
+                )
                 for order in play
             ],
         )

@@ -29,6 +29,7 @@ from arena_kit.cli.common import (
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import classic_document, match_result
+from arena_kit.environment.openings import check_openings
 from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
@@ -57,6 +58,7 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     spec = get_spec(options.environment)
     if spec.seats == 1:
         raise BadArgument(f"{spec.name} has one seat. Use `arena evaluate`.")
+    check_openings(spec)
     return spec
 
 
@@ -199,6 +201,8 @@ def summary_text(played: PlayedDuel, seconds: float) -> str:
             f"{summary.draws:>6}  {summary.scores[player]:>8g}  {summary.points[player]:>6}"
         )
     lines.append(f"{summary.match_count} matches in {seconds:.1f} s: {winners[summary.outcome]}.")
+    if record.distinct_matches is not None:
+        lines.append(f"Distinct matches: {record.distinct_matches} of {summary.match_count}.")
     for player in (0, 1):
         faults = (m for m in record.matches if m.fault is Fault.PLAYER and m.faulty_player == player)
         first = next(faults, None)

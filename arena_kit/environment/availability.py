@@ -18,6 +18,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from arena_kit.environment.openings import NoOpening, check_openings
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
@@ -48,6 +49,9 @@ def trouble_of(spec: EnvironmentSpec) -> Trouble | None:
         environment.reset(0)
         for seat in environment.to_move:
             environment.observe(seat)
+        check_openings(spec)
+    except NoOpening as error:
+        return Trouble(str(error))
     except MissingExtra as error:
         return Trouble(str(error), is_missing=True, hint=error.hint)
     except ImportError as error:

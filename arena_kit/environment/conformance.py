@@ -14,6 +14,7 @@ from math import prod
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from arena_kit.environment.openings import NoOpening, check_openings
 from arena_kit.environment.protocol import Action, Environment, Frame, IllegalAction, MatchOver
 from arena_kit.environment.spec import WIRE_CODES, WIRE_RANGES, ActionArraySpec, EnvironmentSpec
 
@@ -59,6 +60,10 @@ class _Check:
         try:
             self._spec.validate()
         except ValueError as error:
+            self._require(False, str(error))
+        try:
+            check_openings(self._spec)
+        except NoOpening as error:
             self._require(False, str(error))
         # One object plays all matches and a new one repeats each, which shows whether reset leaves anything behind.
         used = self._spec.make()

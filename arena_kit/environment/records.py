@@ -158,9 +158,9 @@ def canonical_lines(record: DuelRecord) -> Iterator[str]:
 
     The first line is `["arena-duel",1,environment,seed,number of matches]`. Each match follows as `[number,seed,seats,
     actions,outcome,scores,fault,faulty_player,error_code,move_counts]`; a match with an opening has its number of
-    actions, `opening_count`, as one more value, so that records of rules without openings keep their lines. Scores are the shortest decimals that give the
-    same double, always with a point or exponent, and zero has no sign. Times, the players' names and the texts of
-    errors are left out, because they may differ between records of the same play.
+    actions, `opening_count`, as one more value, so that records of rules without openings keep their lines. Scores are
+    the shortest decimals that give the same double, always with a point or exponent, and zero has no sign. Times, the
+    players' names and the texts of errors are left out, because they may differ between records of the same play.
     """
     yield _line("arena-duel", 1, record.environment, record.seed, len(record.matches))
     for match in record.matches:

@@ -206,9 +206,9 @@ def get_spec(name: str) -> EnvironmentSpec:
     for spec in all_specs():
         if name in (spec.slug, spec.id, spec.public_id):
             return spec
-    for spec in (earlier for spec in all_specs() for earlier in spec.earlier):
-        if name == spec.id:
-            return spec
+    for earlier in (one for spec in all_specs() for one in spec.earlier):
+        if name == earlier.id:
+            return earlier
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
     raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")

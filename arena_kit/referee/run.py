@@ -61,7 +61,8 @@ class PlayedDuel:
 def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, number: int = 1) -> MatchRecord:
     """Play one match between players in this process, without isolation; players[seat] sits in that seat.
 
-    It begins with the opening of its seed, where the environment has openings. It is for trusted code, tests and the baseline of benchmarks: exceptions of players are not caught.
+    It begins with the opening of its seed, where the environment has openings. It is for trusted code, tests and the
+    baseline of benchmarks: exceptions of players are not caught.
     """
     environment = spec.make()
     environment.reset(seed)

@@ -21,7 +21,7 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.process import ProcessBox
 
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0, log_limit_bytes=4000)
 LABEL = f"arena.contract.{os.getpid()}"
 """A value of its own for each run of the tests, so that a run does not reap the players of another."""

@@ -15,7 +15,7 @@ from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Container
 from arena_kit.tests.fake import Answerer, Asked, FakeContainer, Said, action
 
-CONNECT_FOUR = get_spec("connect-four")
+CONNECT_FOUR = get_spec("connect-four-v1")
 FAST = Limits(move_seconds=1.0, bank_seconds=0.5, start_seconds=30, duel_seconds=120, max_restarts=3)
 """Limits for players that never answer; a stall of this machine of more than a second is not charged to them."""
 PATIENT = Limits(move_seconds=30, bank_seconds=30, start_seconds=30, duel_seconds=300, max_restarts=3)

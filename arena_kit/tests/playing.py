@@ -70,7 +70,7 @@ def play(
     player_1: str | Mapping[str, str],
     player_2: str | Mapping[str, str] = GOOD,
     *,
-    environment: str = "tic-tac-toe",
+    environment: str = "tic-tac-toe-v1",
     matches: int = 4,
     parallel: int = 4,
     limits: Limits = LIMITS,

@@ -57,13 +57,15 @@ def challenge_create(*, user: User, agent: Agent, opponent: Agent | None) -> Cha
             submission=submission,
             kind=ChallengeKind.TOP_TEN if opponent is None else ChallengeKind.AGENT,
         )
+        # One seed for all, so that the rivals are met on the same openings.
+        seed = secrets.randbelow(2**31)
         for number, rival in enumerate(rivals, start=1):
             duel_create(
                 challenge=challenge,
                 number=number,
                 player_1=submission,
                 player_2=rival,
-                seed=secrets.randbelow(2**31),
+                seed=seed,
                 match_count=environment.matches_per_duel,
                 reason=f"{locked.username} asked for it.",
             )

@@ -41,7 +41,7 @@ class NotPlayed(NotStored):
 class MatchFilter:
     """Which matches a list shows, as an address asks for them; values that are not understood are ignored.
 
-    result: one of GROUPS, or empty for all. first: the player (1 or 2) that moved first, or 0 for both.
+    result: one of GROUPS, or empty for all. first: the player (1 or 2) in the first seat, or 0 for both.
     longest: sort by number of moves, most first, instead of by number.
     """
 

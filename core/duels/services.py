@@ -72,7 +72,11 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
     Raises StaleJob when the claim was lost; then nothing is written.
     """
     with transaction.atomic():
-        found = {"test_result": test_result(duel, record), **result_fields(record.summary)}
+        found = {
+            "test_result": test_result(duel, record),
+            "distinct_matches": record.distinct_matches,
+            **result_fields(record.summary),
+        }
         job_succeed(job=duel, log=log, **found, **asdict(artifacts))
         if duel.tournament is not None:
             LedgerEntry.objects.bulk_create(ledger_entries(duel, record))

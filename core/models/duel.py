@@ -49,6 +49,9 @@ class Duel(PlayedJob, Checkable):
     draws = models.PositiveIntegerField(default=0, editable=False)
     player_1_score = models.FloatField(default=0.0, editable=False)
     player_2_score = models.FloatField(default=0.0, editable=False)
+    distinct_matches = models.PositiveIntegerField(
+        null=True, editable=False, help_text="Matches that do not merely repeat others; empty where not counted."
+    )
     expected = models.FloatField(
         null=True, editable=False, help_text="Share of the points predicted for player 1 at the start, 0 to 1."
     )

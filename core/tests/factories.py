@@ -92,7 +92,7 @@ def user(name: str, *, team: str = "", is_staff: bool = False, is_superuser: boo
     return person
 
 
-def environment(slug: str = "tic-tac-toe") -> Environment:
+def environment(slug: str = "tic-tac-toe-v1") -> Environment:
     """The row of a real environment."""
     return environment_sync(spec=get_spec(slug))[0]
 

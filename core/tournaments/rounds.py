@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import Max, Q, QuerySet
 from django.db.models.functions import Now
 
+from core.duels.seeds import duel_seed
 from core.duels.stopping import tournament_test
 from core.errors import Refused
 from core.jobs.lifecycle import job_cancel_if_open
@@ -45,7 +46,10 @@ GONE = (
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the points of player_1."""
+    """A duel to create. player_1, player_2: ids of submissions. expected: predicted share of the points of player_1.
+
+    seed: used where duels do not share openings. encounter: as in `duel_seed`.
+    """
 
     round: int
     player_1: int
@@ -53,6 +57,7 @@ class Pairing:
     seed: int
     match_count: int
     expected: float | None = None
+    encounter: int = 0
 
 
 def tournament_hold(tournament: Tournament) -> Tournament:
@@ -94,6 +99,8 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
     tests = {length: tournament_test(tournament=tournament, match_count=length) for length in lengths}
     first = tournament.duels.order_by("number").first()
     last = tournament.duels.aggregate(last=Max("number"))["last"] or 0
+    # A tournament is played with one version of the rules, although the environment may have a newer one.
+    version = first.environment_version if first else tournament.environment.spec_id
     duels_enqueue(
         tournament=tournament,
         duels=[
@@ -103,9 +110,13 @@ def duels_draw(*, tournament: Tournament, pairings: Sequence[Pairing]) -> None:
                 round=pairing.round,
                 player_1_id=pairing.player_1,
                 player_2_id=pairing.player_2,
-                # A tournament is played with one version of the rules, although the environment may have a newer one.
-                environment_version=first.environment_version if first else tournament.environment.spec_id,
-                seed=pairing.seed,
+                environment_version=version,
+                seed=duel_seed(
+                    environment_version=version,
+                    tournament_seed=tournament.seed,
+                    own=pairing.seed,
+                    encounter=pairing.encounter,
+                ),
                 match_count=pairing.match_count,
                 expected=pairing.expected,
                 test=None if (test := tests[pairing.match_count]) is None else test.as_json,

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from django.db import IntegrityError, transaction
 from django.db.models.functions import Now
 
+from core.duels.seeds import duel_seed
 from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_cancel_if_open, job_ring
@@ -50,7 +51,8 @@ def tournament_create(
     """Start an edition: tournament, participants and all duels in one transaction.
 
     edition: one more than the last one that the caller has seen; of two callers that saw the same, one is refused.
-    seed: of the edition; duel number n plays with seed + n. expected: predicted share of the points of player_1, 0 to
+    seed: of the edition; duel number n plays with seed + n, and all duels with one seed where they share openings, see
+    `duel_seed`. expected: predicted share of the points of player_1, 0 to
     1, by the ids of player_1 and player_2, as far as known. Raises EditionTaken; then nothing is written.
     """
     test = duel_test(environment=environment, match_count=environment.matches_per_duel)
@@ -72,7 +74,9 @@ def tournament_create(
                     player_1=player_1,
                     player_2=player_2,
                     environment_version=environment.spec_id,
-                    seed=seed + number,
+                    seed=duel_seed(
+                        environment_version=environment.spec_id, tournament_seed=seed, own=seed + number, encounter=0
+                    ),
                     match_count=environment.matches_per_duel,
                     test=None if test is None else test.as_json,
                     expected=known.get((player_1.pk, player_2.pk)),

@@ -73,7 +73,8 @@ def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismat
 def _kept_faults(duel: Duel, record: DuelRecord) -> Iterator[Mismatch]:
     """Return sentences on values of the duel's row and the ledger that differ from its record."""
     played = {"matches_done" if duel.test else "match_count": len(record.matches)}
-    yield from row_faults(duel, {"seed": record.seed, **played, **result_fields(record.summary)})
+    counted = {"distinct_matches": record.distinct_matches}
+    yield from row_faults(duel, {"seed": record.seed, **played, **counted, **result_fields(record.summary)})
     yield from _test_faults(duel, record)
     entries = [
         sorted(tuple(rounded(getattr(entry, name)) for name in ENTRY_FIELDS) for entry in group)

@@ -58,7 +58,7 @@ def finished(waiting: Duel) -> Duel:
     duel = job_claim(kind=Duel, job_id=waiting.pk, worker="worker-1")
     assert duel is not None
     played = play(
-        mixed, at(5, 1, lambda _: None), spec=get_spec("tic-tac-toe"), matches=duel.match_count, seed=duel.seed
+        mixed, at(5, 1, lambda _: None), spec=get_spec("tic-tac-toe-v1"), matches=duel.match_count, seed=duel.seed
     )
     with artifacts_stored(
         job=duel, record=played.record, player_logs=played.player_logs, digests=("", "")
@@ -141,7 +141,7 @@ def head_otherwise(duel: Duel, change: Callable[[dict[str, Any]], object]) -> No
 
 
 def play_otherwise(duel: Duel) -> None:
-    other = play(last_valid, last_valid, spec=get_spec("tic-tac-toe"), matches=10, seed=duel.seed).record
+    other = play(last_valid, last_valid, spec=get_spec("tic-tac-toe-v1"), matches=10, seed=duel.seed).record
     rewrite(duel, lambda _: other)
 
 
@@ -273,7 +273,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
 ) -> None:
     finished(duels[0])
     settings.VERIFY_SAMPLE = 1.0
-    monkeypatch.setattr(type(get_spec("tic-tac-toe").make()), "reset", lambda *_: 1 / 0)
+    monkeypatch.setattr(type(get_spec("tic-tac-toe-v1").make()), "reset", lambda *_: 1 / 0)
 
     results_verify()
 
@@ -348,7 +348,12 @@ def stopped(waiting: Duel) -> Duel:
     assert duel is not None
     losing = lambda asked: asked.good_answer() if asked.kind is Kind.END else None  # noqa: E731
     played = play(
-        mixed, losing, spec=get_spec("tic-tac-toe"), matches=duel.match_count, seed=duel.seed, decided=decided_by(duel)
+        mixed,
+        losing,
+        spec=get_spec("tic-tac-toe-v1"),
+        matches=duel.match_count,
+        seed=duel.seed,
+        decided=decided_by(duel),
     )
     with artifacts_stored(job=duel, record=played.record, player_logs=("", ""), digests=("", "")) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log="")

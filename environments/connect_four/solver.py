@@ -3,8 +3,8 @@
 Nearly every position of Connect Four is won by one side with perfect play, which takes too long to find out and which
 few agents could follow. So a position counts as decided when a side wins by force within a few plies: the player to
 move within WIN_PLIES, or its opponent, whatever the player to move does, within the next LOSS_PLIES. In such a line
-each move of the winner threatens a four, so that the other side has a single reply. Wins that need a quiet move or zugzwang are
-not found.
+each move of the winner threatens a four, so that the other side has a single reply. Wins that need a quiet move or
+zugzwang are not found.
 """
 
 from __future__ import annotations

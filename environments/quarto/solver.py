@@ -7,7 +7,6 @@ Longer wins are not looked for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import lru_cache
 
 from arena_kit.environment.protocol import Environment
@@ -40,26 +39,26 @@ def _is_decided(cells: Cells, hand: int) -> bool:
     reserve = tuple(piece for piece in range(16) if piece != hand and piece not in cells)
     if _TRAITS[hand] & _wanted(lines) or _loses(lines, free, hand, reserve):
         return True
-    return any(
-        _loses(after, left, piece, tuple(other for other in reserve if other != piece))
-        for after, left, piece in _safe_moves(lines, free, hand, reserve)
-    )
-
-
-def _loses(lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]) -> bool:
-    """Return whether every move leaves the other side a win at once; the mover itself cannot win at once."""
-    return bool(reserve) and next(_safe_moves(lines, free, hand, reserve), None) is None
-
-
-def _safe_moves(lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]) -> Iterator[tuple[Lines, Cells, int]]:
-    """Yield the lines, free cells and next piece after each move that does not leave the other side a win at once."""
     for cell in free:
         after = _placed(lines, cell, hand)
         wanted = _wanted(after)
         safe = [piece for piece in reserve if not _TRAITS[piece] & wanted]
-        if safe:
-            left = tuple(other for other in free if other != cell)
-            yield from ((after, left, piece) for piece in safe)
+        left = tuple(other for other in free if other != cell)
+        # With a cell that makes no line of three and another safe piece, the opponent is not lost, whatever it is given.
+        if len(safe) > 1 and any(all(after[number] >> 8 != 2 for number in _THROUGH[other]) for other in left):
+            continue
+        if any(_loses(after, left, piece, tuple(other for other in reserve if other != piece)) for piece in safe):
+            return True
+    return False
+
+
+def _loses(lines: Lines, free: Cells, hand: int, reserve: tuple[int, ...]) -> bool:
+    """Return whether every move leaves the other side a win at once; the mover itself cannot win at once."""
+    for cell in free:
+        wanted = _wanted(_placed(lines, cell, hand))
+        if any(not _TRAITS[piece] & wanted for piece in reserve):
+            return False
+    return bool(reserve)
 
 
 def _placed(lines: Lines, cell: int, piece: int) -> Lines:

@@ -33,7 +33,7 @@ from tests.hostile.bystanders import Bystanders
 from tests.hostile.cases import CONTAINED, FOLDER, OF_THE_SANDBOX, PLAYERS, Case
 from tests.hostile.host import Host
 
-SPEC = get_spec("connect-four")
+SPEC = get_spec("connect-four-v1")
 SEED, MATCHES = 7, 4
 LIMITS = Limits(
     memory_limit_bytes=256 << 20, move_seconds=0.5, bank_seconds=15.0, start_seconds=30.0, duel_seconds=60.0,

@@ -49,6 +49,9 @@ class DuelAnswer(JobFields):
     reason = serializers.CharField(help_text="Why the two meet; may be empty.")
     match_count = serializers.IntegerField(help_text="With a sequential test, the maximum.")
     matches_done = serializers.IntegerField()
+    distinct_matches = serializers.IntegerField(
+        allow_null=True, help_text="Matches that do not merely repeat others; null: not counted."
+    )
     player_1_wins = serializers.IntegerField()
     player_2_wins = serializers.IntegerField()
     draws = serializers.IntegerField()
@@ -121,7 +124,11 @@ class DuelShown(Shown[Duel]):
 
 
 class MatchLine(serializers.Serializer[Any]):
-    """A match in the index of its duel. first_player: 1 or 2. faulty_player: who forfeited, 1 or 2; null for none."""
+    """A match in the index of its duel. Players are 1 and 2.
+
+    first_player: the player in the first seat. faulty_player: the one that forfeited; null for none. moves: including
+    those of the opening.
+    """
 
     number = serializers.IntegerField()
     outcome = serializers.CharField()
@@ -175,6 +182,7 @@ class MatchAnswer(serializers.Serializer[Any]):
     seed = serializers.IntegerField()
     seats = serializers.SerializerMethodField(help_text="The player on each seat, in order of play.")
     actions = serializers.ListField(child=serializers.IntegerField())
+    opening_count = serializers.IntegerField(help_text="How many of the first actions are the opening.")
     outcome = serializers.CharField()
     scores = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
     fault = serializers.CharField()
@@ -214,12 +222,16 @@ class MatchShown(APIView):
 
 
 class FrameAnswer(serializers.Serializer[Any]):
-    """One state of a match. moves: the [seat, action] pairs that led to it. scores: so far, by seat."""
+    """One state of a match. moves: the [seat, action] pairs that led to it. scores: so far, by seat.
+
+    is_opening: whether the arena made these moves, not the players.
+    """
 
     frame = serializers.JSONField(help_text="What the viewer draws; its form depends on the environment.")
     text = serializers.CharField(help_text="The same in words.")
     moves = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
     scores = serializers.ListField(child=serializers.FloatField())
+    is_opening = serializers.BooleanField()
 
 
 class ReplayAnswer(serializers.Serializer[Any]):

@@ -21,6 +21,7 @@ class FrameView:
     """One state of a match. seats: the seats whose moves led to it. caption: these moves as a sentence.
 
     html: what a classic environment draws, made harmless; shown instead of the picture where scripts run.
+    is_opening: whether the arena made these moves, not the players.
     """
 
     svg: str
@@ -28,6 +29,7 @@ class FrameView:
     caption: str
     seats: tuple[int, ...]
     html: str = ""
+    is_opening: bool = False
 
     @property
     def picture(self) -> str:
@@ -56,10 +58,10 @@ def frame_views(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, st
     views: list[FrameView] = []
     try:
         for step in replay(spec, record):
-            caption = _caption(spec, step, names)
             seats = tuple(seat for seat, _ in step.moves)
             html = "" if spec.classic is None else html_of(spec, step.frame)
-            views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html))
+            caption = _caption(spec, step, record, names)
+            views.append(FrameView(spec.render(step.frame), step.text, caption, seats, html, step.is_opening))
     except BrokenEnvironment:
         raise NotStored("The code of this environment has failed, so the match cannot be drawn now.") from None
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
@@ -79,11 +81,15 @@ def style_head(spec: EnvironmentSpec) -> Head | None:
         return None
 
 
-def _caption(spec: EnvironmentSpec, step: ReplayStep, names: tuple[str, str]) -> str:
+def _caption(spec: EnvironmentSpec, step: ReplayStep, record: MatchRecord, names: tuple[str, str]) -> str:
     """Return who played what in a step, or who begins."""
+    named = spec.action_names or tuple(map(str, range(spec.action_count)))
+    if step.is_opening:
+        return "Opening: " + "; ".join(f"{named[action]} for {names[step.seats[seat]]}" for seat, action in step.moves)
     if step.moves:
-        named = spec.action_names or tuple(map(str, range(spec.action_count)))
         return "; ".join(f"{names[step.seats[seat]]} played {named[action]}" for seat, action in step.moves)
+    if record.opening_count:
+        return f"Start. {names[step.seats[0]]} has the first seat; the arena plays the opening"
     if len(step.to_move) > 1:
         return "Start. Both players move at once"
     return f"Start. {names[step.seats[0]]} moves first"

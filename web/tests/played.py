@@ -96,7 +96,7 @@ def waiting_duel(tournament: Tournament, player_1: Submission, player_2: Submiss
 
 def play(duel: Duel, *, faults_of_1: Collection[int] = (), faults_of_2: Collection[int] = ()) -> Duel:
     """Do what a worker does with a waiting duel."""
-    spec = get_spec(duel.environment.slug)
+    spec = get_spec(duel.environment_version)
     claimed = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
     assert claimed is not None
     names = (str(duel.player_1), str(duel.player_2))
@@ -121,7 +121,7 @@ def play_validation(submission: Submission, match_count: int = 4) -> Validation:
     )
     claimed = job_claim(kind=Validation, job_id=waiting.pk, worker="worker-1")
     assert claimed is not None
-    record = random_duel(get_spec(submission.agent.environment.slug), (str(submission), str(submission)), match_count)
+    record = random_duel(get_spec(version), (str(submission), str(submission)), match_count)
     logs = ("hello from 1\n", "hello from 2\n")
     with artifacts_stored(job=claimed, record=record, player_logs=logs, digests=(DIGESTS[0], DIGESTS[0])) as artifacts:
         validation_succeed(validation=claimed, artifacts=artifacts, log="Self-play: played.")

@@ -94,7 +94,7 @@ def test_downloaded_records_can_be_replayed(client: Client, stage: Stage) -> Non
     record = archive.record()
     assert record.players == ("anna v1", "berta v1")
     assert record.summary.wins == (stage.duel.player_1_wins, stage.duel.player_2_wins)
-    *_, end = replay(get_spec("tic-tac-toe"), record.matches[0])
+    *_, end = replay(get_spec("tic-tac-toe-v1"), record.matches[0])
     assert end.text
 
 

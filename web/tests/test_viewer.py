@@ -10,11 +10,13 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.records import Outcome
-from arena_kit.environment.registry import all_specs
+from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.tests.environment.playing import match_record
 from core.models import Duel, Environment, Validation
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.strikes import duel_void
+from web.duels.replays import frame_views
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
 from web.tests.conftest import As
@@ -92,7 +94,7 @@ def test_a_shared_state_that_does_not_exist_becomes_one_that_does(
 def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage: Stage) -> None:
     page = client.get(address(stage.duel, 2)).content.decode()
 
-    first, second = page.index("player 2, moves first"), page.index("player 1, moves second")
+    first, second = page.index("player 2, first seat"), page.index("player 1, second seat")
     assert page.rindex("berta v1", 0, first) > page.rindex("seat-1", 0, first)
     assert first < second
     assert "0.250 s, slowest move 0.125 s" in page
@@ -199,7 +201,7 @@ def test_rules_that_are_gone_leave_the_facts_of_a_match(client: Client, stage: S
     page = client.get(address(stage.duel))
 
     assertContains(page, "tic-tac-toe-v0 that this arena no longer has")
-    assertContains(page, "player 1, moves first")
+    assertContains(page, "player 1, first seat")
     assertNotContains(page, "viewer.js")
 
 
@@ -225,3 +227,25 @@ def test_self_play_that_does_not_exist_or_is_not_played_has_a_page(stage: Stage,
     assertContains(
         visit(cast.alice).get(f"/validations/{waiting.pk}/matches/1/"), "is waiting for a worker", status_code=409
     )
+
+
+def test_the_moves_of_an_opening_are_marked_and_are_nobodys() -> None:
+    spec = get_spec("connect-four")
+    record = match_record(spec, 1, seed=7)
+
+    views = frame_views(spec, record, ("anna v1", "berta v1"))
+
+    assert views[0].caption == "Start. anna v1 has the first seat; the arena plays the opening"
+    assert [view.is_opening for view in views[: record.opening_count + 2]] == [False, *[True] * 4, False]
+    assert [view.caption for view in views[1:3]] == ["Opening: 4 for anna v1", "Opening: 6 for berta v1"]
+    assert views[5].caption == f"anna v1 played {record.actions[4]}"
+
+
+def test_the_page_of_a_match_counts_the_moves_of_the_opening(client: Client, stage: Stage) -> None:
+    damage_match(stage.duel, 1, opening_count=2)
+
+    page = client.get(address(stage.duel))
+
+    assertContains(page, "of which 2 are the opening")
+    assertContains(page, "the arena plays the opening")
+    assert [state["is_opening"] for state in frames(client, address(stage.duel))[:4]] == [False, True, True, False]

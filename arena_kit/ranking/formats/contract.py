@@ -10,6 +10,7 @@ because of them is stale.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
@@ -19,6 +20,8 @@ from arena_kit.ranking.formats.settings import Impossible, setting, settings_of
 
 MOST_PAIRS = 1_000
 """The largest duel: a larger one would occupy a core for hours."""
+DUELS_OF_MEETING = 100
+"""More duels than a meeting can have, with all extensions and those that ended void."""
 MOST_PARTICIPANTS = 500
 """The largest tournament: a Swiss round of that size takes seconds to pair."""
 MOST_MEETINGS = 5_000
@@ -83,6 +86,7 @@ class Format(ABC):
         """How a tournament stands and what to play next. Raises Impossible."""
         self.check(len(history.participants))
         outline = self.outline(history)
+        met: Counter[frozenset[int | None]] = Counter()
         play: list[DuelOrder] = []
         waiting: list[DuelRecord] = []
         counted: set[int] = set()
@@ -92,7 +96,8 @@ class Format(ABC):
                 waiting += ahead
             counted.update(duel.key for duel in meeting.duels if meeting.is_open or duel.state != DuelState.OPEN)
             if meeting.is_open and not ahead and None not in meeting.players:
-                play.append(self._order(meeting, history.seed))
+                play.append(self._order(meeting, history.seed, met[frozenset(meeting.players)]))
+            met[frozenset(meeting.players)] += 1
         return Plan(
             stages=outline.stages,
             table=outline.table,
@@ -106,11 +111,13 @@ class Format(ABC):
         """How many pairs the next duel of a meeting has."""
         return self.pairs
 
-    def _order(self, meeting: Meeting, seed: int) -> DuelOrder:
+    def _order(self, meeting: Meeting, seed: int, met: int) -> DuelOrder:
+        """Return the next duel of a meeting. met: the number of earlier meetings of the two."""
         one, other = meeting.players
         assert one is not None
         assert other is not None
-        return DuelOrder(meeting.round, (one, other), self.pairs_of(meeting), _duel_seed(seed, meeting))
+        encounter = DUELS_OF_MEETING * met + len(meeting.duels)
+        return DuelOrder(meeting.round, (one, other), self.pairs_of(meeting), _duel_seed(seed, meeting), encounter)
 
 
 @dataclass(frozen=True)

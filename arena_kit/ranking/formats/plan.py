@@ -225,12 +225,17 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class DuelOrder:
-    """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches."""
+    """A duel to create. pairs: seat-swapped pairs of matches, so it has twice as many matches.
+
+    encounter: a number that is different for every duel of the same two, and 0 for the first; where duels share
+    openings, those of the same number do.
+    """
 
     round: int
     players: tuple[int, int]
     pairs: int
     seed: int
+    encounter: int = 0
 
 
 @dataclass(frozen=True, slots=True)

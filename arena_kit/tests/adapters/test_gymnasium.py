@@ -240,7 +240,7 @@ def test_the_runtime_names_the_packages_that_hold_the_rules_and_the_kind_of_proc
     assert processor.split()[0] == platform.machine()
     assert ant.runtime.startswith(f"{packages}, mujoco ")
     assert ant.runtime.endswith(f", {processor}")
-    assert get_spec("quarto").runtime == ""
+    assert get_spec("quarto-v1").runtime == ""
     source = GymnasiumSource("CartPole-v1", extra="of-an-organiser")
     assert replace(cart, gymnasium=source).runtime == cart.runtime
 

@@ -8,6 +8,7 @@ import random
 import pytest
 
 from arena_kit.environment.conformance import bounds, is_real, pack
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import Action, MissingExtra
 from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
@@ -25,10 +26,14 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
     rng = random.Random(1000 * seed + number)
     environment = spec.make()
     environment.reset(seed)
-    actions: list[int] = []
+    opening = opening_of(spec, seed)
+    play_opening(environment, opening)
+    actions = list(opening)
+    moves = [0, 0]
     by_seat = [0.0] * spec.seats
-    while (movers := environment.to_move) and not (forfeits is not None and len(actions) == 2):
+    while (movers := environment.to_move) and not (forfeits is not None and sum(moves) == 2):
         actions.append(rng.choice(environment.observe(movers[0]).valid_actions))
+        moves[seats[movers[0]]] += 1
         rewards = environment.step({movers[0]: actions[-1]})
         by_seat = [total + reward for total, reward in zip(by_seat, rewards, strict=True)]
     if forfeits is not None:
@@ -45,6 +50,7 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
             error_code="player_raised",
             error="The player raised an exception: KeyError: <Board object at 0x7f01>\nTraceback: line 3",
             move_counts=(1, 1),
+            opening_count=len(opening),
         )
     scores = (by_seat[seats.index(0)], by_seat[seats.index(1)])
     outcome = Outcome.DRAW if scores[0] == scores[1] else OUTCOMES[scores[1] > scores[0]]
@@ -55,9 +61,10 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
         actions=tuple(actions),
         outcome=outcome,
         scores=scores,
-        move_counts=(len(actions) - len(actions) // 2, len(actions) // 2),
+        move_counts=(moves[0], moves[1]),
         thinking_seconds=(0.25, 0.5),
         slowest_move_seconds=(0.125, 0.25),
+        opening_count=len(opening),
     )
 
 

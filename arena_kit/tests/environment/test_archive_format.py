@@ -18,7 +18,7 @@ from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcom
 from arena_kit.environment.registry import get_spec
 from arena_kit.tests.environment.playing import duel_record, match_record, written
 
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 RECORD = duel_record(SPEC, count=120)
 DATA = written(RECORD)
 

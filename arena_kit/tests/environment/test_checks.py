@@ -38,7 +38,7 @@ def test_every_environment_keeps_the_promises_of_the_protocol(spec: EnvironmentS
     ],
 )
 def test_a_broken_promise_is_named(name: str, complaint: str) -> None:
-    spec = replace(get_spec("tic-tac-toe"), entry_point=f"arena_kit.tests.environment.broken:{name}")
+    spec = replace(get_spec("tic-tac-toe-v1"), entry_point=f"arena_kit.tests.environment.broken:{name}")
     with pytest.raises(NotConforming, match=complaint) as caught:
         check_environment(spec)
     assert str(caught.value).startswith("tic-tac-toe-v1: ")
@@ -49,7 +49,7 @@ def test_a_broken_promise_is_named(name: str, complaint: str) -> None:
     [("cut_off", "not well-formed"), ("with_script", "scripts or references"), ("without_title", "no title")],
 )
 def test_a_bad_picture_is_named(renderer: str, complaint: str) -> None:
-    spec = replace(get_spec("tic-tac-toe"), renderer=f"arena_kit.tests.environment.broken:{renderer}")
+    spec = replace(get_spec("tic-tac-toe-v1"), renderer=f"arena_kit.tests.environment.broken:{renderer}")
     with pytest.raises(NotConforming, match=complaint):
         check_environment(spec)
 
@@ -60,4 +60,4 @@ def test_a_bad_picture_is_named(renderer: str, complaint: str) -> None:
 )
 def test_a_spec_that_does_not_fit_its_environment_is_named(change: dict[str, object], complaint: str) -> None:
     with pytest.raises(NotConforming, match=complaint):
-        check_environment(replace(get_spec("tic-tac-toe"), **change))  # type: ignore[arg-type]  # any field
+        check_environment(replace(get_spec("tic-tac-toe-v1"), **change))  # type: ignore[arg-type]  # any field

@@ -15,7 +15,7 @@ from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.playing import GAMES, duel_record, match_record, written
 
-SPEC = get_spec("connect-four")
+SPEC = get_spec("connect-four-v1")
 DUEL_KEYS = [
     "result", "error_msg", "num_matches", "player_1_errors", "player_2_errors", "other_errors", "player_1_wins",
     "player_2_wins", "draws", "player_1_score", "player_2_score", "matches",
@@ -116,4 +116,4 @@ def test_a_fault_of_a_player_is_its_error_and_not_a_win_of_the_other(player: int
 
 def test_records_of_another_environment_are_refused() -> None:
     with pytest.raises(ReplayMismatch):
-        list(classic_document(get_spec("tic-tac-toe"), duel_record(get_spec("quarto"))))
+        list(classic_document(get_spec("tic-tac-toe-v1"), duel_record(get_spec("quarto"))))

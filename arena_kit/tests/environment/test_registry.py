@@ -30,12 +30,12 @@ def test_all_environments_are_found_in_the_order_of_their_slugs() -> None:
     assert all_specs() is all_specs()
 
 
-@pytest.mark.parametrize("name", ["connect-four", "connect-four-v1"])
+@pytest.mark.parametrize("name", ["connect-four", "connect-four-v2"])
 def test_a_slug_and_an_id_lead_to_the_same_spec(name: str) -> None:
     assert get_spec(name).name == "Connect Four"
 
 
-@pytest.mark.parametrize("name", ["chess", "", "connect-four-v2", "../quarto"])
+@pytest.mark.parametrize("name", ["chess", "", "connect-four-v3", "../quarto"])
 def test_an_unknown_name_is_answered_with_what_there_is(name: str) -> None:
     with pytest.raises(
         UnknownEnvironment, match="The environments are: acrobot, ant, .*, quarto, taxi, tic-tac-toe, walker2d"
@@ -55,7 +55,7 @@ def test_the_games_have_their_figures(
     slug: str, shape: tuple[int, ...], action_count: int, forfeit_score: float, max_steps: int, matches_per_duel: int
 ) -> None:
     spec = get_spec(slug)
-    assert (spec.id, spec.seats, spec.observation.shape) == (f"{slug}-v1", 2, shape)
+    assert (spec.id, spec.seats, spec.observation.shape) == (f"{slug}-v2", 2, shape)
     assert (spec.action_count, spec.forfeit_score, spec.max_steps) == (action_count, forfeit_score, max_steps)
     assert (spec.matches_per_duel, spec.matches_per_validation) == (matches_per_duel, 50)
     assert (spec.limits.cpu_count, spec.limits.memory_limit_bytes) == (1.0, 1024**3)

@@ -10,7 +10,7 @@ from arena_kit.environment.replay import ReplayMismatch, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.playing import GAMES, match_record
 
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 WON = MatchRecord(2, 0, (1, 0), (4, 0, 2, 1, 6), Outcome.PLAYER_2, (-1.0, 1.0))
 """Return a match in which seat 0, here player_2, completes the diagonal 2, 4, 6."""
 

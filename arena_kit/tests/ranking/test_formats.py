@@ -62,6 +62,23 @@ def test_any_part_of_a_history_leads_to_the_same_duels(
 
 
 @few
+@given(formats, counts)
+def test_two_who_meet_again_have_another_encounter_each_time(form: Format, count: int) -> None:
+    """Where duels share openings, those of one encounter do: the first duels of all pairs, and so on."""
+    who = participants(count)
+    history: list[DuelRecord] = []
+    met: dict[frozenset[int], list[int]] = {}
+    while orders := form.plan(History(who, tuple(history), seed=7)).play:
+        for order in orders:
+            met.setdefault(frozenset(order.players), []).append(order.encounter)
+            history.append(played(order, stronger_wins(order)))
+
+    assert met
+    assert all(numbers[0] == 0 for numbers in met.values())
+    assert all(len(set(numbers)) == len(numbers) for numbers in met.values())
+
+
+@few
 @given(formats, counts, seeds)
 def test_planning_twice_before_anything_has_happened_changes_nothing(form: Format, count: int, seed: int) -> None:
     who = participants(count)

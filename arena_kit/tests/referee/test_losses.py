@@ -130,7 +130,7 @@ def test_memory_is_named_when_it_was_the_cause() -> None:
 
 
 def test_players_that_do_not_read_never_block_the_referee() -> None:
-    quarto = get_spec("quarto")
+    quarto = get_spec("quarto-v1")
     stop = Limits(move_seconds=3.0, bank_seconds=0.0, duel_seconds=300, max_restarts=0)
     # These questions fill the socket's buffer many times over.
     duel = run_duel(

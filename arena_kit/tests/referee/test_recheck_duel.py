@@ -21,7 +21,7 @@ from arena_kit.referee.recheck.duels import compare_plays, verify_record
 from arena_kit.tests.duels import FAST, at, last_valid, mixed, play
 from arena_kit.tests.environment.playing import GAMES
 
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 Change = Callable[[MatchRecord], dict[str, Any]]
 
 

@@ -157,7 +157,7 @@ def test_a_failing_end_is_logged_and_never_punished() -> None:
 
 
 def test_a_forfeit_costs_as_much_as_the_environment_says() -> None:
-    quarto = get_spec("quarto")
+    quarto = get_spec("quarto-v1")
     duel = play(at(1, 0, lambda _: action(1, 0, -5)), spec=quarto, matches=1)
     assert duel.record.matches[0].scores == (-100.0, 100.0)
 

@@ -29,7 +29,7 @@ from arena_kit.tests.fake import action, done, frame, ready, text_answer
 from arena_kit.text import plain_text
 
 ROOT = Path(__file__).resolve().parents[3]
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
 ENCODER = Encoder(SPEC.observation, SPEC.action_count)
 
 

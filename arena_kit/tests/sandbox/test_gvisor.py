@@ -48,7 +48,7 @@ def sandbox(channels: Path) -> DockerSandbox:
 
 
 def test_a_duel_is_played_and_a_raising_player_loses(sandbox: DockerSandbox, channels: Path) -> None:
-    spec = get_spec("connect-four")
+    spec = get_spec("connect-four-v1")
     numbers = itertools.count(1)
     with folders(GOOD, player(step="raise ValueError('no idea')")) as found:
         played = run_duel(
