@@ -23,7 +23,11 @@ from arena_kit.tests.playing import folders, play
 from arena_kit.upload.archive import check_python_compiles, inspect_archive
 
 ROOT = Path(__file__).parents[2]
-FITTING = [pytest.param(spec, kit.name, id=f"{spec.slug}-{kit.name}") for spec in all_specs() for kit in kits_for(spec)]
+PAIRS = [(spec, kit.name) for spec in all_specs() for kit in kits_for(spec)]
+FITTING = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS]
+PLAYERS = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS if kit != "script"]
+GAMES = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS if spec.seats > 1]
+TABLES = [pytest.param(spec, id=spec.slug) for spec, kit in PAIRS if kit == "q-learning"]
 
 
 @pytest.mark.parametrize(("spec", "kit"), FITTING)
