@@ -1,4 +1,4 @@
-"""Finds the opponent that somebody trains against: random play, an example player, a folder, an archive, own code.
+"""Finds the opponent to train against: random play, an example player, a folder, an archive, own code.
 
 The code of an opponent runs in this process, without any sandbox: use it for players that you trust.
 """

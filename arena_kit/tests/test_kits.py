@@ -23,7 +23,11 @@ from arena_kit.tests.playing import folders, play
 from arena_kit.upload.archive import check_python_compiles, inspect_archive
 
 ROOT = Path(__file__).parents[2]
-FITTING = [pytest.param(spec, kit.name, id=f"{spec.slug}-{kit.name}") for spec in all_specs() for kit in kits_for(spec)]
+PAIRS = [(spec, kit.name) for spec in all_specs() for kit in kits_for(spec)]
+FITTING = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS]
+PLAYERS = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS if kit != "script"]
+GAMES = [pytest.param(spec, kit, id=f"{spec.slug}-{kit}") for spec, kit in PAIRS if spec.seats > 1]
+TABLES = [pytest.param(spec, id=spec.slug) for spec, kit in PAIRS if kit == "q-learning"]
 
 
 @pytest.mark.parametrize(("spec", "kit"), FITTING)
@@ -39,7 +43,7 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     assert not [name for name, content in files.items() if b"$environment" in content or b"$name" in content]
 
 
-@pytest.mark.parametrize(("spec", "kit"), [one for one in FITTING if one.values[1] != "script"])
+@pytest.mark.parametrize(("spec", "kit"), PLAYERS)
 def test_a_kit_plays_at_once(spec: EnvironmentSpec, kit: str, tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", installed(spec), kit)
     player = opponent_maker(spec, tmp_path / "mine")(3)
@@ -69,7 +73,7 @@ def test_a_kit_plays_a_duel_against_itself(kit: str) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("spec", "kit"), [one for one in FITTING if one.values[0].seats > 1])
+@pytest.mark.parametrize(("spec", "kit"), GAMES)
 def test_a_kit_plays_a_duel_in_every_game(spec: EnvironmentSpec, kit: str) -> None:
     in_a_duel(spec.slug, kit)
 
@@ -95,18 +99,17 @@ def mean_return(slug: str, folder: Path, episodes: int = 60) -> float:
     return total / episodes
 
 
+@pytest.mark.slow
 def test_q_learning_gets_better_at_tic_tac_toe(tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", get_spec("tic-tac-toe"), "q-learning")
     before = mean_return("tic-tac-toe", tmp_path / "mine")
-    said = trained(tmp_path / "mine", "--steps", "30000")
+    said = trained(tmp_path / "mine", "--steps", "20000")
     assert "states are in table.json" in said
     assert mean_return("tic-tac-toe", tmp_path / "mine") > before + 0.2
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(
-    "spec", [one.values[0] for one in FITTING if one.values[1] == "q-learning"], ids=lambda spec: spec.slug
-)
+@pytest.mark.parametrize("spec", TABLES)
 def test_q_learning_learns_in_every_environment_that_it_fits(spec: EnvironmentSpec, tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", spec, "q-learning")
     before = mean_return(spec.slug, tmp_path / "mine", 20)

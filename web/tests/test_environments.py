@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
+from arena_kit.environment.registry import get_spec
 from arena_kit.examples import make_archive
 from arena_kit.kits import kit_files
 from core.models import Environment, JobState, Submission, Tournament, TournamentState

@@ -169,3 +169,26 @@ def test_arrow_keys_walk_through_the_matches_of_a_duel(page: Page, stage: Stage)
     expect(page.locator(".matches.player_1 a[tabindex='0']")).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(r"/matches/\d+/$"))
+
+
+def test_a_long_match_of_two_moves_a_step_plays_in_about_a_minute(
+    live_server: LiveServer, chromium: Browser, transactional_db: None
+) -> None:
+    stage = staged(factories.cast(), factories.environment("pong"), 2)
+    with chromium.new_page(base_url=live_server.url) as page:
+        page.clock.install(time=NOON)
+        page.clock.pause_at(NOON + timedelta(seconds=1))
+        last = watch(page, stage)
+        at(page, 0)
+        assert last > 250
+        expect(page.locator("#moves li:nth-child(2) .disc")).to_have_count(2)
+        page.keyboard.press("Space")
+        page.clock.run_for(20_000)
+        page.keyboard.press("Space")
+        position = int(page.locator("#slider").input_value())
+        assert last / 5 < position < last / 2
+        at(page, position)
+        # Pictures are decoded as they are needed, also after a jump.
+        page.keyboard.press("End")
+        at(page, last)
+        expect(page.locator("#frame")).to_have_attribute("src", re.compile("Pong(%20| )court"))

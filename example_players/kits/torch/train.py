@@ -90,7 +90,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
-    environment = arena_kit.make(ENVIRONMENT, OPPONENT)
+    environment: Any = arena_kit.make(ENVIRONMENT, OPPONENT)
     inputs = int(numpy.prod(environment.observation_space.shape))
     model = network(inputs, int(environment.action_space.n))
     learn(environment, model, options.episodes, options.seed)

@@ -28,7 +28,7 @@ class Table:
         )
         self.has_mask = spec.action is None
         self.forfeited_by: int | None = None
-        """The seat that forfeited the match; None while nobody has."""
+        """The seat that forfeited the match; None if no seat has."""
         self._environment = spec.make()
         self._wire = np.dtype(spec.observation.wire).newbyteorder("<")
 
