@@ -72,7 +72,7 @@ class Client:
         sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
         if code:
             sent["code"] = code
-        return answers.token_of(self._transport.json(f"{API}/tokens/", **sent))
+        return answers.token_of(self._transport.json(f"{API}/tokens/", sent=sent))
 
     def username(self) -> str:
         """Return whose token this is."""
@@ -142,7 +142,8 @@ class Client:
 
     def challenge_create(self, *, agent: int, opponent: int | None) -> Challenge:
         """Challenge another agent, or the top ten with None."""
-        return answers.challenge_of(self._transport.json(f"{API}/challenges/", agent=agent, opponent=opponent))
+        sent = {"agent": agent, "opponent": opponent}
+        return answers.challenge_of(self._transport.json(f"{API}/challenges/", sent=sent))
 
     def challenge(self, number: int) -> Challenge:
         return answers.challenge_of(self._get(f"challenges/{number}/"))

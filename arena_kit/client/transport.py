@@ -110,10 +110,12 @@ class Transport:
         """Without the token, which must be in no log."""
         return f"Transport({self.site!r})"
 
-    def json(self, path: str, query: Mapping[str, object] | None = None, **sent: object) -> Any:
+    def json(
+        self, path: str, query: Mapping[str, object] | None = None, *, sent: Mapping[str, object] | None = None
+    ) -> Any:
         """Return the JSON of an address; `sent`, if any, is posted as JSON. Raises SiteError."""
         body = None
-        if sent:
+        if sent is not None:
             content = json.dumps(sent).encode()
             body = Body(content, len(content), "application/json")
         return self.read_json(self.request("POST" if body else "GET", path, query=query, body=body), path)
