@@ -28,6 +28,8 @@ from arena_kit.environment.records import MatchRecord
 
 API = "api/v1"
 API_VERSION = "v1"
+UPLOAD_SECONDS = 120.0
+"""A site inspects an upload before it answers."""
 MOST_PAGES = 1000
 """A list that goes on beyond this page is cut, because a site could go on for ever."""
 
@@ -173,7 +175,7 @@ class Client:
         archive.seek(0)
         before, after, kind = multipart(form, archive, "archive.zip")
         body = Body(_Joined(before, archive, after), len(before) + size + len(after), kind)
-        sent = self._transport.request("POST", f"{API}/{path}", body=body)
+        sent = self._transport.request("POST", f"{API}/{path}", body=body, at_least_seconds=UPLOAD_SECONDS)
         return answers.version_of(self._transport.read_json(sent, path))
 
 
