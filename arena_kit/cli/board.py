@@ -37,7 +37,7 @@ def _board(options: argparse.Namespace) -> int:
 def board_text(board: Board) -> str:
     """Return a leaderboard as a table for a terminal."""
     if not board.places:
-        return f"Nobody is on the leaderboard of {board.environment} yet."
+        return f"The leaderboard of {board.environment} is empty."
     names = [f"{place.agent} v{place.number}" for place in board.places]
     width = max(5, *map(len, names))
     owners = max(5, *(len(place.owner) for place in board.places))

@@ -28,6 +28,8 @@ from arena_kit.environment.records import MatchRecord
 
 API = "api/v1"
 API_VERSION = "v1"
+UPLOAD_SECONDS = 120.0
+"""A site inspects an upload before it answers."""
 MOST_PAGES = 1000
 """A list that goes on beyond this page is cut, because a site could go on for ever."""
 
@@ -72,7 +74,7 @@ class Client:
         sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
         if code:
             sent["code"] = code
-        return answers.token_of(self._transport.json(f"{API}/tokens/", **sent))
+        return answers.token_of(self._transport.json(f"{API}/tokens/", sent=sent))
 
     def username(self) -> str:
         """Return whose token this is."""
@@ -142,7 +144,8 @@ class Client:
 
     def challenge_create(self, *, agent: int, opponent: int | None) -> Challenge:
         """Challenge another agent, or the top ten with None."""
-        return answers.challenge_of(self._transport.json(f"{API}/challenges/", agent=agent, opponent=opponent))
+        sent = {"agent": agent, "opponent": opponent}
+        return answers.challenge_of(self._transport.json(f"{API}/challenges/", sent=sent))
 
     def challenge(self, number: int) -> Challenge:
         return answers.challenge_of(self._get(f"challenges/{number}/"))
@@ -172,7 +175,7 @@ class Client:
         archive.seek(0)
         before, after, kind = multipart(form, archive, "archive.zip")
         body = Body(_Joined(before, archive, after), len(before) + size + len(after), kind)
-        sent = self._transport.request("POST", f"{API}/{path}", body=body)
+        sent = self._transport.request("POST", f"{API}/{path}", body=body, at_least_seconds=UPLOAD_SECONDS)
         return answers.version_of(self._transport.read_json(sent, path))
 
 

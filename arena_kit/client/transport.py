@@ -110,10 +110,12 @@ class Transport:
         """Without the token, which must be in no log."""
         return f"Transport({self.site!r})"
 
-    def json(self, path: str, query: Mapping[str, object] | None = None, **sent: object) -> Any:
+    def json(
+        self, path: str, query: Mapping[str, object] | None = None, *, sent: Mapping[str, object] | None = None
+    ) -> Any:
         """Return the JSON of an address; `sent`, if any, is posted as JSON. Raises SiteError."""
         body = None
-        if sent:
+        if sent is not None:
             content = json.dumps(sent).encode()
             body = Body(content, len(content), "application/json")
         return self.read_json(self.request("POST" if body else "GET", path, query=query, body=body), path)
@@ -152,9 +154,18 @@ class Transport:
 
     @contextlib.contextmanager
     def request(
-        self, method: str, path: str, *, query: Mapping[str, object] | None = None, body: Body | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, object] | None = None,
+        body: Body | None = None,
+        at_least_seconds: float = 0.0,
     ) -> Iterator[HTTPResponse]:
-        """Yield the answer to a request. Raises SiteError, also for every answer of 400 or more."""
+        """Yield the answer to a request. Raises SiteError, also for every answer of 400 or more.
+
+        at_least_seconds: waited for an answer even if the timeout is shorter.
+        """
         known = {name: str(value) for name, value in (query or {}).items() if value not in (None, "")}
         address = f"{self.site}/{path}" + (f"?{urlencode(known)}" if known else "")
         headers = {"Accept": "application/json, */*;q=0.5", "User-Agent": "arena-kit"}
@@ -162,13 +173,14 @@ class Transport:
             headers["Authorization"] = f"Bearer {self._token}"
         if body is not None:
             headers |= {"Content-Type": body.content_type, "Content-Length": str(body.size)}
+        timeout = max(self._timeout, at_least_seconds)
         with contextlib.ExitStack() as stack:
             try:
                 with self._network():
                     asked = urllib.request.Request(  # noqa: S310  (`site_address` lets http and https through)
                         address, data=None if body is None else body.content, headers=headers, method=method
                     )
-                    answer = stack.enter_context(self._opener.open(asked, timeout=self._timeout))
+                    answer = stack.enter_context(self._opener.open(asked, timeout=timeout))
             except HTTPError as error:
                 raise self._refusal(error) from None
             yield answer

@@ -109,6 +109,8 @@ class _Shadow:
         return same, None
 
     def _compare(self, question: Question, ply: int, seat: int, played: int | None) -> Difference | None:
+        if played is not None and played not in question.valid:
+            raise _does_not_fit(f"{played} is no valid action at move {ply}.")
         answer = self._ask(question)
         if isinstance(answer, str):
             return self._failed(ply, seat, played, answer)
@@ -154,7 +156,9 @@ class _Shadow:
                 following = self._match.choose(question.player, action)
             self._environment.step(chosen)
         except (ValueError, LookupError) as error:
-            raise PlatformFault(
-                f"The record does not fit the rules of this arena-kit: {error}", code="record_does_not_fit"
-            ) from None
+            raise _does_not_fit(str(error)) from None
         return following
+
+
+def _does_not_fit(why: str) -> PlatformFault:
+    return PlatformFault(f"The record does not fit the rules of this arena-kit: {why}", code="record_does_not_fit")

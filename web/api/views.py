@@ -34,6 +34,10 @@ class Shown(generics.RetrieveAPIView[Row]):
 
     tag: ClassVar[str]
 
+    def get_object(self) -> Row:
+        """Return the object that the address names. Raises Http404 with a sentence."""
+        return one(self.get_queryset(), **{self.lookup_field: self.kwargs[self.lookup_field]})
+
 
 class Acting(APIView):
     """An action that needs an account."""

@@ -36,6 +36,11 @@ class Wheel:
     content: bytes = field(repr=False)
     sha256: str
 
+    @property
+    def least_python(self) -> str:
+        """The oldest version of Python that it runs on."""
+        return self.requires_python.removeprefix(">=")
+
 
 @cache
 def wheel(root: Path) -> Wheel:

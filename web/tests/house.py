@@ -16,6 +16,7 @@ from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
 from core.tests.factories import Cast, challenged, environment, season
+from web.kit.parts import wheel_served
 from web.tests import drawn, played, scored
 from web.tests.arena import staged
 
@@ -68,6 +69,8 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "confirm": email_token(cast.alice),
         "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),
         "kit": "random",
+        "wheel": wheel_served().filename,
+        "wheel_sha256": wheel_served().sha256,
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
         "reset": default_token_generator.make_token(cast.alice),
     }

@@ -60,6 +60,11 @@ GET    /unsubscribe/{unsubscribe}/                                   200 200 200
 POST   /unsubscribe/{unsubscribe}/                                   200 200 200 200
 GET    /users/alice/                                                 200 200 200 200
 GET    /status/?id={public_id}                                       200 200 200 200
+GET    /kit/                                                        200 200 200 200
+GET    /kit/simple/                                                 200 200 200 200
+GET    /kit/simple/arena-kit/                                       200 200 200 200
+GET    /kit/files/{wheel_sha256}/{wheel}                            200 200 200 200
+GET    /kit/{wheel}                                                 302 302 302 302
 GET    /starter-kit/{kit}.zip                                        200 200 200 200
 GET    /environments/{slug}/                                         200 200 200 200
 GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
@@ -134,6 +139,7 @@ DELETE /submissions/{scored_id}                                      401 204 403
 GET    /health                                                       503 503 503 503
 GET    /health/live                                                  200 200 200 200
 GET    /metrics                                                      403 403 403 403
+GET    /api/v1/                                                     200 200 200 200
 GET    /api/v1/tokens/                                               401 200 200 200
 POST   /api/v1/tokens/                                               415 415 415 415
 GET    /api/v1/tokens/{token}/                                       405 405 405 405
@@ -146,6 +152,7 @@ GET    /api/v1/me/inbox/{notice}/                                    405 405 405
 POST   /api/v1/me/inbox/{notice}/                                    401 204 404 404
 GET    /api/v1/environments/                                         200 200 200 200
 GET    /api/v1/environments/{slug}/                                  200 200 200 200
+GET    /api/v1/environments/{slug}/folder.zip                       200 200 200 200
 GET    /api/v1/environments/{task}/board/                            200 200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200
 GET    /api/v1/environments/{task}/seeds/                            200 200 200 200

@@ -233,7 +233,7 @@ def test_a_script_is_shown_the_id_that_it_is_given(client: Client, db: None) -> 
     factories.environment("taxi")
     page = client.get("/environments/taxi/").content.decode()
     assert "python -u submission.py Taxi-v4</code>" in page
-    assert "duel_runner script my_script --environment Taxi-v4</code>" in page
+    assert "arena script my_script --environment Taxi-v4</code>" in page
     assert "else &quot;Taxi-v4&quot;)" in page
 
 

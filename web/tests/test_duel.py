@@ -216,7 +216,7 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
     for text in (*played.DIGESTS, stage.duel.record_sha256, "tic-tac-toe-v1", f"seed {stage.duel.seed}"):
         assert text in page
     number = stage.duel.pk
-    assert f"python -m duel_runner.verify duel-{number}-records.zip</pre>" in page
+    assert f"arena recheck duel-{number}-records.zip</pre>" in page
     assert f"python manage.py recheck duel {number} --replay-players</pre>" in page
     assert "How to check this duel" not in html(client, address(claimed(stage)))
 

@@ -144,7 +144,7 @@ def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
 def test_how_to_check_an_evaluation_at_home_stands_where_its_records_can_be_had(
     client: Client, evaluation: Evaluation
 ) -> None:
-    command = f"python -m duel_runner.verify evaluation-{evaluation.pk}-records.zip</pre>"
+    command = f"arena recheck evaluation-{evaluation.pk}-records.zip</pre>"
     assert command not in html(client, evaluation)
     SeedList.objects.update(revealed_at=timezone.now())
     assert command in html(client, evaluation)

@@ -24,16 +24,17 @@ MANY = 200
 
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
-            "submission_by_id", "registration", "season", "my_notice", "challenge"),
+            "submission_by_id", "registration", "season", "my_notice", "challenge", "site"),
     "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
             "password_reset_complete", "sign_up", "login_code", "second_factor",
             "unsubscribe", "email_confirm"),
 }  # fmt: skip
 ONE_FILE = {
-    "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
+    "api": ("archive", "environment_folder", "episode", "match", "matches", "replay", "job_log"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
-            "evaluation_records", "starter", "match", "match_frames", "recording_file", "starter_kit", "submission_archive",
-            "submission_log", "submission_sbom", "validation_frames", "validation_match"),
+            "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project", "match",
+            "match_frames", "recording_file", "starter", "starter_kit", "submission_archive", "submission_log",
+            "submission_sbom", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {
     "api": (
