@@ -31,10 +31,12 @@ ONE_FILE = {
     "api": ("archive", "episode", "match", "matches", "replay", "job_log"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
             "evaluation_records", "match", "match_frames", "recording_file", "starter_kit", "submission_archive",
-            "submission_log", "submission_sbom", "validation_frames", "validation_match"),
+            "submission_log", "submission_sbom", "rules", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {
     "api": (
+        "accounts",
+        "validate",
         "submit",
         "submissions",
         "agent_submissions",
@@ -48,6 +50,7 @@ NOT_READ = {
     ),
     "web": (
         "agent_create",
+        "agent_describe",
         "agent_play",
         "agent_rest",
         "submission_create",
@@ -132,6 +135,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "episodes": [rows.evaluation.pk],
         "jobs": [],
         "leaderboard_environments": [],
+        "evaluation_metrics": [],
+        "agent_opponents": [hero.pk],
         "leaderboard_of": [rows.task.env_id],
     }
     api = {f"api:{name}": reverse(f"api:{name}", args=arguments) + page for name, arguments in lists.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -10,8 +11,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.models import Submission, UploadReservation, User
-from core.ratings.ledger_sums import PairTotal as StoredTotal
+from core.models import PairTotal, Submission, UploadReservation, User
 from core.submissions import findings
 from core.tests.factories import Cast
 from tests.samples import FIRST, zip_of
@@ -67,14 +67,10 @@ def test_sign_up_has_the_limit_of_the_page(client: Client, monkeypatch: pytest.M
 
 def test_opponents_are_summed_over_versions_and_seats(client: Client, arena: Arena) -> None:
     anna, clara = arena.stage.anna, arena.stage.clara
-    StoredTotal.objects.all().delete()
+    PairTotal.objects.all().delete()
     environment = arena.stage.environment
-    StoredTotal.objects.create(
-        environment=environment, first=anna, second=clara, wins=5, draws=1, losses=2, duel_count=1
-    )
-    StoredTotal.objects.create(
-        environment=environment, first=clara, second=anna, wins=3, draws=0, losses=4, duel_count=2
-    )
+    PairTotal.objects.create(environment=environment, first=anna, second=clara, wins=5, draws=1, losses=2, duel_count=1)
+    PairTotal.objects.create(environment=environment, first=clara, second=anna, wins=3, draws=0, losses=4, duel_count=2)
     (row,) = client.get(f"/api/v1/agents/{anna.agent_id}/opponents/").json()
     assert row == {
         "agent": clara.agent_id, "name": clara.agent.name, "owner": clara.agent.owner.username, "matches": 15,
@@ -87,7 +83,7 @@ def test_opponents_are_summed_over_versions_and_seats(client: Client, arena: Are
 
 def test_evaluations_are_counted_by_time_and_environment(client: Client, arena: Arena) -> None:
     evaluation = arena.reported
-    type(evaluation).objects.filter(pk=evaluation.pk).update(created_at=timezone.now() - timezone.timedelta(days=2))
+    type(evaluation).objects.filter(pk=evaluation.pk).update(created_at=timezone.now() - timedelta(days=2))
     counts = client.get("/api/evaluation-metrics").json()
     both = {"started": 2, "completed": 2, "failed": 0}
     one = {"started": 1, "completed": 1, "failed": 0}
