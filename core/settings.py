@@ -280,9 +280,8 @@ KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
 # Base images by version of Python; the first is the default. The site compiles uploads with its own Python.
-PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES") or {
-    (sys.version_info.major, sys.version_info.minor): env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
-}
+PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
+PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES") or {sys.version_info[:2]: PLAYER_BASE_IMAGE}
 PLAYER_BASE_IMAGE = next(iter(PLAYER_BASE_IMAGES.values()))
 PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")

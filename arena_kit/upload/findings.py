@@ -31,7 +31,8 @@ from arena_kit.upload.requirements import Requirements, RequirementsRefused, rea
 
 SOURCE_WARNINGS = Path(__file__).with_name("source_warnings.py")
 WARNING_SECONDS = 3
-"""Processor time for finding warnings; wall time may be a second longer."""
+"""Processor time for finding warnings; a process that waits for others longer than PATIENCE_SECONDS ends as well."""
+PATIENCE_SECONDS = 60
 THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
 NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
 NOT_READ = "The Python files are too large or too deeply nested to be read for warnings."
@@ -144,7 +145,7 @@ def _source_warnings(path: str, *, has_requirements: bool, python: Version) -> l
             [sys.executable, "-I", "-S", str(SOURCE_WARNINGS), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            timeout=WARNING_SECONDS + 1,
+            timeout=PATIENCE_SECONDS,
             env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
             check=False,
         )

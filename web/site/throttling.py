@@ -139,7 +139,7 @@ class ChangeThrottle(AccountThrottle):
     """
 
     scope = "changes"
-    counts = frozenset({"POST", "PUT", "DELETE"})
+    counts = frozenset({"POST", "PUT", "PATCH", "DELETE"})
     sentence = "You have changed too often which of your agents and versions play, or where."
 
 

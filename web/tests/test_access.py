@@ -28,6 +28,18 @@ TABLE = """
 GET    /                                                             200 200 200 200
 GET    /favicon.ico                                                  302 302 302 302
 GET    /robots.txt                                                   200 200 200 200
+GET    /create_account/                                             301 301 301 301
+GET    /user/ada/                                                   301 301 301 301
+GET    /environment/{slug}/                                         301 301 301 301
+GET    /environment/{slug}/competitor/{agent}/                      301 301 301 301
+GET    /environment/{slug}/tournament/{edition}/                    301 301 301 301
+GET    /environment/{slug}/tournament/{edition}/competitor/{agent}/ 301 301 301 301
+GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/ 301 301 301 301
+GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/1/ 301 301 301 301
+GET    /duel/1/logs/                                                301 301 301 301
+GET    /duel/1/results/                                             301 301 301 301
+GET    /docs/                                                       301 301 301 301
+GET    /openapi.json                                                301 301 301 301
 GET    /sign-up/                                                     200 302 302 302
 GET    /login/                                                       200 302 302 302
 GET    /login/code/                                                  302 302 302 302
@@ -69,6 +81,7 @@ GET    /starter-kit/{kit}.zip                                        200 200 200
 GET    /environments/{slug}/                                         200 200 200 200
 GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
 GET    /environments/{slug}/leaderboard.csv                          200 200 200 200
+GET    /environments/{slug}/rules.zip                               200 200 200 200
 GET    /environments/{slug}/head-to-head/                            200 200 200 200
 GET    /environments/{slug}/lens/                                    200 200 200 200
 GET    /environments/{slug}/calibration/                             200 200 200 200
@@ -80,6 +93,8 @@ GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/play/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
+POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
 POST   /environments/{slug}/agents/{agent}/versions/                 302 422 403 403
 GET    /environments/{slug}/agents/{agent}/versions/1/delete/        405 405 405 405
@@ -137,6 +152,7 @@ POST   /submissions/                                                 401 400 400
 GET    /submissions/{scored_id}                                      200 200 200 200
 DELETE /submissions/{scored_id}                                      401 204 403 204
 GET    /health                                                       503 503 503 503
+GET    /api/evaluation-metrics                                      200 200 200 200
 GET    /health/live                                                  200 200 200 200
 GET    /metrics                                                      403 403 403 403
 GET    /api/v1/                                                     200 200 200 200
@@ -144,6 +160,10 @@ GET    /api/v1/tokens/                                               401 200 200
 POST   /api/v1/tokens/                                               415 415 415 415
 GET    /api/v1/tokens/{token}/                                       405 405 405 405
 DELETE /api/v1/tokens/{token}/                                       401 204 404 404
+GET    /api/v1/accounts/                                            405 405 405 405
+POST   /api/v1/accounts/                                            415 415 415 415
+GET    /api/v1/validate/                                            405 405 405 405
+POST   /api/v1/validate/                                            401 400 400 400
 GET    /api/v1/me/                                                   401 200 200 200
 GET    /api/v1/me/quotas/                                            401 200 200 200
 GET    /api/v1/me/inbox/                                             401 200 200 200
@@ -162,6 +182,8 @@ GET    /api/v1/environments/{slug}/calibration/                      200 200 200
 GET    /api/v1/agents/                                               200 200 200 200
 POST   /api/v1/agents/                                               401 400 400 400
 GET    /api/v1/agents/{agent_id}/                                    200 200 200 200
+PATCH  /api/v1/agents/{agent_id}/                                   401 415 403 403
+GET    /api/v1/agents/{agent_id}/opponents/                         200 200 200 200
 GET    /api/v1/agents/{agent_id}/submissions/                        405 405 405 405
 POST   /api/v1/agents/{agent_id}/submissions/                        401 400 403 403
 GET    /api/v1/agents/{agent_id}/rest/                               405 405 405 405

@@ -11,7 +11,13 @@ from pytest_django.fixtures import Settings
 
 from core.models import Environment, User
 from core.tests import factories
-from web.tests.arena import Stage
+from core.tests.factories import Cast
+from web.tests.arena import Stage, staged
+
+
+@pytest.fixture
+def stage(cast: Cast, environment: Environment) -> Stage:
+    return staged(cast, environment)
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,12 @@ ONE_FILE = {
     "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
             "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project", "match",
             "match_frames", "recording_file", "starter", "starter_kit", "submission_archive", "submission_log",
-            "submission_sbom", "validation_frames", "validation_match"),
+            "submission_sbom", "rules", "validation_frames", "validation_match"),
 }  # fmt: skip
 NOT_READ = {
     "api": (
+        "accounts",
+        "validate",
         "submit",
         "submissions",
         "agent_submissions",
@@ -51,6 +53,7 @@ NOT_READ = {
     ),
     "web": (
         "agent_create",
+        "agent_describe",
         "agent_play",
         "agent_rest",
         "submission_create",
@@ -135,6 +138,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "episodes": [rows.evaluation.pk],
         "jobs": [],
         "leaderboard_environments": [],
+        "evaluation_metrics": [],
+        "agent_opponents": [hero.pk],
         "leaderboard_of": [rows.task.env_id],
     }
     api = {f"api:{name}": reverse(f"api:{name}", args=arguments) + page for name, arguments in lists.items()}

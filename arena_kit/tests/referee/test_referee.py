@@ -56,7 +56,9 @@ def test_previous_reward_sums_up_since_the_seats_last_action() -> None:
     rewards = [[asked.reward for asked in container.asked] for container in containers]
     assert rewards[0][-1] == 1.0
     assert rewards[1][-1] == -1.0
-    assert set(rewards[0][:-1]) == set(rewards[1][:-1]) == {0.0}
+    assert set(rewards[0][1:-1]) == set(rewards[1][1:-1]) == {0.0}
+    # Nothing is reported to a first move: its column holds the seat.
+    assert (rewards[0][0], rewards[1][0]) == (0.0, 1.0)
 
 
 def test_both_players_are_told_the_end_of_every_match() -> None:

@@ -62,7 +62,7 @@ REQUESTS = {
         environment="tic-tac-toe-v1", observation=ArraySpec((10,)), action_count=9, parallel_matches=32
     ),
     "questions": ENCODER.questions([
-        question(Kind.START, 2, 0, [0] * 4 + [1] + [0] * 4 + [-1], (0, 1, 2, 3, 5, 6, 7, 8)),
+        question(Kind.START, 2, 0, [0] * 4 + [1] + [0] * 4 + [-1], (0, 1, 2, 3, 5, 6, 7, 8), reward=1.0),
         question(Kind.STEP, 1, 1, [1, 0, 0, 0, -1, 0, 0, 0, 0, 1], (1, 2, 3, 5, 6, 7, 8)),
         question(Kind.END, 3, 3, [1, 1, 1, -1, -1, 0, 0, 0, 0, -1], reward=1.0),
     ]),
