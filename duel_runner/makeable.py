@@ -39,15 +39,22 @@ def if_makeable(
 
     @wraps(action)
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
-        # First, because it raises its own fault for rules that no longer exist.
-        spec = rules(job)
+        environment = _environment(job)
+        waiting = job if isinstance(job, Duel) and not environment.is_available else None
+        try:
+            # First, because it raises its own fault for rules that no longer exist.
+            spec = rules(job)
+        except PlatformFault:
+            if waiting is None:
+                raise
+            duel_postpone(duel=waiting, environment=environment, log=lease.text)
+            return
         trouble = trouble_here(spec.id)
         if trouble is None:
             action(job, lease, *arguments, **named)
             return
-        environment = _environment(job)
-        if not environment.is_available and isinstance(job, Duel):
-            duel_postpone(duel=job, environment=environment, log=lease.text)
+        if waiting is not None:
+            duel_postpone(duel=waiting, environment=environment, log=lease.text)
             return
         if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)

@@ -95,7 +95,8 @@ def _duels_resume(environment: Environment) -> None:
     waiting = _duels(environment).filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE)
     first = waiting.first()
     if first is not None:
-        waiting.update(not_before=None)
+        said = {"error_code": "", "error": "", "public_error": ""}
+        waiting.update(not_before=None, fault=JobFault.NONE, **said)
         job_ring(job=first)
 
 

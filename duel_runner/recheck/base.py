@@ -29,7 +29,7 @@ Record = TypeVar("Record", DuelRecord, EvaluationRecord)
 
 
 @dataclass(frozen=True, slots=True)
-class Audit(Generic[Record]):
+class Rechecked(Generic[Record]):
     """The outcome of a check. record: None if it cannot be read; the only mismatch then says why.
 
     checked: a description of what was compared, for people.
@@ -50,25 +50,25 @@ class Audit(Generic[Record]):
         return " ".join(sentences)
 
 
-def audit_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Audit[Record]]) -> Audit[Record]:
+def recheck_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Rechecked[Record]]) -> Rechecked[Record]:
     """Check a finished job and store the verdict. look: the check itself, given the rules; may raise NotStored.
 
     Raises PlatformFault if it cannot be checked here: rules or records are gone, or packages are missing or differ.
     """
-    audit: Audit[Record]
+    recheck: Rechecked[Record]
     try:
-        audit = look(rules(job))
+        recheck = look(rules(job))
     except NotKept as gone:
         # A verdict from before the records were removed stays valid.
         raise PlatformFault(str(gone), code="cannot_check") from gone
     except NotStored as missing:
-        audit = Audit(None, [Mismatch(None, str(missing))])
+        recheck = Rechecked(None, [Mismatch(None, str(missing))])
     except (PlatformFault, CannotCheck) as reason:
         verdict_keep(job=job, verdict=Verdict.UNCHECKABLE, verification=str(reason))
         raise PlatformFault(str(reason), code="cannot_check") from reason
-    verdict = Verdict.MISMATCH if audit.mismatches else Verdict.VERIFIED
-    verdict_keep(job=job, verdict=verdict, verification=audit.verification)
-    return audit
+    verdict = Verdict.MISMATCH if recheck.mismatches else Verdict.VERIFIED
+    verdict_keep(job=job, verdict=verdict, verification=recheck.verification)
+    return recheck
 
 
 def row_faults(job: Duel | Evaluation, recorded: dict[str, object]) -> Iterator[Mismatch]:

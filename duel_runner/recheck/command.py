@@ -16,7 +16,7 @@ from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox, SandboxError
 from core.jobs.worker import PlatformFault
 from core.models import Duel, Evaluation, JobState
-from duel_runner.recheck.base import Audit, Record
+from duel_runner.recheck.base import Rechecked, Record
 from duel_runner.workplace import sandbox
 
 MISMATCH, NOT_CHECKED, DIFFERS = 1, 2, 3
@@ -39,7 +39,7 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
         """Return the job of this number. Raises its DoesNotExist, and CommandError if it cannot be checked."""
 
     @abstractmethod
-    def audit(self, job: AnyResult) -> Audit[Record]:
+    def recheck(self, job: AnyResult) -> Rechecked[Record]:
         """Check the job and store the verdict. Raises PlatformFault."""
 
     @abstractmethod
@@ -72,19 +72,21 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
         job = self._finished(options["number"])
         name = f"{job.KIND.capitalize()} {job.pk}"
         try:
-            audit = self.audit(job)
+            recheck = self.recheck(job)
         except PlatformFault as fault:
             raise CommandError(f"{name} cannot be checked: {fault}", returncode=NOT_CHECKED) from None
-        wrong = {mismatch.number for mismatch in audit.mismatches}
-        for number, ending in self.endings(audit.record) if audit.record else ():
+        wrong = {mismatch.number for mismatch in recheck.mismatches}
+        for number, ending in self.endings(recheck.record) if recheck.record else ():
             if number not in wrong:
                 self.stdout.write(f"{self.part.capitalize()} {number}: ok, {ending}")
-        self._list("MISMATCH", audit.mismatches)
+        self._list("MISMATCH", recheck.mismatches)
         for line in self.facts(job):
             self.stdout.write(line)
         self.stdout.write(f"sha256 {job.record_sha256 or 'was not kept'}")
         self.stdout.write(f"{'DOES NOT VERIFY' if wrong else 'Verified'}: {job.verification}")
-        code = self._replay(job, audit.record, options["sandbox"]) if options["replay_players"] and audit.record else 0
+        code = (
+            self._replay(job, recheck.record, options["sandbox"]) if options["replay_players"] and recheck.record else 0
+        )
         if wrong or code:
             sys.exit(MISMATCH if wrong else code)
 

@@ -16,15 +16,15 @@ from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
-from duel_runner.recheck.base import Audit, audit_keep, rounded, row_faults, table
+from duel_runner.recheck.base import Rechecked, recheck_keep, rounded, row_faults, table
 from duel_runner.rules import decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
 
 
-def duel_audit(duel: Duel) -> Audit[DuelRecord]:
+def duel_recheck(duel: Duel) -> Rechecked[DuelRecord]:
     """Check a finished duel and store the verdict. Raises PlatformFault if the arena no longer has its rules."""
-    return audit_keep(duel, lambda spec: _look(duel, spec))
+    return recheck_keep(duel, lambda spec: _look(duel, spec))
 
 
 def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
@@ -49,13 +49,13 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
         ).record
 
 
-def _look(duel: Duel, spec: EnvironmentSpec) -> Audit[DuelRecord]:
+def _look(duel: Duel, spec: EnvironmentSpec) -> Rechecked[DuelRecord]:
     with records_open(duel) as archive:
         record = archive.record()
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
     found += verify_record(spec, record, sha256=duel.record_sha256)
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
-    return Audit(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
+    return Rechecked(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 
 
 def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismatch]:

@@ -14,16 +14,16 @@ from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import episodes_open
 from core.evaluations.services import episode_row, result_fields
 from core.models import Evaluation
-from duel_runner.recheck.base import Audit, audit_keep, row_faults, table
+from duel_runner.recheck.base import Rechecked, recheck_keep, row_faults, table
 from duel_runner.rules import rules
 
 
-def evaluation_audit(evaluation: Evaluation) -> Audit[EvaluationRecord]:
+def evaluation_recheck(evaluation: Evaluation) -> Rechecked[EvaluationRecord]:
     """Check a finished evaluation that the arena played, and store the verdict.
 
     Raises PlatformFault if it cannot be checked here: the rules are gone, or packages are missing or differ.
     """
-    return audit_keep(evaluation, lambda spec: _look(evaluation, spec))
+    return recheck_keep(evaluation, lambda spec: _look(evaluation, spec))
 
 
 def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEvaluation:
@@ -46,7 +46,7 @@ def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEv
         )
 
 
-def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Audit[EvaluationRecord]:
+def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Rechecked[EvaluationRecord]:
     seeds = evaluation.seed_list
     assert seeds is not None
     with episodes_open(evaluation) as archive:
@@ -60,7 +60,7 @@ def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Audit[EvaluationReco
         # Faults found so far do not depend on the installed packages.
         if not found:
             raise
-    return Audit(
+    return Rechecked(
         record,
         found,
         f"{len(record.episodes)} episodes were played again from their seeds and actions: {CHECKED}. "

@@ -15,8 +15,8 @@ from core.duels.verdicts import verdict_keep
 from core.jobs.worker import PlatformFault, is_stopping
 from core.models import Duel, Evaluation, JobState, Verdict
 from core.removed import REMOVED
-from duel_runner.recheck.duels import duel_audit
-from duel_runner.recheck.evaluations import evaluation_audit
+from duel_runner.recheck.duels import duel_recheck
+from duel_runner.recheck.evaluations import evaluation_recheck
 
 logger = logging.getLogger(__name__)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
@@ -29,12 +29,12 @@ MOST_PER_RUN = 100
 def results_verify(_: int = 0) -> None:
     """Check a share of each kind: first random ones never checked, then those checked longest ago."""
     finished = Duel.objects.filter(state=JobState.SUCCEEDED).exclude(records__startswith=REMOVED)
-    _verify(finished, duel_audit)
+    _verify(finished, duel_recheck)
     played = Evaluation.objects.filter(state=JobState.SUCCEEDED, is_verified=True).exclude(records__startswith=REMOVED)
-    _verify(played, evaluation_audit)
+    _verify(played, evaluation_recheck)
 
 
-def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) -> None:
+def _verify(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) -> None:
     count = min(MOST_PER_RUN, math.ceil(settings.VERIFY_SAMPLE * finished.count()))
     until = time.monotonic() + SECONDS
     # Only ids are sorted, because rows of evaluations contain all their episodes.
@@ -47,7 +47,7 @@ def _verify(finished: QuerySet[AnyResult], audit: Callable[[AnyResult], Any]) ->
         if job is None:
             continue
         try:
-            audit(job)
+            recheck(job)
         except PlatformFault as fault:
             logger.warning("%s %s cannot be checked: %s", job.KIND.capitalize(), job.pk, fault)
         except Exception:

@@ -74,6 +74,10 @@ def mark_unavailable(environment: Environment) -> None:
     environment.save(update_fields=["unavailable_because"])
 
 
+def rules_missing(job: Job) -> EnvironmentSpec:
+    raise worker.PlatformFault("The rules are no longer in this arena's code.", code="rules_missing")
+
+
 def claimed(queue: str) -> Job | None:
     """Return the job that this worker claims next."""
     claim = claims.claim_next(queue, worker="w")
@@ -191,6 +195,12 @@ def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypat
     for duel in Duel.objects.all():
         assert (duel.state, duel.attempt, duel.history) == (JobState.QUEUED, 0, [])
         assert duel.error_code == "environment_unavailable"
+    # The file with its rules may be what is broken.
+    with monkeypatch.context() as patch:
+        patch.setattr(makeable, "rules", rules_missing)
+        Duel.objects.update(not_before=None)
+        assert worker.step("duel") == worker.Performed.DONE
+    assert set(Duel.objects.values_list("attempt", "error_code")) == {(0, "environment_unavailable")}
     # The watchdog does not take them for a queue that stands still.
     assert _standstill("duel", timezone.now() + timedelta(hours=1)) == ""
 

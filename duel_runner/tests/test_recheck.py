@@ -28,7 +28,7 @@ from core.jobs.lifecycle import job_claim
 from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, Verdict
 from core.tests import factories
 from core.tests.working import run
-from duel_runner.recheck.duels import duel_again, duel_audit
+from duel_runner.recheck.duels import duel_again, duel_recheck
 from duel_runner.recheck.sample import results_verify
 from duel_runner.rules import decided_by
 from duel_runner.tests.commands import verify
@@ -100,11 +100,11 @@ def test_what_plays_a_duel_again_is_a_leftover_once_its_process_has_died(duel: D
 
 
 def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
-    audit = duel_audit(duel)
+    recheck = duel_recheck(duel)
 
     duel.refresh_from_db()
-    assert audit.mismatches == []
-    assert audit.record is not None
+    assert recheck.mismatches == []
+    assert recheck.record is not None
     assert (duel.verdict, duel.verified_at is None) == (Verdict.VERIFIED, False)
     assert duel.verification.startswith("10 matches were simulated again: seats, seeds, legal actions")
     assert duel.verification.endswith("Hash, result and ledger agree.")
@@ -114,7 +114,7 @@ def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
 def test_a_duel_from_before_hashes_verifies_and_says_what_is_missing(duel: Duel) -> None:
     Duel.objects.update(record_sha256="")
 
-    duel_audit(Duel.objects.get(pk=duel.pk))
+    duel_recheck(Duel.objects.get(pk=duel.pk))
 
     assert Duel.objects.get(pk=duel.pk).verification.endswith("Result and ledger agree; no hash was kept.")
 
@@ -194,12 +194,12 @@ def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pyt
     make, sentence = TROUBLES[trouble]
     make(duel)
 
-    audit = duel_audit(Duel.objects.get(pk=duel.pk))
+    recheck = duel_recheck(Duel.objects.get(pk=duel.pk))
 
     duel.refresh_from_db()
-    assert any(sentence in str(mismatch) for mismatch in audit.mismatches), audit.mismatches
+    assert any(sentence in str(mismatch) for mismatch in recheck.mismatches), recheck.mismatches
     assert duel.verdict == Verdict.MISMATCH
-    assert str(audit.mismatches[0]) in duel.verification
+    assert str(recheck.mismatches[0]) in duel.verification
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"duel-{duel.pk}-does-not-verify", None)
     assert (alarm.address, duel.verification in alarm.message) == (f"/duels/{duel.pk}/", True)
@@ -210,10 +210,10 @@ def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pyt
 def test_a_duel_that_verifies_again_settles_its_alarm(duel: Duel) -> None:
     played = Duel.objects.filter(pk=duel.pk)
     played.update(outcome="DRAW")
-    duel_audit(Duel.objects.get(pk=duel.pk))
+    duel_recheck(Duel.objects.get(pk=duel.pk))
     played.update(outcome=duel.outcome)
 
-    duel_audit(Duel.objects.get(pk=duel.pk))
+    duel_recheck(Duel.objects.get(pk=duel.pk))
 
     assert Alarm.objects.get().settled_at is not None
     assert Duel.objects.get(pk=duel.pk).verdict == Verdict.VERIFIED
@@ -365,7 +365,7 @@ def test_a_duel_that_its_test_has_ended_verifies_with_fewer_matches(duels: list[
     assert (duel.matches_done, duel.match_count) == (8, 10)
     assert duel.test_result is not None
     assert duel.test_result["counts"] == [0, 0, 0, 0, 4]
-    assert duel_audit(duel).mismatches == []
+    assert duel_recheck(duel).mismatches == []
 
 
 @pytest.mark.parametrize(
@@ -385,4 +385,4 @@ def test_a_duel_that_did_not_end_as_its_test_says_is_found(
 ) -> None:
     duel = stopped(duels[0])
     Duel.objects.filter(pk=duel.pk).update(**change)
-    assert any(found in str(mismatch) for mismatch in duel_audit(Duel.objects.get(pk=duel.pk)).mismatches)
+    assert any(found in str(mismatch) for mismatch in duel_recheck(Duel.objects.get(pk=duel.pk)).mismatches)

@@ -23,7 +23,7 @@ from core.jobs.worker import PlatformFault
 from core.models import Alarm, Duel, Environment, Evaluation, JobState, SeedList, SubmissionForm, Verdict
 from core.tests import factories
 from duel_runner.recheck import sample
-from duel_runner.recheck.evaluations import evaluation_audit
+from duel_runner.recheck.evaluations import evaluation_recheck
 from duel_runner.recheck.sample import results_verify
 from duel_runner.tests.commands import verify
 
@@ -74,10 +74,10 @@ def rewrite(evaluation: Evaluation, change: Callable[[EvaluationRecord], Evaluat
 
 
 def test_an_evaluation_as_it_was_played_verifies(evaluation: Evaluation) -> None:
-    audit = evaluation_audit(evaluation)
+    recheck = evaluation_recheck(evaluation)
 
     evaluation.refresh_from_db()
-    assert audit.mismatches == []
+    assert recheck.mismatches == []
     assert (evaluation.verdict, evaluation.verified_at is None) == (Verdict.VERIFIED, False)
     assert evaluation.verification == (
         "6 episodes were played again from their seeds and actions: seeds, actions, lengths, ends and scores of every "
@@ -149,12 +149,12 @@ def test_what_does_not_fit_raises_an_alarm(
     make, sentence = TROUBLES[trouble]
     make(evaluation)
 
-    audit = evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
+    recheck = evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
 
     evaluation.refresh_from_db()
-    assert any(sentence in str(mismatch) for mismatch in audit.mismatches), audit.mismatches
+    assert any(sentence in str(mismatch) for mismatch in recheck.mismatches), recheck.mismatches
     assert evaluation.verdict == Verdict.MISMATCH
-    assert str(audit.mismatches[0]) in evaluation.verification
+    assert str(recheck.mismatches[0]) in evaluation.verification
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"evaluation-{evaluation.pk}-does-not-verify", None)
     assert alarm.address == f"/evaluations/{evaluation.pk}/"
@@ -168,19 +168,19 @@ def test_no_verdict_tells_a_hidden_seed(evaluation: Evaluation, environment: Env
     rewrite(evaluation, lambda record: replace(record, episodes=record.episodes[::-1]))
     rewrite(evaluation, lambda record: with_episode(record, 2, lambda _: {"seed": 5, "score": 1.0}))
 
-    audit = evaluation_audit(evaluation)
+    recheck = evaluation_recheck(evaluation)
 
-    said = " ".join([*map(str, audit.mismatches), Alarm.objects.get().message, evaluation.verification])
+    said = " ".join([*map(str, recheck.mismatches), Alarm.objects.get().message, evaluation.verification])
     assert "its seed is not the one at its place in the list" in said
     assert [seed for seed in seeds.seeds if str(seed) in said] == []
 
 
 def test_an_evaluation_that_verifies_again_settles_its_alarm(evaluation: Evaluation) -> None:
     Evaluation.objects.update(score=500.0)
-    evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
+    evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
     Evaluation.objects.update(score=evaluation.score)
 
-    evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
+    evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
 
     assert Alarm.objects.get().settled_at is not None
     assert Evaluation.objects.get(pk=evaluation.pk).verdict == Verdict.VERIFIED
@@ -192,7 +192,7 @@ def test_what_was_played_with_other_versions_cannot_be_checked_and_raises_no_ala
     Evaluation.objects.update(runtime="gymnasium 0.1", record_sha256="")
 
     with pytest.raises(PlatformFault, match="It was played with gymnasium 0.1, but this machine has gymnasium "):
-        evaluation_audit(Evaluation.objects.get(pk=evaluation.pk))
+        evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
 
     evaluation.refresh_from_db()
     assert (evaluation.verdict, evaluation.verified_at is None) == (Verdict.UNCHECKABLE, False)

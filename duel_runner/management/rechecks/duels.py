@@ -10,9 +10,9 @@ from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import duel_get
 from core.models import Duel
-from duel_runner.recheck.base import Audit
+from duel_runner.recheck.base import Rechecked
 from duel_runner.recheck.command import EXIT_CODES, Recheck
-from duel_runner.recheck.duels import duel_again, duel_audit
+from duel_runner.recheck.duels import duel_again, duel_recheck
 
 
 class DuelRecheck(Recheck[Duel, DuelRecord]):
@@ -26,8 +26,8 @@ class DuelRecheck(Recheck[Duel, DuelRecord]):
     def get(self, number: int) -> Duel:
         return duel_get(number)
 
-    def audit(self, job: Duel) -> Audit[DuelRecord]:
-        return duel_audit(job)
+    def recheck(self, job: Duel) -> Rechecked[DuelRecord]:
+        return duel_recheck(job)
 
     def endings(self, record: DuelRecord) -> Iterator[tuple[int, str]]:
         for match in record.matches:

@@ -12,9 +12,9 @@ from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import evaluation_get
 from core.models import Evaluation
-from duel_runner.recheck.base import Audit
+from duel_runner.recheck.base import Rechecked
 from duel_runner.recheck.command import EXIT_CODES, NOT_CHECKED, Recheck
-from duel_runner.recheck.evaluations import evaluation_again, evaluation_audit
+from duel_runner.recheck.evaluations import evaluation_again, evaluation_recheck
 
 
 class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
@@ -35,8 +35,8 @@ class EvaluationRecheck(Recheck[Evaluation, EvaluationRecord]):
             )
         return evaluation
 
-    def audit(self, job: Evaluation) -> Audit[EvaluationRecord]:
-        return evaluation_audit(job)
+    def recheck(self, job: Evaluation) -> Rechecked[EvaluationRecord]:
+        return evaluation_recheck(job)
 
     def endings(self, record: EvaluationRecord) -> Iterator[tuple[int, str]]:
         for episode in record.episodes:
