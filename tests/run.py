@@ -34,7 +34,10 @@ TAIL_LINES = 200
 
 @dataclass(frozen=True)
 class Part:
-    """Tests that one pytest runs. arguments: which. variables: added to the environment. workers_per_core: processes."""
+    """Tests that one pytest runs.
+
+    arguments: which. variables: added to the environment. workers_per_core: processes that share them.
+    """
 
     name: str
     arguments: Sequence[str] = ()

@@ -8,6 +8,8 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,7 @@ from core.tests import factories
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 
 ROOT = Path(__file__).resolve().parent.parent
+DEADLINE_SECONDS = 900
 
 
 @pytest.fixture
@@ -36,9 +39,11 @@ def port() -> int:
         return free
 
 
-def demo(data: Path, port: int, *arguments: str) -> subprocess.Popen[str]:
+@contextmanager
+def demo(data: Path, port: int, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """The demo on this data, stopped at the end if it still runs."""
     variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
-    return subprocess.Popen(
+    process = subprocess.Popen(
         [sys.executable, "manage.py", "demo", "--sandbox", "process", "--port", str(port), *arguments],
         cwd=ROOT,
         env={**variables, "DEBUG": "true", "DATA_DIR": str(data)},
@@ -46,6 +51,12 @@ def demo(data: Path, port: int, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.communicate(timeout=DEADLINE_SECONDS)
 
 
 def test_links_in_mails_lead_to_the_port_of_the_demo(
@@ -77,32 +88,34 @@ def processes_of(data: Path) -> list[int]:
 
 
 @pytest.mark.slow
-def test_the_demo_plays_the_first_tournaments_and_keeps_them(tmp_path: Path, port: int) -> None:
-    first, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
+def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboards(tmp_path: Path, port: int) -> None:
+    with demo(tmp_path, port, "--matches", "2") as process:
+        assert process.stdout is not None
+        begun = []
+        for line in process.stdout:
+            begun.append(line)
+            if line.startswith("The site is up"):
+                break
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    first = "".join(begun) + rest
     assert "Sandbox: local processes, as you asked." in first
-    assert f"Example agents: {sum(len(names(spec.slug)) for spec in all_specs() if spec.seats == 2)} uploaded" in first
+    assert "Connect Four (2)" in first
+    count = sum(len(names(spec.slug)) for spec in all_specs() if spec.seats == 2)
+    assert f"Example agents: {count} uploaded" in first
     assert f"log in as {ORGANISER_EMAIL}" in first
-    for title in ("Connect Four, edition 1", "Pong, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
-        assert title in first
-    assert "Leaderboards complete" in first
+    assert "Stopped. `make demo` continues where it stopped." in rest
+    assert process.returncode == 0
     assert processes_of(tmp_path) == []
 
-    second, _ = demo(tmp_path, port, "--once", "--matches", "2").communicate(timeout=300)
+    with demo(tmp_path, port, "--once") as process:
+        second, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    assert "Connect Four (2)" in second
     assert "Example agents: already uploaded" in second
-    assert "Tic-tac-toe, edition 1" in second
+    for title in ("Connect Four, edition 1", "Pong, edition 1", "Quarto, edition 1", "Tic-tac-toe, edition 1"):
+        assert title in second
     assert "edition 2" not in second
-
-
-@pytest.mark.slow
-def test_a_stop_in_the_middle_leaves_nothing_running(tmp_path: Path, port: int) -> None:
-    process = demo(tmp_path, port)
-    assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("The site is up"):
-            break
-    process.send_signal(signal.SIGTERM)
-    rest, _ = process.communicate(timeout=180)
-    assert "Stopped. `make demo` continues where it stopped." in rest
+    assert "Leaderboards complete" in second
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
 
@@ -112,7 +125,8 @@ def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        output, _ = demo(tmp_path, port).communicate(timeout=180)
+        with demo(tmp_path, port) as process:
+            output, _ = process.communicate(timeout=DEADLINE_SECONDS)
     assert f"Port {port} on 127.0.0.1 is in use" in output
     assert f"make demo PORT={port + 1}" in output
 

@@ -6,8 +6,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog, minimize
-from scipy.special import logsumexp, softmax
 
 from arena_kit.ranking.lenses import Floats, HeadToHead
 
@@ -77,6 +75,10 @@ def maximum_entropy_nash(game: Floats) -> Floats:
     to exp(-constraints' y), where y minimises the logarithm of the sum of these exponentials, free for equalities and
     non-negative for inequalities. Raises ArithmeticError when the linear program finds no solution.
     """
+    # Every process of a site knows NashStanding, few compute one, and these modules take half a second to load.
+    from scipy.optimize import linprog, minimize
+    from scipy.special import logsumexp, softmax
+
     count = len(game)
     scaled = game / max(float(np.abs(game).max()), 1e-12)
     # Unknowns are q, then t.

@@ -7,7 +7,6 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
-from scipy.stats import binomtest
 
 from arena_kit.ranking.scores import share_interval
 from core.duels.challenge_selectors import challenge_get
@@ -201,6 +200,9 @@ def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it
 
 @pytest.mark.parametrize(("won", "of"), [(0, 10), (7, 10), (10, 10), (520, 1000)])
 def test_the_interval_of_a_share_is_that_of_another_implementation(won: int, of: int) -> None:
+    # Not imported by every process of a run: it takes more than a second.
+    from scipy.stats import binomtest
+
     found = share_interval(float(won), of)
     theirs = binomtest(won, of).proportion_ci(method="wilson")
     assert found is not None

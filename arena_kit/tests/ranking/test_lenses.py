@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 
 from arena_kit.ranking.calibration import Calibration, Prediction, calibration, worth
 from arena_kit.ranking.lenses import HeadToHead, Tally, cycles, head_to_head, who_beats_whom
@@ -23,6 +23,13 @@ def antisymmetric(rows: list[list[float]]) -> np.ndarray:
     return np.asarray(upper - upper.T)
 
 
+def wilson_of_scipy(won: int, of: int) -> Any:
+    # Not imported by every process of a run: it takes more than a second.
+    from scipy.stats import binomtest
+
+    return binomtest(won, of).proportion_ci(method="wilson")
+
+
 def test_a_matrix_adds_up_what_was_played_from_either_side() -> None:
     table = head_to_head([7, 5], [Tally(5, 7, 3, 2, 1), Tally(7, 5, 1, 0, 1), Tally(5, 99, 9, 0, 0)])
     assert table.matches.tolist() == [[0, 8], [8, 0]]
@@ -34,7 +41,7 @@ def test_a_matrix_adds_up_what_was_played_from_either_side() -> None:
 @pytest.mark.parametrize(("won", "of"), [(0, 5), (13, 20), (100, 100), (1, 2)])
 def test_intervals_are_those_of_scipy(won: int, of: int) -> None:
     lower, upper = wilson(np.array(float(won)), np.array(float(of)))
-    theirs = binomtest(won, of).proportion_ci(method="wilson")
+    theirs = wilson_of_scipy(won, of)
     assert [float(lower), float(upper)] == pytest.approx([theirs.low, theirs.high])
 
 
@@ -200,14 +207,14 @@ def test_what_two_submissions_repeat_from_edition_to_edition_is_one_observation(
     once = [Prediction((0, n), 0.62, 2 if n < 7 else 0, 0, 0 if n < 7 else 2) for n in range(1, 11)]
     many = judged(once * 50)
     assert (many.bins[0].pairs, many.bins[0].duels, many.bins[0].matches) == (10, 500, 1000)
-    theirs = binomtest(6, 10).proportion_ci(method="wilson")
+    theirs = wilson_of_scipy(6, 10)
     assert [many.bins[0].lower, many.bins[0].upper] == pytest.approx([theirs.low, theirs.high])
 
 
 def test_pairs_that_all_end_alike_are_worth_one_match_each() -> None:
     # Nothing varies here, neither within pairs nor between them: that says nothing of matches in between.
     found = judged([Prediction((0, n), 0.97, 100, 0, 0) for n in range(1, 5)])
-    assert found.bins[0].lower == pytest.approx(binomtest(4, 4).proportion_ci(method="wilson").low)
+    assert found.bins[0].lower == pytest.approx(wilson_of_scipy(4, 4).low)
 
 
 def test_matches_of_true_chance_are_worth_what_they_are() -> None:
