@@ -1,27 +1,63 @@
-// Steps through the states of a match. Pictures come from the server; names of players are set only as text.
+// Steps through the states of a match: on the site, in embedded pages and in files that work by themselves.
+// Names of players are set only as text.
 const viewer = document.getElementById("viewer");
 const [picture, caption, count, text, controls] = ["frame", "caption", "count", "text", "controls"].map((id) => document.getElementById(id));
 const links = [...document.querySelectorAll("#moves a")];
 const FRAME_MILLISECONDS = 900;
+// Decoding all pictures at once avoids flicker, but takes memory for each of them.
+const MOST_DECODED = 400;
+const CONTROLS = `
+  <input id="slider" type="range" min="0" step="1">
+  <div class="buttons">
+    <button type="button" data-do="first" aria-label="First" title="First (Home)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M6 5v14M19 5 9 12l10 7z"/></svg></button>
+    <button type="button" data-do="back" aria-label="Back" title="Back (left arrow)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M16 5 7 12l9 7z"/></svg></button>
+    <button type="button" data-do="play" class="play" aria-label="Play" title="Play or pause (space)"><svg viewBox="0 0 24 24" aria-hidden="true"><path class="play-icon" d="m8 4 12 8-12 8z"/><path class="pause-icon" d="M8 5v14M16 5v14"/></svg></button>
+    <button type="button" data-do="forward" aria-label="Forward" title="Forward (right arrow)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="m8 5 9 7-9 7z"/></svg></button>
+    <button type="button" data-do="last" aria-label="Last" title="Last (End)"><svg viewBox="0 0 24 24" aria-hidden="true"><path d="M18 5v14M5 5l10 7-10 7z"/></svg></button>
+  </div>
+  <fieldset class="speed"><legend class="sr">Speed</legend>
+    <label><input type="radio" name="speed" value="0.5"><span>0.5×</span></label><label><input type="radio" name="speed" value="1" checked><span>1×</span></label><label><input type="radio" name="speed" value="2"><span>2×</span></label></fieldset>
+  <p class="muted keys"><kbd>Space</kbd> plays or pauses, <kbd>←</kbd> <kbd>→</kbd> go one step, <kbd>Home</kbd> <kbd>End</kbd> go to the start or the end.</p>`;
 let frames = [];
 let position = 0;
 let timer = null;
 let slider, playButton;
 
+const captionOf = (index) => frames[index].caption ?? links[index].querySelector("span:last-child").textContent;
+
 function show(wanted, isFirst = false) {
   position = Math.max(0, Math.min(frames.length - 1, wanted));
-  const frame = frames[position];
-  picture.src = frame.image.src;
-  picture.alt = picture.alt.replace(/\d+ of \d+/, `${position} of ${frames.length - 1}`);
-  count.textContent = `${position} / ${frames.length - 1}`;
+  const { ply } = frames[position];
+  const last = frames.at(-1).ply;
+  draw(position);
+  count.textContent = `${ply} / ${last}`;
   // During playback, screen readers read the captions; the whole board is read only when stepping.
   text.setAttribute("aria-live", timer ? "off" : "polite");
-  caption.textContent = frame.caption;
-  text.textContent = frame.text;
+  caption.textContent = captionOf(position);
+  text.textContent = frames[position].text;
   slider.value = position;
-  slider.setAttribute("aria-valuetext", `${position}: ${frame.caption}`);
+  slider.setAttribute("aria-valuetext", `${ply}: ${captionOf(position)}`);
   mark(links[position]);
   if (!timer && !isFirst) remember();
+}
+
+function draw(index) {
+  const { ply } = frames[index];
+  const source = image(index).src;
+  picture.hidden = !source;
+  if (!source) return;
+  picture.src = source;
+  picture.alt = picture.alt.replace(/\d+ of \d+/, `${ply} of ${frames.at(-1).ply}`);
+}
+
+// An image cannot run scripts or load other files.
+function image(index) {
+  const frame = frames[index];
+  if (frame.image) return frame.image;
+  const made = new Image();
+  if (frame.svg) made.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(frame.svg)}`;
+  if (frames.length <= MOST_DECODED) frame.image = made;
+  return made;
 }
 
 function mark(link) {
@@ -39,11 +75,34 @@ function mark(link) {
   else if (item.offsetTop + item.offsetHeight > list.scrollTop + list.clientHeight) list.scrollTop = item.offsetTop + item.offsetHeight - list.clientHeight;
 }
 
-// The address links to the state in view; playback does not rewrite it at every frame.
+// The address links to the state in view; playback does not rewrite it at every frame. Pages that the server draws by
+// state have it in the query, all others behind the #.
 function remember() {
   const url = new URL(location);
-  url.searchParams.set("frame", position);
-  history.replaceState(null, "", url);
+  const { ply } = frames[position];
+  if (viewer.dataset.frames) url.searchParams.set("ply", ply);
+  if (viewer.dataset.frames) url.hash = "";
+  else url.hash = `ply=${ply}`;
+  try {
+    history.replaceState(null, "", url);
+  } catch {
+    // Some browsers keep the addresses of files as they are.
+  }
+}
+
+// The state that the address asks for, as #ply=12 or ?ply=12; null if it asks for none.
+function asked() {
+  for (const words of [location.hash.slice(1), location.search]) {
+    const ply = new URLSearchParams(words).get("ply");
+    if (/^\d{1,9}$/.test(ply ?? "")) return Number(ply);
+  }
+  return null;
+}
+
+// The last state that is not after the wanted one: a file may not have every state.
+function nearest(ply) {
+  const after = frames.findIndex((frame) => frame.ply > ply);
+  return after < 0 ? frames.length - 1 : Math.max(0, after - 1);
 }
 
 function setPlaying(isPlaying) {
@@ -111,34 +170,39 @@ function listen() {
   }
   document.addEventListener("keydown", onKey);
   document.addEventListener("visibilitychange", () => { if (document.hidden && timer) pause(); });
+  window.addEventListener("hashchange", () => { if (asked() !== null) jump(nearest(asked())); });
+}
+
+// The states: within the page where it works by itself, else from the server.
+async function read() {
+  const within = document.getElementById("replay");
+  if (within) {
+    const { shared, states } = JSON.parse(within.textContent);
+    return states.map((state) => ({ ...state, svg: state.svg.replace("<style/>", () => shared) }));
+  }
+  const response = await fetch(viewer.dataset.frames);
+  const answer = await response.json();
+  if (answer.error) throw new Error(answer.error);
+  return answer.frames;
 }
 
 async function load() {
-  let answer;
   try {
-    const response = await fetch(viewer.dataset.frames);
-    answer = await response.json();
-    if (answer.error) throw new Error(answer.error);
-    frames = answer.frames.map((frame) => ({ ...frame, image: drawn(frame.svg) }));
-    await Promise.all(frames.map((frame) => frame.image.decode().catch(() => {})));
+    frames = await read();
+    if (frames.length <= MOST_DECODED) await Promise.all(frames.map((_, index) => image(index).decode().catch(() => {})));
   } catch (error) {
     // Without frames, the page still shows one state and links to all others.
     controls.classList.add("plain");
     caption.textContent = `${caption.textContent} (The player did not load: ${error.message})`;
     return;
   }
-  controls.replaceChildren(document.getElementById("playback").content.cloneNode(true));
+  controls.innerHTML = CONTROLS;
   slider = document.getElementById("slider");
+  slider.max = frames.length - 1;
+  slider.setAttribute("aria-label", controls.dataset.slider);
   playButton = controls.querySelector("[data-do=play]");
   listen();
-  show(Number(viewer.dataset.position), true);
-}
-
-// An image cannot run scripts or load other files. Decoding it first avoids flicker.
-function drawn(svg) {
-  const image = new Image();
-  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-  return image;
+  show(nearest(asked() ?? Number(viewer.dataset.position)), true);
 }
 
 load();
