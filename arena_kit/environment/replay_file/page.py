@@ -88,6 +88,16 @@ def page_policy() -> str:
     )
 
 
+def plain_page(sentence: str) -> str:
+    """Return a page of the same looks that says one sentence, in place of a replay."""
+    return (
+        '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+        f"<title>{escape(sentence)}</title><style>{_asset('style')}</style></head>"
+        f'<body><main><p class="panel">{escape(sentence)}</p></main></body></html>\n'
+    )
+
+
 def _page(
     spec: EnvironmentSpec,
     record: Played,
@@ -101,7 +111,7 @@ def _page(
     heading = _isolated(title)
     what = "episode" if is_episode else "match"
     first = views[0]
-    return Template(_asset("page.html")).substitute(
+    return Template(_page_template()).substitute(
         policy=escape(page_policy()),
         title=escape(f"{title} · {what.capitalize()} {record.number} · {spec.name}"),
         tags="".join(f'<meta property="{escape(name)}" content="{escape(value)}">\n' for name, value in extras.tags),
@@ -135,7 +145,9 @@ def _seat(seat: SeatView, *, is_alone: bool) -> str:
 
 
 def _move(view: FrameView) -> str:
-    discs = "".join(f'<span class="disc seat-{seat + 1}"></span>' for seat in view.seats) or '<span class="disc"></span>'
+    discs = (
+        "".join(f'<span class="disc seat-{seat + 1}"></span>' for seat in view.seats) or '<span class="disc"></span>'
+    )
     current = ' aria-current="step"' if view.ply == 0 else ""
     return (
         f'<li><a href="#ply={view.ply}"{current}><span class="muted">{view.ply}</span>{discs}'
@@ -171,6 +183,11 @@ def _json(value: object) -> str:
 def _isolated(text: str) -> str:
     """Return a text in which the direction of a name does not turn what stands around it."""
     return f"<bdi>{escape(text)}</bdi>"
+
+
+@cache
+def _page_template() -> str:
+    return (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
 
 
 @cache
