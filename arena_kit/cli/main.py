@@ -10,6 +10,7 @@ VERBS = {
     "play": "Play a duel between two players.",
     "evaluate": "Play episodes of one player, as the arena scores it.",
     "script": "Run a script submission and read the score that it prints.",
+    "replay": "Show a match, or write its replay as a page or a document.",
     "recheck": "Check downloaded records by playing them again.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 
 from arena_kit.environment.records import MatchRecord
-from arena_kit.environment.replay_file.document import ReplayOptions, document_bytes, replay_document
+from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions, document_bytes, replay_document
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import PageExtras, page_policy, replay_page
 from arena_kit.environment.replay_file.views import FrameView, NotDrawable, frame_views
@@ -76,7 +76,7 @@ def replay_file_make(
     job: Duel | Validation,
     number: int,
     form: ReplayForm,
-    options: ReplayOptions = ReplayOptions(),
+    options: ReplayOptions = EVERYTHING,
     compress: bool = False,
 ) -> ReplayFile:
     """Make the replay file of a match. compress: gzip a JSON document. Raises NotStored."""
@@ -108,8 +108,8 @@ def replay_tag(job: Duel | Validation, number: int, *choices: object) -> str:
     and in the programs that draw it: those of the arena, and those of the environment's folder.
     """
     facts = asdict(replay_facts(job, number))
-    parts = [str(job.records.name), facts, job.environment_version, arena_version(), page_policy(), *map(str, choices)]
-    parts.append(_drawn_by(spec_get(job)))
+    programs = (job.environment_version, _drawn_by(spec_get(job)), arena_version(), page_policy())
+    parts: list[object] = [str(job.records.name), facts, *programs, *map(str, choices)]
     return f'"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]}"'
 
 

@@ -34,7 +34,7 @@ ANSWERS: dict[Any, Any] = {
 
 
 class ReplayQuery(serializers.Serializer[Any]):
-    format = serializers.ChoiceField(  # type: ignore[assignment]  # no attribute of the base class at run time
+    format = serializers.ChoiceField(
         choices=[form.value for form in ReplayForm], default=ReplayForm.JSON.value, help_text="The form of the file."
     )
     include_observations = serializers.BooleanField(default=True, help_text="What each seat saw. JSON only.")

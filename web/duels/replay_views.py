@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
-from arena_kit.environment.replay_file.document import ReplayOptions
+from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions
 from arena_kit.environment.replay_file.page import PageExtras
 from core.duels.replays import ReplayForm, embedded_page, replay_file_make, replay_tag
 from core.duels.selectors import NotStored, duel_get, match_get
@@ -62,7 +62,7 @@ def replay_response(
     job: Duel | Validation,
     number: int,
     form: ReplayForm,
-    options: ReplayOptions = ReplayOptions(),
+    options: ReplayOptions = EVERYTHING,
     *,
     compress: bool = False,
 ) -> HttpResponseBase:

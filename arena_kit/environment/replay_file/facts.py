@@ -19,7 +19,7 @@ Played = MatchRecord | EpisodeRecord
 
 @dataclass(frozen=True, slots=True)
 class ReplayAgent:
-    """A player of the match. agent_id: a name for programs. name: the name that people read. version: None if unknown."""
+    """A player of the match. agent_id: its name for programs. name: its name for people. version: None if unknown."""
 
     agent_id: str
     name: str
