@@ -10,6 +10,7 @@ from pathlib import Path
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.facts import ending
 from arena_kit.environment.replay_file.views import seat_views
+from arena_kit.text import plain_line
 from core.duels.replays import Names, match_views, replay_facts
 from core.duels.selectors import match_get
 from core.models import Duel
@@ -59,7 +60,7 @@ def rasterised(svg: str) -> bytes:
     import resvg_py
 
     png = resvg_py.svg_to_bytes(
-        svg_string=svg, skip_system_fonts=True, font_dirs=_fonts(), sans_serif_family="DejaVu Sans",
+        svg_string=svg, skip_system_fonts=bool(_fonts()), font_dirs=_fonts(), sans_serif_family="DejaVu Sans",
         font_family="DejaVu Sans", monospace_family="DejaVu Sans Mono",
     )  # fmt: skip
     return bytes(png)
@@ -75,6 +76,7 @@ def _placed(picture: str) -> str:
 
 
 def _line(x: int, y: int, size: int, text: str, colour: str, letters: int, *, bold: bool = False) -> str:
+    text = plain_line(text)
     shown = text if len(text) <= letters else f"{text[: letters - 1]}…"
     weight = ' font-weight="700"' if bold else ""
     return f'<text x="{x}" y="{y}" font-size="{size}" fill="{colour}"{weight}>{escape(shown)}</text>'

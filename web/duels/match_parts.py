@@ -23,7 +23,7 @@ FRAME_SIZE = (640, 620)
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How other sites show a match. page, embed: full addresses. snippet: HTML that embeds it.
+    """How other sites show a match. page, embed: paths. snippet: HTML that embeds it.
 
     tags: (property, content) of the elements by which other sites preview a link (Open Graph).
     """
@@ -53,9 +53,7 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
     arguments = [row.pk, record.number]
     names = duel_names(row)
     title = f"{names[0]} against {names[1]}"
-    page, embed, card = (
-        absolute(reverse(f"web:{name}", args=arguments)) for name in ("match", "embedded_match", "match_card")
-    )
+    page, embed, card = (reverse(f"web:{name}", args=arguments) for name in ("match", "embedded_match", "match_card"))
     width, height = FRAME_SIZE
     said = f"{row.environment.name}, match {record.number} of {count}: {ending(record, names)}."
     tags = {
@@ -63,8 +61,8 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
         "og:site_name": settings.SITE_NAME,
         "og:title": title,
         "og:description": said,
-        "og:url": page,
-        "og:image": card,
+        "og:url": absolute(page),
+        "og:image": absolute(card),
         "og:image:type": "image/png",
         "og:image:width": str(CARD_SIZE[0]),
         "og:image:height": str(CARD_SIZE[1]),
@@ -72,7 +70,7 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
         "twitter:card": "summary_large_image",
     }
     snippet = (
-        f'<iframe src="{escape(embed)}" title="{escape(title)}" width="{width}" height="{height}" '
+        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
         'loading="lazy"></iframe>'
     )
     return Sharing(page, embed, snippet, tuple(tags.items()))

@@ -30,7 +30,8 @@ ONE_ROW = {
 ONE_FILE = {
     "api": ("archive", "episode", "match", "matches", "replay", "validation_replay", "job_log"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
-            "evaluation_records", "match", "match_frames", "match_replay", "match_card", "embedded_match", "recording_file", "starter_kit", "submission_archive",
+            "evaluation_records", "match", "match_frames", "match_replay", "match_card", "embedded_match",
+            "recording_file", "starter_kit", "submission_archive",
             "submission_log", "submission_sbom", "validation_frames", "validation_match", "validation_replay"),
 }  # fmt: skip
 NOT_READ = {
