@@ -18,7 +18,7 @@ from core.models import Duel
 CARD_SIZE = (1200, 630)
 """Width and height in pixels, as sites that preview links ask for."""
 BOARD, MARGIN = 510, 60
-NAME_LETTERS, LINE_LETTERS = 24, 40
+NAME_LETTERS, LINE_LETTERS = 20, 32
 MAX_PICTURE_LETTERS = 500_000
 """A longer picture is left out of the card, because drawing it would take long."""
 FONTS = Path("/usr/share/fonts/truetype/dejavu")
@@ -49,9 +49,9 @@ def card_svg(record: MatchRecord, names: Names, environment: str, picture: str) 
         y = 240 + 130 * place
         colour = "#2f6fed" if seat.number == 1 else "#e4572e"
         parts.append(f'<circle cx="{x + 16}" cy="{y - 16}" r="16" fill="{colour}"/>')
-        parts.append(_line(x + 50, y, 40, seat.name, "#141b2b", NAME_LETTERS, bold=True))
+        parts.append(_line(x + 50, y, 34, seat.name, "#141b2b", NAME_LETTERS, bold=True))
         parts.append(_line(x + 50, y + 44, 28, f"{seat.score:g}", "#566176", LINE_LETTERS))
-    parts.append(_line(x, 520, 28, ending(record, names), "#141b2b", 34))
+    parts.append(_line(x, 520, 28, ending(record, names), "#141b2b", LINE_LETTERS))
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">{"".join(parts)}</svg>'
 
 

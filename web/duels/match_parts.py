@@ -12,6 +12,7 @@ from django.urls import reverse
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.facts import ending
 from arena_kit.environment.replay_file.views import seat_views
+from arena_kit.text import plain_line
 from core.duels.replays import Names, duel_names
 from core.links import absolute
 from core.models import Duel
@@ -52,7 +53,7 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
     """Return how other sites show a match. count: the number of matches of its duel."""
     arguments = [row.pk, record.number]
     names = duel_names(row)
-    title = f"{names[0]} against {names[1]}"
+    title = plain_line(f"{names[0]} against {names[1]}")
     page, embed, card = (reverse(f"web:{name}", args=arguments) for name in ("match", "embedded_match", "match_card"))
     width, height = FRAME_SIZE
     said = f"{row.environment.name}, match {record.number} of {count}: {ending(record, names)}."
@@ -73,4 +74,4 @@ def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
         f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
         'loading="lazy"></iframe>'
     )
-    return Sharing(page, embed, snippet, tuple(tags.items()))
+    return Sharing(page, embed, snippet, tuple((name, plain_line(value)) for name, value in tags.items()))

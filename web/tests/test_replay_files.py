@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from core.models import Audience, Duel, Environment, Tournament
+from core.tests import factories
 from core.tests.factories import Cast
 from web.duels.cards import CARD_SIZE, card_svg, rasterised
 from web.tests import played
@@ -289,7 +290,7 @@ def test_names_are_text_in_files_and_embedded_pages(client: Client, cast: Cast, 
 
 
 def test_challenges_have_replays_too(client: Client, stage: Stage) -> None:
-    Duel.objects.update(tournament=None)
+    Duel.objects.update(tournament=None, challenge=factories.challenge(stage.anna))
 
     assert client.get(file(stage.duel, "json")).status_code == 200
     assert client.get(embed(stage.duel)).status_code == 200
