@@ -74,7 +74,7 @@ def thinned(views: Sequence[FrameView], budget: int) -> tuple[list[FrameView], s
             note = f"This file shows {every} of the {last + 1:,} states, because all of them would make it too large."
             return [views[index] for index in kept], note
     if not any(view.svg for view in views):
-        return [views[0], views[-1]], "This file shows the first and the last state only."
+        return [views[0], *views[max(1, last) :]], "This file shows the first and the last state only."
     fewer, note = thinned([replace(view, svg="") for view in views], budget)
     return fewer, f"The pictures are left out, because they would make this file too large. {note}".strip()
 
