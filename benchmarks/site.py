@@ -139,7 +139,7 @@ def _servers(folder: Path) -> Iterator[Servers]:
 
 
 def _variables(folder: Path, database_url: str) -> dict[str, str]:
-    rates = ("stranger", "account", "upload", "replay", "results")
+    rates = ("stranger", "account", "upload", "replay", "replay_file", "results")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     return {
         **kept,

@@ -213,6 +213,8 @@ STATICFILES_DIRS = [
     for folder in sorted((BASE_DIR / "environments").glob("*/static"))
 ]
 CHART_LIBRARY = BASE_DIR / "node_modules/uplot/dist"  # from `npm ci`; without it pages show tables instead of charts
+# The player of matches is part of the library, because files that work without the site have it too.
+STATICFILES_DIRS.append(("player", BASE_DIR / "arena_kit/environment/replay_file/assets"))
 STATICFILES_DIRS += [("uplot", CHART_LIBRARY)] * CHART_LIBRARY.is_dir()
 STORAGES: dict[str, Any] = {
     "default": {"BACKEND": "core.storage.LocalStorage"},
@@ -346,7 +348,8 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_THROTTLE_RATES": env.pairs(
         "RATES",
         "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
-        "upload=60/hour,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,results=30/minute",
+        "upload=60/hour,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,"
+        "replay_file=60/minute,results=30/minute",
         str,
     ),
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],

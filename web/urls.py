@@ -8,6 +8,7 @@ from django.urls import include, path, re_path
 from web.api.urls import routes
 from web.duels import challenge_views as challenges
 from web.duels import downloads
+from web.duels import replay_views as replays
 from web.duels import views as duels
 from web.environments import kit_views as kits
 from web.environments import static_views as statics
@@ -115,6 +116,9 @@ site = [
     path("duels/<int:duel_id>/", duels.duel, name="duel"),
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
+    path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
+    path("embed/duels/<int:duel_id>/matches/<int:number>/", replays.embedded_match, name="embedded_match"),
+    path("embed/duels/<int:duel_id>/matches/<int:number>/card.png", replays.match_card, name="match_card"),
     path("duels/<int:duel_id>/results.json.gz", downloads.duel_results, name="duel_results"),
     path("duels/<int:duel_id>/records.zip", downloads.duel_records, name="duel_records"),
     path("duels/<int:duel_id>/logs/<slug:log>/", downloads.duel_log, name="duel_log"),
@@ -123,6 +127,11 @@ site = [
         "validations/<int:validation_id>/matches/<int:number>/frames.json",
         duels.validation_frames,
         name="validation_frames",
+    ),
+    path(
+        "validations/<int:validation_id>/matches/<int:number>/replay.<slug:form>",
+        replays.validation_replay,
+        name="validation_replay",
     ),
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
     path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),

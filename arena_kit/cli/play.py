@@ -28,7 +28,8 @@ from arena_kit.cli.common import (
 )
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
-from arena_kit.environment.classic import classic_document, match_result
+from arena_kit.environment.classic import match_result
+from arena_kit.environment.local_document import local_document
 from arena_kit.environment.openings import check_openings
 from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256
 from arena_kit.environment.registry import all_specs, get_spec, use_folder
@@ -78,7 +79,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")
     parser.add_argument(
-        "--output", type=Path, metavar="FILE", help="write the duel document here; - for standard output"
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write the duel document here, for `arena replay` as well; - for standard output",
     )
     parser.add_argument("--logs", type=Path, metavar="FOLDER",
                         help="write the logs of the players and the referee to this folder")  # fmt: skip
@@ -155,12 +159,12 @@ def _progress(match_count: int, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argparse.Namespace) -> None:
     if str(options.output) == "-":
-        sys.stdout.writelines(classic_document(spec, played.record, error))
+        sys.stdout.writelines(local_document(spec, played.record, error))
     elif options.output is not None:
         # Written beside it and renamed, so that a file with the final name is always complete.
         part = options.output.with_name(options.output.name + ".part")
         with part.open("w", encoding="utf-8") as file:
-            file.writelines(classic_document(spec, played.record, error))
+            file.writelines(local_document(spec, played.record, error))
         part.replace(options.output)
     if options.logs is not None:
         options.logs.mkdir(parents=True, exist_ok=True)

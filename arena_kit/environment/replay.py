@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
+from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.protocol import (
+    Action,
+    ArenaEnvironmentError,
+    BrokenEnvironment,
+    Environment,
+    Frame,
+    Observation,
+)
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -20,12 +28,20 @@ class ReplayStep:
 
     frame: Frame
     text: str
-    moves: tuple[tuple[int, int], ...]
+    moves: tuple[tuple[int, Action], ...]
     """(seat, action) for each move of the step that led here; `()` at the start."""
+    rewards: tuple[float, ...]
+    """By seat: what the step that led here gave; `()` at the start."""
     scores: tuple[float, ...]
     """By seat: the sum of the rewards so far."""
     seats: tuple[int, ...]
     """As in the record: seats[seat] is the player that sits there."""
+    over: bool
+    """Whether the rules or a limit have ended the match here; a forfeit does not count."""
+    truncated: bool
+    """Whether a limit ended it, not the rules."""
+    observations: tuple[Observation, ...] = ()
+    """By seat: what each seat sees here; empty unless `replay` was asked for it."""
     is_opening: bool = False
     """Whether the step belongs to the opening, which the referee played."""
     to_move: tuple[int, ...] = ()
@@ -37,8 +53,8 @@ class ReplayStep:
         return self.moves[0][0] if self.moves else None
 
     @property
-    def action(self) -> int | None:
-        """The action of `seat`; None at the start."""
+    def action(self) -> Action | None:
+        """The action that `seat` played; None at the start."""
         return self.moves[0][1] if self.moves else None
 
     @property
@@ -47,8 +63,8 @@ class ReplayStep:
         return self.seats[self.moves[0][0]] if self.moves else None
 
 
-def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
-    """Play a record again and yield its states.
+def replay(spec: EnvironmentSpec, record: MatchRecord, *, observe: bool = False) -> Iterator[ReplayStep]:
+    """Play a record again and yield its states, with what every seat sees if `observe` is set.
 
     Raises ReplayMismatch, after the states that still fit, when an action is not valid, when actions follow the end,
     and when a match without a fault does not reach its end or gives other scores; BrokenEnvironment when the
@@ -58,17 +74,73 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
     if sorted(record.seats) != list(range(spec.seats)):
         raise ReplayMismatch(f"{name} does not seat {spec.seats} players.")
     environment = spec.make()
-    environment.reset(record.seed)
+    scores: tuple[float, ...] = ()
+    opening_count = record.opening_count
+    for step in _steps(
+        spec, environment, record.seed, record.actions, record.seats, name, opening_count=opening_count, observe=observe
+    ):
+        scores = step.scores
+        yield step
+    if record.fault is not Fault.NONE:
+        return
+    if environment.to_move:
+        raise ReplayMismatch(f"{name} stops before its end without a fault.")
+    if scores != tuple(record.scores[player] for player in record.seats):
+        raise ReplayMismatch(f"{name} ends with other scores than the rules of {spec.id} give.")
+
+
+def replay_episode(spec: EnvironmentSpec, record: EpisodeRecord, *, observe: bool = False) -> Iterator[ReplayStep]:
+    """Play an episode again and yield its states. Raises ReplayMismatch as `replay` does.
+
+    The score is not compared: of a task of Gymnasium its last bit can depend on the packages and the processor, which
+    `arena recheck` tells apart.
+    """
+    name = f"Episode {record.number}"
+    if spec.seats != 1:
+        raise ReplayMismatch(f"{name} has one seat, and {spec.id} has {spec.seats}.")
+    environment = spec.make()
+    yield from _steps(spec, environment, record.seed, record.actions, (0,), name, observe=observe)
+    if environment.to_move:
+        raise ReplayMismatch(f"{name} stops before its end.")
+
+
+def _steps(
+    spec: EnvironmentSpec,
+    environment: Environment,
+    seed: int,
+    actions: Sequence[Action],
+    players: tuple[int, ...],
+    name: str,
+    *,
+    opening_count: int = 0,
+    observe: bool,
+) -> Iterator[ReplayStep]:
+    def state(
+        moves: tuple[tuple[int, Action], ...], rewards: tuple[float, ...], *, is_opening: bool = False
+    ) -> ReplayStep:
+        return ReplayStep(
+            frame=environment.frame(),
+            text=environment.text(),
+            moves=moves,
+            rewards=rewards,
+            scores=tuple(scores),
+            seats=players,
+            over=not environment.to_move,
+            truncated=environment.truncated,
+            observations=tuple(environment.observe(seat) for seat in range(spec.seats)) if observe else (),
+            is_opening=is_opening,
+            to_move=environment.to_move,
+        )
+
+    environment.reset(seed)
     scores = [0.0] * spec.seats
-    yield ReplayStep(
-        environment.frame(), environment.text(), (), tuple(scores), record.seats, to_move=environment.to_move
-    )
+    yield state((), ())
     position = 0
-    while position < len(record.actions):
+    while position < len(actions):
         seats = environment.to_move
         if not seats:
             raise ReplayMismatch(f"{name} has actions after its end.")
-        moves = tuple(zip(seats, record.actions[position : position + len(seats)], strict=False))
+        moves = tuple(zip(seats, actions[position : position + len(seats)], strict=False))
         position += len(seats)
         if len(moves) < len(seats):
             raise ReplayMismatch(f"{name} ends within a step.")
@@ -79,18 +151,4 @@ def replay(spec: EnvironmentSpec, record: MatchRecord) -> Iterator[ReplayStep]:
         except ArenaEnvironmentError as error:
             raise ReplayMismatch(f"{name} does not fit the rules of {spec.id}: {error}") from None
         scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
-        yield ReplayStep(
-            frame=environment.frame(),
-            text=environment.text(),
-            moves=moves,
-            scores=tuple(scores),
-            seats=record.seats,
-            is_opening=position <= record.opening_count,
-            to_move=environment.to_move,
-        )
-    if record.fault is not Fault.NONE:
-        return
-    if environment.to_move:
-        raise ReplayMismatch(f"{name} stops before its end without a fault.")
-    if tuple(scores) != tuple(record.scores[player] for player in record.seats):
-        raise ReplayMismatch(f"{name} ends with other scores than the rules of {spec.id} give.")
+        yield state(moves, tuple(rewards), is_opening=position <= opening_count)

@@ -10,11 +10,10 @@ from typing import IO, cast
 
 from django.db.models.fields.files import FieldFile
 
-from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
+from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, MatchSummary, write_duel
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.replay import ReplayStep, replay
 from arena_kit.environment.spec import EnvironmentSpec
 from core.jobs.lines import line
 from core.models import Duel, JobState, PlayedJob, Validation
@@ -102,16 +101,6 @@ def match_get(job: PlayedJob, number: int) -> tuple[MatchRecord, int]:
             return archive.match(number), archive.match_count
         except LookupError as error:
             raise NotStored(str(error.args[0])) from None
-
-
-def replay_frames(job: PlayedJob, number: int) -> list[ReplayStep]:
-    """Return every state of a match by replaying it. Raises NotStored, also where the record does not fit the rules."""
-    record, _ = match_get(job, number)
-    try:
-        return list(replay(spec_get(job), record))
-    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
-        # A damaged record can contain anything, so the rules may raise any of these.
-        raise NotStored(f"The record of match {number} does not fit its rules, so it cannot be played again.") from None
 
 
 def match_groups(index: Sequence[MatchSummary], wanted: MatchFilter) -> list[MatchGroup]:

@@ -44,7 +44,7 @@ def _is_decided(cells: Cells, hand: int) -> bool:
         wanted = _wanted(after)
         safe = [piece for piece in reserve if not _TRAITS[piece] & wanted]
         left = tuple(other for other in free if other != cell)
-        # With a cell that makes no line of three and another safe piece, the opponent is not lost, whatever it is given.
+        # With a cell that makes no line of three and another safe piece, the opponent is not lost.
         if len(safe) > 1 and any(all(after[number] >> 8 != 2 for number in _THROUGH[other]) for other in left):
             continue
         if any(_loses(after, left, piece, tuple(other for other in reserve if other != piece)) for piece in safe):

@@ -13,6 +13,7 @@ from web.api.errors import not_found
 from web.api.schema import docs, schema
 from web.duels import api as duels
 from web.duels import challenge_api as challenges
+from web.duels import replay_api as replays
 from web.environments import api as environments
 from web.environments import folder_api as folders
 from web.evaluations import api as evaluations
@@ -106,7 +107,8 @@ routes = [
     *native("duels/<int:pk>/", duels.DuelShown, "duel"),
     *native("duels/<int:pk>/matches/", duels.MatchList, "matches"),
     *native("duels/<int:pk>/matches/<int:number>/", duels.MatchShown, "match"),
-    *native("duels/<int:pk>/matches/<int:number>/replay/", duels.MatchReplay, "replay"),
+    *native("duels/<int:pk>/matches/<int:number>/replay/", replays.MatchReplay, "replay"),
+    *native("validations/<int:pk>/matches/<int:number>/replay/", replays.ValidationReplay, "validation_replay"),
     *native("evaluations/", evaluations.EvaluationList, "evaluations"),
     *native("evaluations/<int:pk>/", evaluations.EvaluationShown, "evaluation"),
     *native("evaluations/<int:pk>/episodes/", evaluations.EpisodeList, "episodes"),

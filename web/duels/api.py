@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from arena_kit.environment.records import MatchRecord
-from core.duels.selectors import match_get, records_open, replay_frames
+from core.duels.selectors import match_get, records_open
 from core.listing import duel_rows
 from core.models import Duel, DuelOutcome, JobState, Verdict
 from core.submissions.selectors import agent_source_visible
@@ -219,33 +219,3 @@ class MatchShown(APIView):
         faulty = record.faulty_player
         visible = faulty is None or agent_source_visible(players[faulty].agent, viewer_of(request))
         return Response(MatchAnswer(record, context={"can_see_trace": visible}).data)
-
-
-class FrameAnswer(serializers.Serializer[Any]):
-    """One state of a match. moves: the [seat, action] pairs that led to it. scores: so far, by seat.
-
-    is_opening: whether the arena made these moves, not the players.
-    """
-
-    frame = serializers.JSONField(help_text="What the viewer draws; its form depends on the environment.")
-    text = serializers.CharField(help_text="The same in words.")
-    moves = serializers.ListField(child=serializers.ListField(child=serializers.IntegerField()))
-    scores = serializers.ListField(child=serializers.FloatField())
-    is_opening = serializers.BooleanField()
-
-
-class ReplayAnswer(serializers.Serializer[Any]):
-    environment_version = serializers.CharField()
-    frames = FrameAnswer(many=True)
-
-
-class MatchReplay(APIView):
-    """All states of a match, made by replaying its record."""
-
-    tag = "duels"
-
-    @extend_schema(responses={200: ReplayAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
-    def get(self, request: Request, pk: int, number: int) -> Response:
-        row = shown_duel(request, pk)
-        answer = {"environment_version": row.environment_version, "frames": replay_frames(row, number)}
-        return Response(ReplayAnswer(answer).data)

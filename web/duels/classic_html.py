@@ -8,14 +8,16 @@ shadow root, apart from its own elements and styles.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from html.parser import HTMLParser
 
 import nh3
 from django.conf import settings
 
 from arena_kit.environment.outside.pictures import NotShown, static_file, style_sheets
-from arena_kit.environment.protocol import Frame
+from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.server.client import Drawing, draw
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -76,6 +78,21 @@ def head_of(spec: EnvironmentSpec) -> Head:
         named = [_address(spec, name) for name in style_sheets(spec.folder)]
     rules = [_LINK.sub(lambda link: _own_link(spec, link[2]), rule) for rule in reader.rules]
     return Head(tuple(dict.fromkeys(named)), tuple(rule for rule in rules if "@import" not in rule.lower()))
+
+
+def style_head(spec: EnvironmentSpec) -> Head | None:
+    """Return what styles the HTML of a classic environment; None for others, and where it cannot be asked."""
+    if spec.classic is None:
+        return None
+    try:
+        return head_of(spec)
+    except ArenaEnvironmentError:
+        return None
+
+
+def painter(spec: EnvironmentSpec) -> Callable[[Frame], str] | None:
+    """Return what draws the HTML of a classic environment; None for others."""
+    return None if spec.classic is None else partial(html_of, spec)
 
 
 def html_of(spec: EnvironmentSpec, frame: Frame) -> str:

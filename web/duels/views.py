@@ -13,6 +13,7 @@ from django.views.decorators.gzip import gzip_page
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import MatchRecord
+from core.duels.replays import Names, duel_names, match_views, validation_names
 from core.duels.selectors import (
     NotStored,
     duel_get,
@@ -26,14 +27,15 @@ from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check
+from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
+from web.duels.match_parts import match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.replays import frame_views, match_parts, style_head
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
-Names = tuple[str, str]
-FRAMES_OF = {"web:match": "web:match_frames", "web:validation_match": "web:validation_frames"}
+PARTS_OF = {"web:match": "web:match_{}", "web:validation_match": "web:validation_{}"}
+"""Names of the addresses of a match's states and files, by that of its page."""
 
 
 @explained
@@ -81,6 +83,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         ],
         "is_void": row.is_void,
         "can_see_trace": trace,
+        "sharing": sharing(row, record, count),
     }
     return viewer(request, row, record, count, names, "web:match", context)
 
@@ -123,12 +126,16 @@ def viewer(
     context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
         "match_count": count,
         "environment_version": job.environment_version,
-        "frames_url": reverse(FRAMES_OF[page], args=[job.pk, number]),
+        "frames_url": reverse(PARTS_OF[page].format("frames"), args=[job.pk, number]),
+        "files": {
+            form: reverse(PARTS_OF[page].format("replay"), args=[job.pk, number, form]) for form in ("html", "json")
+        },
         "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
         "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
     }
     try:
-        states = frame_views(spec := spec_get(job), record, names)
+        spec = spec_get(job)
+        states = match_views(job, record, names)
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
         context["styles"] = style_head(spec)
@@ -140,18 +147,18 @@ def viewer(
 
 @gzip_page
 def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
-    """Return {"frames": [{"svg", "text", "caption", "seats"}]}, or {"error": a sentence}."""
+    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html"}]}, or {"error": a sentence}."""
     try:
         record, _ = match_get(job, number)
-        states = frame_views(spec_get(job), record, names)
+        states = match_views(job, record, names, html_of=painter(spec_get(job)))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
     return JsonResponse({"frames": [asdict(state) for state in states]})
 
 
 def frame_number(request: HttpRequest, count: int) -> int:
-    """Return N of ?frame=N, limited to 0 .. count - 1; 0 if it is missing or not a number."""
-    asked = request.GET.get("frame", "")
+    """Return N of ?ply=N, limited to 0 .. count - 1; 0 if it is missing or not a number."""
+    asked = request.GET.get("ply", "")
     wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
     return min(wanted, count - 1)
 
@@ -168,14 +175,6 @@ def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
     if row.challenge_id is not None:
         return [(reverse("web:challenge", args=[row.challenge_id]), "challenge")]
     return []
-
-
-def duel_names(row: Duel) -> Names:
-    return str(row.player_1), str(row.player_2)
-
-
-def validation_names(row: Validation) -> Names:
-    return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
 def source_visible(request: HttpRequest, agent: Agent) -> bool:

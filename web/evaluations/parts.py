@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.http import QueryDict
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.replay_file.views import FrameView
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 from core.evaluations.episodes import Episode, TextReplay, episode_list, practice_results, recording_steps
@@ -16,7 +17,6 @@ from core.models import Evaluation, JobState, Recording, Validation
 from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.duels.replays import FrameView
 from web.evaluations.charts import over_time
 from web.site.media import media_type
 from web.site.plots import Plot
@@ -124,7 +124,7 @@ def episode_frames(spec: EnvironmentSpec | None, replay: TextReplay) -> list[Fra
         is_last = step == len(replay.frames) - 1
         frame = {"text": text, "action": action, "step": step, "return": total, "over": is_last}
         caption = f"Step {step}: {action}. Return {total:.5g}" if step else "Start"
-        views.append(FrameView(_drawn(spec, frame), text, f"{caption}. End" if is_last else caption, ()))
+        views.append(FrameView(step, _drawn(spec, frame), text, f"{caption}. End" if is_last else caption, ()))
     return views
 
 

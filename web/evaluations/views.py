@@ -11,6 +11,7 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.gzip import gzip_page
 
+from arena_kit.environment.replay_file.views import FrameView
 from core.duels.selectors import NotStored, file_get
 from core.evaluations import episodes as selectors
 from core.jobs.waits import wait_of
@@ -19,7 +20,6 @@ from core.submissions import visibility
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer
 from web.duels.downloads import TEXT, ZIP, attachment, text
-from web.duels.replays import FrameView
 from web.duels.views import frame_number
 from web.evaluations.charts import formation, histogram
 from web.evaluations.parts import (

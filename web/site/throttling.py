@@ -150,6 +150,13 @@ class ReplayThrottle(Throttle):
     sentence = "You have opened too many matches in a short time."
 
 
+class ReplayFileThrottle(Throttle):
+    """A limit on replays as files, with what every seat saw, and on cards of matches: they take longer than pages."""
+
+    scope = "replay_file"
+    sentence = "You have downloaded too many replays in a short time."
+
+
 class ResultsThrottle(Throttle):
     """A limit on files that need all matches of a duel played again."""
 

@@ -6,6 +6,8 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 
 from core.errors import Refused
+from web.site.embedding import PATH, embeddable
+from web.site.embedding import refusal as plain_refusal
 
 
 class TooMany(Refused):
@@ -23,6 +25,9 @@ def too_many(
     response: HttpResponse
     if request.path_info.startswith("/api/"):
         response = JsonResponse({"detail": str(refusal), "code": refusal.code}, status=429)
+    elif request.path_info.startswith(PATH):
+        response = plain_refusal(str(refusal), 429)
+        embeddable(response)
     elif request.path_info.endswith("/frames.json"):
         response = JsonResponse({"error": str(refusal)}, status=429)
     else:

@@ -51,6 +51,7 @@ PAGES = (
     "/", "/users/alice/", "/environments/{slug}/", "/environments/{slug}/agents/{agent}/",
     "/environments/{slug}/editions/{edition}/", "/environments/{slug}/editions/{edition}/agents/{agent}/",
     "/environments/{slug}/tournaments/", "/environments/{slug}/editions/{cup_edition}/",
+    "/embed/duels/{duel}/matches/3/",
     "/duels/{duel}/", "/duels/{duel}/matches/3/", "/environments/{task}/", "/environments/{task}/agents/mine/",
     "/environments/{task}/agents/script/", "/environments/{task}/compare/?id={scored_id}", "/evaluations/{evaluation}/",
     "/evaluations/{script}/", "/evaluations/{failed}/", "/evaluations/{evaluation}/episodes/best/",

@@ -136,6 +136,11 @@ GET    /duels/{duel}/records.zip                                     200 200 200
 GET    /duels/{duel}/logs/arena/                                     200 200 200 200
 GET    /duels/{duel}/logs/player_1/                                  404 200 404 200
 GET    /validations/{validation}/matches/1/                          404 200 404 200
+GET    /duels/{duel}/matches/3/replay.json                           200 200 200 200
+GET    /duels/{duel}/matches/3/replay.html                           200 200 200 200
+GET    /embed/duels/{duel}/matches/3/                                200 200 200 200
+GET    /embed/duels/{duel}/matches/3/card.png                        200 200 200 200
+GET    /validations/{validation}/matches/1/replay.json               404 200 404 200
 GET    /validations/{validation}/matches/1/frames.json               404 200 404 200
 GET    /submissions/{submission}/archive.zip                         404 200 404 200
 GET    /submissions/{submission}/sbom.json                           404 200 404 200
@@ -216,6 +221,7 @@ GET    /api/v1/duels/{duel}/                                         200 200 200
 GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200
 GET    /api/v1/duels/{duel}/matches/3/                               200 200 200 200
 GET    /api/v1/duels/{duel}/matches/3/replay/                        200 200 200 200
+GET    /api/v1/validations/{validation}/matches/1/replay/            404 200 404 200
 GET    /api/v1/evaluations/                                          200 200 200 200
 GET    /api/v1/evaluations/{evaluation}/                             200 200 200 200
 GET    /api/v1/evaluations/{evaluation}/episodes/                    403 403 403 200

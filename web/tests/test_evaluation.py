@@ -351,10 +351,10 @@ def test_the_score_of_a_running_evaluation_on_hidden_seeds_is_not_told(client: C
 def test_an_episode_of_text_is_stepped_in_the_viewer(client: Client, evaluation: Evaluation) -> None:
     scored.recording(evaluation, Recording.Choice.WORST, frames=[*FRAMES, HOSTILE])
     assert address(evaluation, "episodes/worst/") in html(client, evaluation)
-    page = client.get(address(evaluation, "episodes/worst/?frame=1")).content.decode()
+    page = client.get(address(evaluation, "episodes/worst/?ply=1")).content.decode()
     assert "S@FF\nFHFH" in page
     assert "Step 1: right. Return 1" in page
-    assert "<script>alert" not in client.get(address(evaluation, "episodes/worst/?frame=3")).content.decode()
+    assert "<script>alert" not in client.get(address(evaluation, "episodes/worst/?ply=3")).content.decode()
     frames = client.get(address(evaluation, "episodes/worst/frames.json")).json()["frames"]
     assert [frame["text"] for frame in frames] == [*FRAMES, HOSTILE]
     assert frames[-1]["caption"].endswith("End")

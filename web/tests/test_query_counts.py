@@ -30,11 +30,12 @@ ONE_ROW = {
             "unsubscribe", "email_confirm"),
 }  # fmt: skip
 ONE_FILE = {
-    "api": ("archive", "environment_folder", "episode", "match", "matches", "replay", "job_log"),
-    "web": ("duel", "duel_log", "duel_records", "duel_results", "episode", "episode_frames", "evaluation_log",
-            "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project", "match",
-            "match_frames", "recording_file", "starter", "starter_kit", "submission_archive", "submission_log",
-            "submission_sbom", "rules", "validation_frames", "validation_match"),
+    "api": ("archive", "environment_folder", "episode", "match", "matches", "replay", "validation_replay", "job_log"),
+    "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "episode", "episode_frames",
+            "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
+            "match", "match_card", "match_frames", "match_replay", "recording_file", "rules", "starter", "starter_kit",
+            "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",
+            "validation_replay"),
 }  # fmt: skip
 NOT_READ = {
     "api": (

@@ -11,12 +11,12 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.environment.replay_file.views import frame_views
 from arena_kit.tests.environment.playing import match_record
 from core.models import Duel, Environment, Validation
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.strikes import duel_void
-from web.duels.replays import frame_views
 from web.tests import played
 from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
 from web.tests.conftest import As
@@ -67,13 +67,13 @@ def test_every_state_of_a_match_is_a_picture_a_text_and_a_sentence(client: Clien
 def test_the_page_shows_one_state_and_links_to_all_without_scripts(client: Client, stage: Stage) -> None:
     states = frames(client, address(stage.duel))
 
-    page = client.get(address(stage.duel) + "?frame=2")
+    page = client.get(address(stage.duel) + "?ply=2")
 
     assertContains(page, states[2]["caption"])
     assertContains(page, states[2]["text"].splitlines()[0])
     assertContains(page, "data:image/svg+xml;base64,")
     for number in range(len(states)):
-        assertContains(page, f'href="?frame={number}"')
+        assertContains(page, f'href="?ply={number}"')
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ def test_a_shared_state_that_does_not_exist_becomes_one_that_does(
 ) -> None:
     states = frames(client, address(stage.duel))
 
-    page = client.get(f"{address(stage.duel)}?frame={asked}")
+    page = client.get(f"{address(stage.duel)}?ply={asked}")
 
     position = shown % len(states)
     assertContains(page, f'data-position="{position}"')
@@ -202,7 +202,7 @@ def test_rules_that_are_gone_leave_the_facts_of_a_match(client: Client, stage: S
 
     assertContains(page, "tic-tac-toe-v0 that this arena no longer has")
     assertContains(page, "player 1, first seat")
-    assertNotContains(page, "viewer.js")
+    assertNotContains(page, "player.js")
 
 
 def test_self_play_is_watched_by_those_who_may_see_the_logs(stage: Stage, cast: Cast, visit: As) -> None:

@@ -49,7 +49,7 @@ def at(page: Page, position: int) -> None:
     expect(page.locator("#count")).to_have_text(re.compile(f"^{position} / "))
     current = page.locator("#moves [aria-current]")
     expect(current).to_have_count(1)
-    expect(current).to_have_attribute("href", f"?frame={position}")
+    expect(current).to_have_attribute("href", f"?ply={position}")
     expect(page.locator("#caption")).to_have_text(current.locator("span:last-child").inner_text())
 
 
@@ -74,7 +74,7 @@ def test_keys_step_jump_and_play(page: Page, stage: Stage) -> None:
 
 
 def test_playing_ends_at_the_last_state_and_starts_again_from_the_first(page: Page, stage: Stage) -> None:
-    last = watch(page, stage, "?frame=3")
+    last = watch(page, stage, "?ply=3")
     page.get_by_role("button", name="Play").click()
     page.clock.run_for(900 * last)
     at(page, last)
@@ -108,13 +108,13 @@ def test_slider_buttons_and_moves_lead_to_any_state(page: Page, stage: Stage) ->
 
 
 def test_what_is_seen_can_be_shared_and_read(page: Page, stage: Stage) -> None:
-    watch(page, stage, "?frame=2")
+    watch(page, stage, "?ply=2")
     at(page, 2)
     before = page.locator("#text").inner_text()
 
     page.keyboard.press("ArrowRight")
 
-    expect(page).to_have_url(re.compile(r"\?frame=3$"))
+    expect(page).to_have_url(re.compile(r"\?ply=3$"))
     expect(page.locator("#text")).not_to_have_text(before)
     expect(page.locator("#text")).to_have_attribute("aria-live", "polite")
     expect(page.locator("#slider")).to_have_attribute("aria-valuetext", re.compile("^3: .* played"))
@@ -142,7 +142,7 @@ def test_a_match_that_cannot_be_fetched_keeps_its_links(page: Page, stage: Stage
 
     expect(page.locator("#caption")).to_contain_text("The disk is gone.")
     page.get_by_role("link", name="Forward").click()
-    expect(page).to_have_url(re.compile(r"\?frame=1$"))
+    expect(page).to_have_url(re.compile(r"\?ply=1$"))
 
 
 def test_without_scripts_links_step_through_the_match(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:

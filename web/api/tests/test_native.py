@@ -173,8 +173,8 @@ def test_duels_their_matches_and_replays(client: Client, arena: Arena) -> None:
     assert [match["faulty_player"] for match in matches] == [None, None, 1]
     match = get(client, f"duels/{duel.pk}/matches/1/")
     replay = get(client, f"duels/{duel.pk}/matches/1/replay/")
-    assert replay["environment_version"] == "tic-tac-toe-v1"
-    assert [frame["moves"] for frame in replay["frames"]][1] == [[0, match["actions"][0]]]
+    assert replay["metadata"]["environment_version"] == "tic-tac-toe-v1"
+    assert [frame["actions"] for frame in replay["frames"]][1] == {str(anna): match["actions"][0]}
     assert len(replay["frames"]) == len(match["actions"]) + 1
     for address in (f"duels/{duel.pk}/matches/9/", f"duels/{duel.pk}/matches/9/replay/", "duels/99/matches/"):
         get(client, address, 404)

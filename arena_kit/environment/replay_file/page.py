@@ -1,0 +1,201 @@
+"""Writes a match or an episode as one HTML page that works by itself, from a disk, without a network.
+
+All names and texts in it are hostile: they stand in the page as escaped text, and in its data as escaped JSON.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from html import escape
+from pathlib import Path
+from string import Template
+
+from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.replay_file.facts import Played, ReplayFacts, ending
+from arena_kit.environment.replay_file.views import FrameView, SeatView, frame_views, seat_views
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.text import plain_text
+
+MAX_BYTES = 5_000_000
+"""A page is no larger: longer matches show fewer states, and say so."""
+NOTE_BYTES = 400
+"""Kept free for the sentence that says what is missing."""
+ASSETS = Path(__file__).parent / "assets"
+_STYLE = re.compile(r"<style>[^<]*</style>")
+_EMPTY_STYLE = "<style/>"
+
+
+@dataclass(frozen=True, slots=True)
+class PageExtras:
+    """What an embedded page has and a file has not: the address that its title leads to, and tags for its head.
+
+    tags: (property, content) of `<meta>` elements.
+    """
+
+    address: str = ""
+    tags: tuple[tuple[str, str], ...] = ()
+
+
+def replay_page(
+    spec: EnvironmentSpec,
+    record: Played,
+    facts: ReplayFacts,
+    *,
+    max_bytes: int = MAX_BYTES,
+    extras: PageExtras = PageExtras(),
+) -> str:
+    """Return the page. Raises NotDrawable if the record does not fit the rules."""
+    views = frame_views(spec, record, facts.names)
+    shown, note = thinned(views, max_bytes - len(_page(spec, record, facts, views[:1], "", extras).encode()))
+    return _page(spec, record, facts, shown, note, extras)
+
+
+def thinned(views: Sequence[FrameView], budget: int) -> tuple[list[FrameView], str]:
+    """Return as many states as fit into a number of bytes, evenly spread, with the first and the last, and a note.
+
+    The note is a sentence if anything is missing. If not even two pictures fit, the states have no pictures.
+    """
+    shared = _shared(views)
+    sizes = [len(_state(view, shared)) + len(_move(view).encode()) + 1 for view in views]
+    budget -= len(_json(shared))
+    if sum(sizes) <= budget:
+        return list(views), ""
+    last = len(views) - 1
+    for stride in range(2, last + 1):
+        kept = [*range(0, last, stride), last]
+        if sum(sizes[index] for index in kept) + NOTE_BYTES <= budget:
+            every = "half" if stride == 2 else f"one in {stride}"
+            note = f"This file shows {every} of the {last + 1:,} states, because all of them would make it too large."
+            return [views[index] for index in kept], note
+    if not any(view.svg for view in views):
+        return [views[0], *views[max(1, last) :]], "This file shows the first and the last state only."
+    fewer, note = thinned([replace(view, svg="") for view in views], budget)
+    return fewer, f"The pictures are left out, because they would make this file too large. {note}".strip()
+
+
+def page_policy() -> str:
+    """Return the Content-Security-Policy of the page: its own style, its own script and its pictures, nothing else."""
+    script, style = (_hash(_asset(name)) for name in ("player.js", "style"))
+    return (
+        f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+def plain_page(sentence: str) -> str:
+    """Return a page of the same looks that says one sentence, in place of a replay."""
+    return (
+        '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" '
+        'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
+        f"<title>{escape(sentence)}</title><style>{_asset('style')}</style></head>"
+        f'<body><main><p class="panel">{escape(sentence)}</p></main></body></html>\n'
+    )
+
+
+def _page(
+    spec: EnvironmentSpec,
+    record: Played,
+    facts: ReplayFacts,
+    views: Sequence[FrameView],
+    note: str,
+    extras: PageExtras,
+) -> str:
+    is_episode = isinstance(record, EpisodeRecord)
+    title = " against ".join(facts.names)
+    heading = _isolated(title)
+    what = "episode" if is_episode else "match"
+    first = views[0]
+    return Template(_page_template()).substitute(
+        policy=escape(page_policy()),
+        title=escape(f"{title} · {what.capitalize()} {record.number} · {spec.name}"),
+        tags="".join(f'<meta property="{escape(name)}" content="{escape(value)}">\n' for name, value in extras.tags),
+        style=_asset("style"),
+        heading=f'<a href="{escape(extras.address)}" target="_blank" rel="noopener">{heading}</a>'
+        if extras.address
+        else heading,
+        subtitle=escape(f"{spec.name}, {what} {record.number}: ") + _isolated(ending(record, facts.names)),
+        notes=f'<p class="note" role="note">{escape(note)}</p>\n' if note else "",
+        what=what,
+        picture=first.picture or "data:,",
+        hidden="" if first.svg else " hidden",
+        last=views[-1].ply,
+        caption=escape(first.caption),
+        players="Player" if is_episode else "Players",
+        seats="".join(_seat(seat, is_alone=is_episode) for seat in seat_views(record, facts.names)),
+        text=escape(plain_text(first.text)),
+        moves_title="Steps" if is_episode else "Moves",
+        moves="".join(_move(view) for view in views),
+        data=_data(views),
+        script=_asset("player.js"),
+    )
+
+
+def _seat(seat: SeatView, *, is_alone: bool) -> str:
+    where = "" if is_alone else f'<span class="muted">player {seat.player}, moves {seat.ordinal}</span>'
+    return (
+        f'<li><span class="disc seat-{seat.number}"></span><div><strong>{_isolated(seat.name)}</strong>{where}</div>'
+        f"<b>{seat.score:g}</b></li>"
+    )
+
+
+def _move(view: FrameView) -> str:
+    discs = (
+        "".join(f'<span class="disc seat-{seat + 1}"></span>' for seat in view.seats) or '<span class="disc"></span>'
+    )
+    current = ' aria-current="step"' if view.ply == 0 else ""
+    return (
+        f'<li><a href="#ply={view.ply}"{current}><span class="muted">{view.ply}</span>{discs}'
+        f'<span dir="auto">{escape(view.caption)}</span></a></li>'
+    )
+
+
+def _data(views: Sequence[FrameView]) -> str:
+    """Return the states as JSON that no HTML parser takes for anything else."""
+    shared = _shared(views)
+    states = ",".join(_state(view, shared) for view in views)
+    return f'{{"shared":{_json(shared)},"states":[{states}]}}'
+
+
+def _state(view: FrameView, shared: str) -> str:
+    svg = view.svg.replace(shared, _EMPTY_STYLE, 1) if shared else view.svg
+    return _json({"ply": view.ply, "svg": svg, "text": plain_text(view.text)})
+
+
+def _shared(views: Sequence[FrameView]) -> str:
+    """Return the style that all pictures begin with, which is stored once; empty if they do not share one."""
+    found = _STYLE.search(views[0].svg)
+    style = found[0] if found else ""
+    is_in_all = all(style in view.svg and _EMPTY_STYLE not in view.svg for view in views)
+    return style if is_in_all else ""
+
+
+def _json(value: object) -> str:
+    # Without "<", neither the end of the element nor a comment can begin in it.
+    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _isolated(text: str) -> str:
+    """Return a text in which the direction of a name does not turn what stands around it."""
+    return f"<bdi>{escape(text)}</bdi>"
+
+
+@cache
+def _page_template() -> str:
+    return (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
+
+
+@cache
+def _asset(name: str) -> str:
+    if name == "style":
+        return _asset("page.css") + _asset("player.css")
+    return (ASSETS / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,142 @@
+"""The states of a match as the viewer shows them: a picture, a text and a sentence each."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.protocol import Action, ArenaEnvironmentError, BrokenEnvironment, Frame
+from arena_kit.environment.replay import ReplayStep
+from arena_kit.environment.replay_file.facts import (
+    Played,
+    action_values,
+    ending,
+    scores_of,
+    seats_of,
+    states,
+)
+from arena_kit.environment.spec import EnvironmentSpec
+
+ORDINALS = ("first", "second", "third", "fourth")
+
+
+class NotDrawable(ArenaEnvironmentError):
+    """The record does not fit its rules, or its states cannot be drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrameView:
+    """One state of a match. ply: the number of steps before it. caption: the moves that led to it, as a sentence.
+
+    seats: the seats of these moves. is_opening: whether the arena made these moves, not the players. html: what a
+    classic environment draws; shown instead of the picture where a page can do so.
+    """
+
+    ply: int
+    svg: str
+    text: str
+    caption: str
+    seats: tuple[int, ...]
+    is_opening: bool = False
+    html: str = ""
+
+    @property
+    def picture(self) -> str:
+        """The picture as a data URL, for pages without scripts; empty if there is no picture."""
+        return f"data:image/svg+xml;base64,{base64.b64encode(self.svg.encode()).decode()}" if self.svg else ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeatView:
+    """A seat and its player. number: from 1. player: 1 or 2."""
+
+    number: int
+    player: int
+    name: str
+    score: float
+    thinking_seconds: float
+    slowest_move_seconds: float
+
+    @property
+    def ordinal(self) -> str:
+        return ORDINALS[self.number - 1] if self.number <= len(ORDINALS) else f"{self.number}th"
+
+
+def frame_views(
+    spec: EnvironmentSpec, record: Played, names: tuple[str, ...], *, html_of: Callable[[Frame], str] | None = None
+) -> list[FrameView]:
+    """Return all states in order. Raises NotDrawable if the record does not fit the rules.
+
+    html_of: returns the harmless HTML of a frame.
+    """
+    views: list[FrameView] = []
+    try:
+        for ply, step in enumerate(states(spec, record)):
+            views.append(
+                FrameView(
+                    ply=ply,
+                    svg=spec.render(step.frame),
+                    text=step.text,
+                    caption=_moves(spec, record, names, ply, step) if ply else _start(record, step, names),
+                    seats=tuple(seat for seat, _ in step.moves),
+                    is_opening=step.is_opening,
+                    html="" if html_of is None else html_of(step.frame),
+                )
+            )
+    except BrokenEnvironment:
+        raise NotDrawable("The code of this environment has failed, so the match cannot be drawn now.") from None
+    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
+        # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
+        what = "episode" if isinstance(record, EpisodeRecord) else "match"
+        sentence = f"The record of {what} {record.number} does not fit its rules, so it cannot be drawn."
+        raise NotDrawable(sentence) from None
+    views[-1] = replace(views[-1], caption=f"{views[-1].caption}. {ending(record, names)}")
+    return views
+
+
+def _start(record: Played, step: ReplayStep, names: tuple[str, ...]) -> str:
+    if isinstance(record, EpisodeRecord):
+        return "Start"
+    if record.opening_count:
+        return f"Start. {names[step.seats[0]]} has the first seat; the arena plays the opening"
+    if len(step.to_move) > 1:
+        return "Start. Both players move at once"
+    return f"Start. {names[step.seats[0]]} moves first"
+
+
+def _moves(spec: EnvironmentSpec, record: Played, names: tuple[str, ...], ply: int, step: ReplayStep) -> str:
+    """Return the moves of a step as a sentence without a full stop."""
+    if isinstance(record, EpisodeRecord):
+        return f"Step {ply}: {_shown(spec, step.moves[0][1])}. Return {step.scores[0]:.5g}"
+    if step.is_opening:
+        played = (f"{_shown(spec, action)} for {names[step.seats[seat]]}" for seat, action in step.moves)
+        return f"Opening: {'; '.join(played)}"
+    return "; ".join(f"{names[step.seats[seat]]} played {_shown(spec, action)}" for seat, action in step.moves)
+
+
+def _shown(spec: EnvironmentSpec, action: Action) -> str:
+    if isinstance(action, bytes):
+        return ", ".join(f"{value:.4g}" for value in action_values(spec, action))
+    return spec.action_names[action] if spec.action_names else str(action)
+
+
+def seat_views(record: Played, names: tuple[str, ...]) -> list[SeatView]:
+    """Return the seats in order of play."""
+    thinking, slowest = (
+        (value,) if isinstance(value, float) else value
+        for value in (record.thinking_seconds, record.slowest_move_seconds)
+    )
+    scores = scores_of(record)
+    return [
+        SeatView(
+            number=seat + 1,
+            player=player + 1,
+            name=names[player],
+            score=scores[player],
+            thinking_seconds=thinking[player],
+            slowest_move_seconds=slowest[player],
+        )
+        for seat, player in enumerate(seats_of(record))
+    ]

@@ -1,0 +1,77 @@
+"""What the page of a match shows besides its states, and how it is shared with other sites."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from django.conf import settings
+from django.urls import reverse
+
+from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.facts import ending
+from arena_kit.environment.replay_file.views import seat_views
+from arena_kit.text import plain_line
+from core.duels.replays import Names, duel_names
+from core.links import absolute
+from core.models import Duel
+from web.duels.cards import CARD_SIZE
+
+FRAME_SIZE = (640, 620)
+"""Width and height of an embedded match in pixels: its picture, caption and buttons."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """How other sites show a match. page, embed: paths. snippet: HTML that embeds it.
+
+    tags: (property, content) of the elements by which other sites preview a link (Open Graph).
+    """
+
+    page: str
+    embed: str
+    snippet: str
+    tags: tuple[tuple[str, str], ...]
+
+
+def match_parts(record: MatchRecord, names: Names, *, with_trace: bool) -> dict[str, Any]:
+    """Return what the page of a match shows besides its states. with_trace: whether the viewer may see a traceback."""
+    sentence, _, trace = record.error.partition("\n")
+    return {
+        "match": record,
+        "names": names,
+        "title": f"{names[0]} against {names[1]}",
+        "ending": ending(record, names),
+        "seats": seat_views(record, names),
+        "error": sentence,
+        "trace": trace if with_trace else "",
+    }
+
+
+def sharing(row: Duel, record: MatchRecord, count: int) -> Sharing:
+    """Return how other sites show a match. count: the number of matches of its duel."""
+    arguments = [row.pk, record.number]
+    names = duel_names(row)
+    title = plain_line(f"{names[0]} against {names[1]}")
+    page, embed, card = (reverse(f"web:{name}", args=arguments) for name in ("match", "embedded_match", "match_card"))
+    width, height = FRAME_SIZE
+    said = f"{row.environment.name}, match {record.number} of {count}: {ending(record, names)}."
+    tags = {
+        "og:type": "website",
+        "og:site_name": settings.SITE_NAME,
+        "og:title": title,
+        "og:description": said,
+        "og:url": absolute(page),
+        "og:image": absolute(card),
+        "og:image:type": "image/png",
+        "og:image:width": str(CARD_SIZE[0]),
+        "og:image:height": str(CARD_SIZE[1]),
+        "og:image:alt": f"The last position. {said}",
+        "twitter:card": "summary_large_image",
+    }
+    snippet = (
+        f'<iframe src="{escape(absolute(embed))}" title="{escape(title)}" width="{width}" height="{height}" '
+        'loading="lazy"></iframe>'
+    )
+    return Sharing(page, embed, snippet, tuple((name, plain_line(value)) for name, value in tags.items()))
