@@ -142,13 +142,13 @@ class Arena:
         try:
             # As a worker does: the second duel of a player finds the container of the first, if that can be.
             with contextlib.closing(WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)) as players:
-                opponents = self._bystanders.slot if self._bystanders else players.slot
+                opponents: Start = self._bystanders.slot if self._bystanders else players.slot
                 for _ in range(case.duels):
                     duel = self._play(folder, limits, players.slot, opponents)
                     got = verdict_of(duel)
                     problems += self._problems(case, duel, got, limits)
                 # One of these honest players has met the hostile one.
-                newcomers = players.slot if case.category in OF_THE_SANDBOX else opponents
+                newcomers: Start = players.slot if case.category in OF_THE_SANDBOX else opponents
                 after = self._play(self._honest, LIMITS, newcomers, opponents)
                 if outline(after.record) != self._peaceful:
                     problems.append("the honest players' next duel went otherwise than before")
