@@ -35,15 +35,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def page(chromium: Browser) -> Iterator[Page]:
     """A page without a network, of a person who wants no motion; its console must stay empty, and it asks nobody."""
     troubles: list[str] = []
+    asked: list[str] = []
     with chromium.new_context(offline=True, reduced_motion="reduce") as context, context.new_page() as page:
         page.on("pageerror", lambda error: troubles.append(str(error)))
         page.on("console", lambda message: troubles.append(message.text))
         page.on("dialog", lambda dialog: troubles.append(dialog.message))
-        page.on("request", lambda request: request.url.startswith(("file:", "data:")) or troubles.append(request.url))
+        page.on("request", lambda request: asked.append(request.url))
         page.clock.install()
         page.clock.pause_at("2030-01-01T00:00:00")
         yield page
     assert troubles == []
+    assert [address for address in asked if not address.startswith(("file:", "data:"))] == []
 
 
 def at(page: Page, ply: int) -> None:
