@@ -37,6 +37,7 @@ def numbers(environment: Environment, spec: EnvironmentSpec, seat: int) -> list[
     return list(np.frombuffer(seen, spec.observation.wire)) if isinstance(seen, bytes) else list(seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "native"),
     [

@@ -20,6 +20,7 @@ def because(path: Path) -> str:
     return try_folder(path).because
 
 
+@pytest.mark.slow
 def test_good_folders_are_environments_like_all_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in NAMES:
         copied(name, tmp_path)
@@ -38,6 +39,7 @@ def test_good_folders_are_environments_like_all_others(tmp_path: Path, monkeypat
     assert sys.path == before
 
 
+@pytest.mark.slow
 def test_hostile_folders_are_left_out_with_the_file_and_the_line(tmp_path: Path) -> None:
     deep = classic(tmp_path, "deep", before="self.helper()")
     code = deep.with_name("environment.py")
@@ -72,6 +74,7 @@ def test_a_folder_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytes
     assert because(classic(tmp_path, "sleeps", code=f"import time\n{NEVER}\n")) == "sleeps: it takes more than 3 s."
 
 
+@pytest.mark.slow
 def test_what_a_folder_prints_or_starts_does_not_count(tmp_path: Path) -> None:
     loud = "print('x' * 10_000_000); sys.stderr.write('y' * 10_000_000)"
     assert try_folder(classic(tmp_path, "loud", before=loud)).because == ""
