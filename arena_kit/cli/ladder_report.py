@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 
-from arena_kit.environment.classic import match_result
-from arena_kit.environment.records import DuelRecord, MatchRecord
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.text import plain_line, plain_text
@@ -16,7 +15,7 @@ REPLAYS_A_DUEL = 2
 """So many matches of each duel can be read move by move in the report: one with either player in the first seat."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
-:root { color-scheme: light dark; --line: #8886; --good: #2a7; --bad: #c54; }
+:root { color-scheme: light dark; --line: #8886; --good: light-dark(#17693f, #5fd39c); --bad: light-dark(#a3291b, #ff9b8f); }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .7rem; text-align: right; white-space: nowrap; }
@@ -67,7 +66,7 @@ def report_html(spec: EnvironmentSpec, rows: Sequence[Row], records: Sequence[Du
 def _lead(spec: EnvironmentSpec, agents: int, records: Sequence[DuelRecord]) -> str:
     matches = sum(len(record.matches) for record in records)
     return (
-        f"<p>{agents} agents, {len(records)} duels, {matches} matches by the rules of {escape(spec.id)}. Ratings are "
+        f"<p>{agents} agents played {matches} matches, {len(records[0].matches) if records else 0} in each duel, by the rules of {escape(spec.id)}. Ratings are "
         "those of the arena: one fit over all matches, in points of the Elo scale, with 95% intervals.</p>"
     )
 
@@ -130,9 +129,17 @@ def _replays(spec: EnvironmentSpec, record: DuelRecord) -> Iterator[str]:
     names = " against ".join(_name(name) for name in record.players)
     yield f"<h3>{names}</h3>"
     for match in record.matches[:REPLAYS_A_DUEL]:
-        yield f"<details><summary>Match {match.number}: {escape(plain_line(match_result(match)))}</summary>"
+        yield f"<details><summary>Match {match.number}: {_ending(record, match)}</summary>"
         yield from _moves(spec, record, match)
         yield "</details>"
+
+
+def _ending(record: DuelRecord, match: MatchRecord) -> str:
+    if match.fault is Fault.PLAYER and match.faulty_player is not None:
+        return f"{_name(record.players[match.faulty_player])} forfeits"
+    if match.outcome is Outcome.DRAW:
+        return "a draw"
+    return f"{_name(record.players[match.outcome is Outcome.PLAYER_2])} wins"
 
 
 def _moves(spec: EnvironmentSpec, record: DuelRecord, match: MatchRecord) -> Iterator[str]:
