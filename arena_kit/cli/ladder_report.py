@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 
-from arena_kit.environment.classic import match_result
-from arena_kit.environment.records import DuelRecord, MatchRecord
+from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.text import plain_line, plain_text
@@ -16,7 +15,8 @@ REPLAYS_A_DUEL = 2
 """So many matches of each duel can be read move by move in the report: one with either player in the first seat."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 STYLE = """
-:root { color-scheme: light dark; --line: #8886; --good: #2a7; --bad: #c54; }
+:root { color-scheme: light dark; --line: #8886;
+  --good: light-dark(#17693f, #5fd39c); --bad: light-dark(#a3291b, #ff9b8f); }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; }
 th, td { border-bottom: 1px solid var(--line); padding: .35rem .7rem; text-align: right; white-space: nowrap; }
@@ -66,18 +66,18 @@ def report_html(spec: EnvironmentSpec, rows: Sequence[Row], records: Sequence[Du
 
 def _lead(spec: EnvironmentSpec, agents: int, records: Sequence[DuelRecord]) -> str:
     matches = sum(len(record.matches) for record in records)
+    each = len(records[0].matches) if records else 0
     return (
-        f"<p>{agents} agents, {len(records)} duels, {matches} matches by the rules of {escape(spec.id)}. Ratings are "
-        "those of the arena: one fit over all matches, in points of the Elo scale, with 95% intervals.</p>"
+        f"<p>{agents} agents played {matches} matches, {each} in each duel, by the rules of {escape(spec.id)}. Ratings "
+        "are those of the arena: one fit over all matches, in points of the Elo scale, with 95% intervals.</p>"
     )
 
 
 def _table(rows: Sequence[Row]) -> Iterator[str]:
     low, high = min((row.low for row in rows), default=0.0), max((row.high for row in rows), default=0.0)
     yield '<h2>Table</h2><div class="scroll" tabindex="0"><table><thead><tr>'
-    yield from (
-        f'<th scope="col">{head}</th>' for head in ("Rank", "Agent", "Rating", "95% interval", "", "Rank range")
-    )
+    yield '<th scope="col">Rank</th><th scope="col" class="name">Agent</th>'
+    yield from (f'<th scope="col">{head}</th>' for head in ("Rating", "95% interval", "", "Rank range"))
     yield '<th scope="col">Points</th><th scope="col">Matches</th><th scope="col">Forfeits</th></tr></thead><tbody>'
     for row in rows:
         bad = ' class="bad"' if row.forfeits else ""
@@ -130,9 +130,17 @@ def _replays(spec: EnvironmentSpec, record: DuelRecord) -> Iterator[str]:
     names = " against ".join(_name(name) for name in record.players)
     yield f"<h3>{names}</h3>"
     for match in record.matches[:REPLAYS_A_DUEL]:
-        yield f"<details><summary>Match {match.number}: {escape(plain_line(match_result(match)))}</summary>"
+        yield f"<details><summary>Match {match.number}: {_ending(record, match)}</summary>"
         yield from _moves(spec, record, match)
         yield "</details>"
+
+
+def _ending(record: DuelRecord, match: MatchRecord) -> str:
+    if match.fault is Fault.PLAYER and match.faulty_player is not None:
+        return f"{_name(record.players[match.faulty_player])} forfeits"
+    if match.outcome is Outcome.DRAW:
+        return "a draw"
+    return f"{_name(record.players[match.outcome is Outcome.PLAYER_2])} wins"
 
 
 def _moves(spec: EnvironmentSpec, record: DuelRecord, match: MatchRecord) -> Iterator[str]:
