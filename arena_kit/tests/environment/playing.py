@@ -28,8 +28,9 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
     actions: list[int] = []
     by_seat = [0.0] * spec.seats
     while (movers := environment.to_move) and not (forfeits is not None and len(actions) == 2):
-        actions.append(rng.choice(environment.observe(movers[0]).valid_actions))
-        rewards = environment.step({movers[0]: actions[-1]})
+        chosen = {seat: rng.choice(environment.observe(seat).valid_actions) for seat in movers}
+        actions += chosen.values()
+        rewards = environment.step(chosen)
         by_seat = [total + reward for total, reward in zip(by_seat, rewards, strict=True)]
     if forfeits is not None:
         loss = spec.forfeit_score
