@@ -31,10 +31,12 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
     actions = list(opening)
     moves = [0, 0]
     by_seat = [0.0] * spec.seats
-    while (movers := environment.to_move) and not (forfeits is not None and sum(moves) == 2):
-        actions.append(rng.choice(environment.observe(movers[0]).valid_actions))
-        moves[seats[movers[0]]] += 1
-        rewards = environment.step({movers[0]: actions[-1]})
+    while (movers := environment.to_move) and not (forfeits is not None and sum(moves) >= 2):
+        chosen = {seat: rng.choice(environment.observe(seat).valid_actions) for seat in movers}
+        actions += chosen.values()
+        for seat in movers:
+            moves[seats[seat]] += 1
+        rewards = environment.step(chosen)
         by_seat = [total + reward for total, reward in zip(by_seat, rewards, strict=True)]
     if forfeits is not None:
         loss = spec.forfeit_score
