@@ -71,7 +71,8 @@ class Missing:
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
             why = f"no wheel of {self.name} fits the Python of {where}, or there is no such package. "
-            meant = likely_wheel(self.name)
+            # A name that another package wrote is no slip of the owner.
+            meant = None if self.needed_by else likely_wheel(self.name)
             what = f"Did you mean {meant}?" if meant else "Check the name, or leave it out."
             return BuildFailed(f"{shown}: {why}{what}", code="no_wheel")
         python = f"the wanted one needs Python {self.other_python}, and " if self.other_python else ""

@@ -9,9 +9,17 @@ from pathlib import Path
 import pytest
 
 from arena_kit.tests.upload.test_source_warnings import PLAYER
+from arena_kit.upload import inspection
 from arena_kit.upload.archive import ArchiveRefused
 from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
 from arena_kit.upload.inspection import findings_apart, inspect_apart
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a broken inspection takes this long, however busy this machine is."""
+    for name in ("MOST_SECONDS", "PATIENCE_SECONDS"):
+        monkeypatch.setattr(inspection, name, 300.0)
 
 
 def packed(files: dict[str, str]) -> io.BytesIO:
