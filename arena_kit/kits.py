@@ -11,7 +11,8 @@ from string import Template
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.examples import FOLDER as EXAMPLES_FOLDER
-from arena_kit.examples import GAMES, names, zip_bytes
+from arena_kit.examples import GAMES, names
+from arena_kit.zips import zip_bytes
 
 FOLDER = EXAMPLES_FOLDER / "kits"
 NEXT = FOLDER / "NEXT.md"

@@ -108,7 +108,7 @@ def _unpacked(archive: Path) -> Path:
 
 def _loaded(folder: Path) -> Callable[..., Any]:
     """Import a player from its folder; its own modules do not stay importable, so that two players do not mix."""
-    from arena_kit.sandbox.inside.player_server.loading import adapt
+    from arena_kit.sandbox.inside.player_server.forms import adapt
 
     folder = folder.resolve()
     entry = next((folder / name for name in ENTRY_POINTS if (folder / name).is_file()), None)

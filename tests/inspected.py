@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-from typing import BinaryIO
+from collections.abc import Sequence
+from typing import IO
 
+from arena_kit.upload.findings import THIS_PYTHON
 from arena_kit.upload.inspection import inspect_apart
+from arena_kit.upload.pythons import Version
 
-_good: set[bytes] = set()
+_good: set[tuple[bytes, tuple[Version, ...]]] = set()
 
 
-def inspect_once(file: BinaryIO, *, sender: str) -> bool:
+def inspect_once(file: IO[bytes], *, sender: str, pythons: Sequence[Version] = THIS_PYTHON) -> bool:
     """Inspect an archive as the site does, in a process of its own, unless the same one has been found good before."""
     file.seek(0)
-    digest = hashlib.file_digest(file, "sha256").digest()
+    digest = hashlib.sha256(file.read()).digest(), tuple(pythons)
     if digest in _good:
         return True
-    is_good = inspect_apart(file, sender=sender)
+    is_good = inspect_apart(file, sender=sender, pythons=pythons)
     if is_good:
         _good.add(digest)
     return is_good

@@ -63,9 +63,7 @@ def test_a_folder_from_outside_is_played_shown_and_checked(
     assert page.status_code == 200
     frames = client.get(f"/duels/{duel.pk}/matches/1/frames.json").json()["frames"]
     assert all(frame["svg"].startswith("<svg ") and frame["text"] for frame in frames)
-    document: dict[str, Any] = json.loads(
-        gzip.decompress(b"".join(client.get(f"/duels/{duel.pk}/results.json.gz")))  # type: ignore[arg-type]
-    )
+    document: dict[str, Any] = json.loads(gzip.decompress(b"".join(client.get(f"/duels/{duel.pk}/results.json.gz"))))
     states = document["matches"][0]["states"]
     assert len(states) == len(frames)
     if slug == "nim":

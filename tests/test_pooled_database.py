@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]  # has no types
 import pytest
 from django.db import connection
 

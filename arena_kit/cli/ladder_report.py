@@ -145,7 +145,7 @@ def _ending(record: DuelRecord, match: MatchRecord) -> str:
 
 def _moves(spec: EnvironmentSpec, record: DuelRecord, match: MatchRecord) -> Iterator[str]:
     for ply, step in enumerate(replay(spec, match)):
-        moves = "; ".join(f"{_name(record.players[match.seats[seat]])} plays {action}" for seat, action in step.moves)
+        moves = "; ".join(f"{_name(record.players[match.seats[seat]])} plays {action!r}" for seat, action in step.moves)
         yield f"<p>{ply}. {moves or 'Start'}</p><pre>{escape(plain_text(step.text))}</pre>"
     if match.error:
         yield f"<p>{escape(plain_line(match.error.partition(chr(10))[0]))}</p>"

@@ -56,7 +56,7 @@ class Installer(LockedContainer):
         self.make_folders("wheels")
         files = {"requirements.txt": "\n".join(lines).encode(), "certificates.crt": self._certificates}
         self.put({**files, "constraints.txt": self._constraints})
-        command = (*DOWNLOAD, "--dest", _WHEELS, "--requirement", f"{WORK}/requirements.txt")
+        command: tuple[str, ...] = (*DOWNLOAD, "--dest", _WHEELS, "--requirement", f"{WORK}/requirements.txt")
         if self._constraints:
             command += ("--constraint", f"{WORK}/constraints.txt")
         return self._watched(WORK, FETCHED_BYTES, command, log)

@@ -32,6 +32,7 @@ def evaluation_counts(*, now: datetime) -> dict[str, Any]:
     ends = {word: Count("pk", filter=Q(state=state)) for word, state in ENDS.items()}
     rows = Evaluation.objects.order_by().values("submission__agent__environment__env_id")
     answer["by_environment"] = {
-        row.pop("submission__agent__environment__env_id"): row for row in rows.annotate(total=Count("pk"), **ends)
+        row["submission__agent__environment__env_id"]: {word: row[word] for word in ("total", *ENDS)}
+        for row in rows.annotate(total=Count("pk"), **ends)
     }
     return answer

@@ -32,8 +32,8 @@ def test_a_circle_and_a_second_ranking_are_kept_with_the_ratings(rows: Circle, e
     (steps,) = found.cycles
     names = [(step.winner.submission.agent.name, step.loser.submission.agent.name) for step in steps]
     assert set(names) == {("paper", "rock"), ("scissors", "paper"), ("rock", "scissors")}
-    assert [(one.step.share, one.step.matches) for one in steps] == [(0.9, 40)] * 3
-    assert all(0.5 < one.step.lower < 0.9 for one in steps)
+    assert [(one.result.share, one.result.matches) for one in steps] == [(0.9, 40)] * 3
+    assert all(0.5 < one.result.lower < 0.9 for one in steps)
     assert (found.cycle_count, found.pair_count, found.clear_count) == (1, 4, 4)
     # Official ratings tell the three apart, because rock has beaten one more.
     assert [row.rank for row in found.nash] == [1, 1, 1, 4]

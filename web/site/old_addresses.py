@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.urls import URLPattern, path
 from django.views.decorators.http import require_safe
 from django.views.generic import RedirectView
@@ -17,7 +17,7 @@ def moved(route: str, view: str, **fixed: str) -> URLPattern:
 
 
 @require_safe
-def duel_of(request: HttpRequest, slug: str, edition: int, name: str, **_: object) -> HttpResponse:
+def duel_of(request: HttpRequest, slug: str, edition: int, name: str, **_: object) -> HttpResponseBase:
     """Redirect a duel that was named by its two agents to the first agent's duels in that edition."""
     return RedirectView.as_view(pattern_name="web:participant", permanent=True)(
         request, slug=slug, edition=edition, name=name

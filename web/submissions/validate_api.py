@@ -43,7 +43,9 @@ class FindingAnswer(serializers.Serializer[Any]):
 
 class FindingsAnswer(serializers.Serializer[Any]):
     valid = serializers.BooleanField(help_text="Whether an upload would be accepted.")
-    errors = FindingAnswer(many=True, help_text="What it would be refused for; it names the first one.")
+    errors = FindingAnswer(  # type: ignore[assignment]  # the field hides the errors of a serializer that reads
+        many=True, help_text="What it would be refused for; it names the first one."
+    )
     warnings = FindingAnswer(many=True, help_text="What often goes wrong. Nothing is refused for a warning.")
 
 

@@ -307,13 +307,13 @@ def test_a_second_inspection_of_a_sender_waits_for_the_first(monkeypatch: pytest
     guard = threading.Lock()
     inspect = inspection._inspect
 
-    def counted(file: Any) -> bool:
+    def counted(file: Any, *arguments: Any, **named: Any) -> Any:
         nonlocal at_work, most
         with guard:
             at_work += 1
             most = max(most, at_work)
         try:
-            return inspect(file)
+            return inspect(file, *arguments, **named)
         finally:
             with guard:
                 at_work -= 1

@@ -49,7 +49,7 @@ def takes_nothing(make: Any) -> bool:
     return isinstance(make, type) and code is not None and code.co_argcount == 1 and not code.co_flags & VARIABLE
 
 
-def without_argument(make: Callable[[], Any]) -> Callable[[bool], Any]:
+def without_argument(make: Callable[..., Any]) -> Callable[[bool], Any]:
     """Return a class that takes no `train_mode` as one that takes it."""
     made = lambda _: make()  # noqa: E731  (a function with a name would have no attributes of the class, either)
     made.max_parallel_matches = getattr(make, "max_parallel_matches", None)  # type: ignore[attr-defined]
