@@ -21,7 +21,7 @@ from core.environments.availability import (
 )
 from core.jobs.claims import leave_out
 from core.jobs.worker import Lease, PlatformFault
-from core.models import Duel, Environment, Evaluation, PlayedJob, Validation
+from core.models import Duel, Environment, Evaluation, Job, Validation
 from duel_runner.rules import rules
 
 AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation)
@@ -40,7 +40,7 @@ def if_makeable(
     @wraps(action)
     def guarded(job: AnyPlayed, lease: Lease, /, *arguments: Rest.args, **named: Rest.kwargs) -> None:
         environment = _environment(job)
-        played: PlayedJob = job
+        played: Job = job
         waiting = played if isinstance(played, Duel) and not environment.is_available else None
         try:
             # First, because it raises its own fault for rules that no longer exist.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,9 +31,12 @@ def evaluation_counts(*, now: datetime) -> dict[str, Any]:
         period: {word: sums[f"{period}_{word}"] for word in ("started", *ENDS)} for period in ("total", *PERIODS)
     }
     ends = {word: Count("pk", filter=Q(state=state)) for word, state in ENDS.items()}
-    rows = Evaluation.objects.order_by().values("submission__agent__environment__env_id")
+    rows: Iterable[Mapping[str, Any]] = (
+        Evaluation.objects.order_by()
+        .values("submission__agent__environment__env_id")
+        .annotate(total=Count("pk"), **ends)
+    )
     answer["by_environment"] = {
-        row["submission__agent__environment__env_id"]: {word: row[word] for word in ("total", *ENDS)}
-        for row in rows.annotate(total=Count("pk"), **ends)
+        row["submission__agent__environment__env_id"]: {word: row[word] for word in ("total", *ENDS)} for row in rows
     }
     return answer

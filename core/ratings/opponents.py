@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import F, Sum
 
@@ -30,7 +31,7 @@ def opponent_list(agent: Agent) -> list[Opponent]:
     """Return the opponents of an agent, those it met most often first. Results that are held back do not count."""
     totals: dict[int, list[int]] = {}
     for own, other in (("first", "second"), ("second", "first")):
-        rows: Iterable[dict[str, int]] = (
+        rows: Iterable[Mapping[str, Any]] = (
             models.PairTotal.objects.filter(**{f"{own}__agent": agent})
             .exclude(**{f"{other}__agent": agent})
             .values(opponent=F(f"{other}__agent"))
