@@ -124,7 +124,7 @@ def test_a_benched_version_leaves_its_rank_to_the_one_before(environment: Enviro
 
     newer.is_benched = True
     newer.save()
-    advance(environment, now=LATER)
+    advance(environment, now=LATER + FIT_EVERY)
     assert ranks() == {one.pk: 1, two.pk: 2, three.pk: 3, newer.pk: None}
 
 
@@ -313,5 +313,5 @@ def test_versions_beyond_the_pool_have_no_rating_and_what_is_stored_stays_a_func
     # Its version of before has a rank again although it had left the pool.
     newer.is_benched = True
     newer.save()
-    advance(environment, now=LATER)
+    advance(environment, now=LATER + FIT_EVERY)
     assert ranks() == {one.pk: 1, two.pk: 2, three.pk: 3}
