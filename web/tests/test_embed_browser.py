@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, FrameLocator, Page, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -16,6 +14,8 @@ from core.tests import factories
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
+OTHER_SITE = "http://127.0.0.1"
+"""Another origin than that of the live server, which is http://localhost. Browsers frame nothing in pages of files."""
 
 
 @pytest.fixture
@@ -35,19 +35,23 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert troubles == []
 
 
+def framed(page: Page, line: str) -> FrameLocator:
+    """Open a page of another site that has this line in it; return its frame."""
+    page.route(f"{OTHER_SITE}/**", lambda route: route.fulfill(content_type="text/html", body=line))
+    page.goto(f"{OTHER_SITE}/news")
+    return page.frame_locator("iframe")
+
+
 def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
-    page: Page, stage: Stage, live_server: LiveServer, tmp_path: Path
+    page: Page, stage: Stage, live_server: LiveServer
 ) -> None:
     page.goto(f"{live_server.url}/duels/{stage.duel.pk}/matches/1/")
     line = page.locator("#embed").inner_text()
     address = re.search(r'src="([^"]+)"', line)
     assert address is not None
-    other = tmp_path / "other.html"
-    other.write_text(line.replace(address[1], f"{unescape(address[1])}#ply=2"))
 
-    page.goto(other.as_uri())
+    frame = framed(page, line.replace(address[1], f"{address[1]}#ply=2"))
 
-    frame = page.frame_locator("iframe")
     expect(frame.locator("#count")).to_have_text(re.compile("^2 / "))
     frame.get_by_role("button", name="Forward").click()
     expect(frame.locator("#count")).to_have_text(re.compile("^3 / "))
@@ -57,10 +61,9 @@ def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
 
 
 def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
-    with chromium.new_page() as page:
-        page.set_default_timeout(60_000)
-        for path, is_shown in (("embed/duels", True), ("duels", False)):
-            # Content counts as set once its frames have loaded.
-            page.set_content(f'<iframe src="{live_server.url}/{path}/{stage.duel.pk}/matches/1/"></iframe>')
-            seat = page.frame_locator("iframe").locator(".seats").get_by_text("anna v1")
-            expect(seat).to_have_count(1 if is_shown else 0)
+    for path, count in (("embed/duels", 1), ("duels", 0)):
+        with chromium.new_page() as page:
+            page.set_default_timeout(60_000)
+            # A page has been opened once its frames have.
+            frame = framed(page, f'<iframe src="{live_server.url}/{path}/{stage.duel.pk}/matches/1/"></iframe>')
+            expect(frame.locator(".seats").get_by_text("anna v1")).to_have_count(count)
