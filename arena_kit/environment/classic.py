@@ -76,9 +76,9 @@ def _match(spec: EnvironmentSpec, match: MatchRecord) -> dict[str, Any]:
         "player_1_score": match.scores[0],
         "player_2_score": match.scores[1],
         "first_player": f"PLAYER_{match.seats[0] + 1}",
-        **opening,
         # What a classic environment's own `to_jsonable` returns is what its documents have always held.
         "states": [step.frame if spec.classic is None else step.frame["state"] for step in states],
+        **opening,
     }
 
 

@@ -105,7 +105,7 @@ def test_players_that_move_at_once_have_seats_and_steps(client: Client, cast: Ca
 
     page = client.get(address(stage.duel) + "?frame=1")
 
-    assertContains(page, "player 1, seat 1")
+    assertContains(page, "player 1, first seat")
     assertContains(page, "Steps, with a move of both players each")
     assertNotContains(page, "moves first")
 

@@ -32,7 +32,8 @@ def document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -> dict
 def test_the_document_has_the_classic_keys_in_their_order(spec: EnvironmentSpec) -> None:
     found = document(spec, duel_record(spec))
     assert list(found) == DUEL_KEYS
-    assert [list(match) for match in found["matches"]] == [MATCH_KEYS] * 6
+    keys = MATCH_KEYS if spec.openings is None else [*MATCH_KEYS, "opening_plies"]
+    assert [list(match) for match in found["matches"]] == [keys] * 6
 
 
 def test_the_counts_are_those_of_the_matches() -> None:
