@@ -1,21 +1,20 @@
-"""`arena replay`: watch a match that was played here, or write its replay as a file."""
+"""`arena replay FILE`: show a match that was played here, or write its replay as a file."""
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, positive, run_command
+from arena_kit.cli.common import DONE, BadArgument, content_write
 from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
 from arena_kit.environment.local_document import local_record
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.registry import get_spec, use_folder
 from arena_kit.environment.replay_file.document import (
     EVERYTHING,
-    MAX_FRAMES,
     ReplayOptions,
     document_bytes,
     replay_document,
@@ -26,7 +25,6 @@ from arena_kit.environment.replay_file.views import frame_views
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.text import plain_text
 
-WRITTEN = 0
 MAX_DOCUMENT_BYTES = 1 << 30
 ZIP = b"PK\x03\x04"
 
@@ -40,10 +38,17 @@ class Replay:
     facts: ReplayFacts
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Show or write a replay. Returns 0, or 2 for wrong arguments and files that cannot be replayed."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda _: _run(options))
+def replay_local(options: argparse.Namespace, wanted: ReplayOptions) -> int:
+    """Show or write a match of a file. Raises BadArgument and ArenaEnvironmentError."""
+    if options.environments is not None:
+        use_folder(options.environments)
+    replay = read_replay(Path(options.what), options.match or 1)
+    write_replay(replay, html=options.html, document=options.document, options=wanted)
+    if options.json:
+        sys.stdout.write(document_bytes(replay_document(replay.spec, replay.record, replay.facts, wanted)).decode())
+    elif options.html is None and options.document is None:
+        sys.stdout.write(in_words(replay))
+    return DONE
 
 
 def read_replay(file: Path, number: int) -> Replay:
@@ -83,46 +88,15 @@ def write_replay(
     Raises BadArgument, and NotDrawable if the record does not fit its rules.
     """
     if html is not None:
-        _write(html, lambda: replay_page(replay.spec, replay.record, replay.facts).encode())
+        content_write(html, lambda: replay_page(replay.spec, replay.record, replay.facts).encode())
     if document is not None:
         compress = document.suffix == ".gz"
-        _write(
+        content_write(
             document,
             lambda: document_bytes(
                 replay_document(replay.spec, replay.record, replay.facts, options), compress=compress
             ),
         )
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="arena replay",
-        description="Show a match in words, or write it as a page to watch or as a document for programs.",
-        epilog="Exit code: 0 done, 2 wrong arguments or a file that cannot be replayed here.",
-    )
-    parser.add_argument("file", type=Path, help="what `arena play --output` or `arena evaluate --records` wrote, or "
-                        "records downloaded from a site")  # fmt: skip
-    parser.add_argument("--match", "--episode", type=positive, default=1, metavar="N", help="its number (default 1)")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write a page that works without a network")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON document; .gz compresses it")
-    parser.add_argument("--no-observations", action="store_true", help="leave out what each seat saw (--json)")
-    parser.add_argument("--no-actions", action="store_true", help="leave out what each seat played (--json)")
-    parser.add_argument("--max-frames", type=positive, default=MAX_FRAMES, metavar="N",
-                        help=f"write at most this many states (--json, default {MAX_FRAMES})")  # fmt: skip
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
-    return parser
-
-
-def _run(options: argparse.Namespace) -> int:
-    if options.environments is not None:
-        use_folder(options.environments)
-    replay = read_replay(options.file, options.match)
-    if options.html is None and options.json is None:
-        sys.stdout.write(in_words(replay))
-        return WRITTEN
-    wanted = ReplayOptions(not options.no_observations, not options.no_actions, options.max_frames)
-    write_replay(replay, html=options.html, document=options.json, options=wanted)
-    return WRITTEN
 
 
 def in_words(replay: Replay) -> str:
@@ -135,16 +109,3 @@ def in_words(replay: Replay) -> str:
 def _replay(file: Path, environment: str, record: Played, players: Sequence[str]) -> Replay:
     agents = tuple(ReplayAgent(name, name) for name in players)
     return Replay(get_spec(environment), record, ReplayFacts(f"{file.stem}-{record.number}", agents))
-
-
-def _write(path: Path, make: Callable[[], bytes]) -> None:
-    if not path.parent.is_dir():
-        raise BadArgument(f"The folder {path.parent} of the output does not exist.")
-    content = make()
-    # Written beside it and renamed, so that a file with the final name is always complete.
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        raise BadArgument(f"{path} cannot be written: {error.strerror}.") from None
