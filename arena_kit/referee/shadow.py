@@ -25,7 +25,7 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first move that differs. ply: its place among all actions, from 1, with the opening; text: the position before.
+    """The first move that differs. ply: its place among all actions, from 1; text: the position before it.
 
     played: the recorded action, None where the recorded player forfeited. chosen: the action of the player here; None
     if it failed, and then `error` says how.
