@@ -132,7 +132,11 @@ def test_a_participant_does_everything_without_a_browser(
     number = (duel.player_1 if duel.player_1.agent.name == "mine" else duel.player_2).number
     same, changed = (mine, other) if number == 1 else (other, mine)
     status, out, err = arena("replay", f"{duel.pk}/1")
-    assert (status, out.count("plays") >= 5) == (0, True), out + err
+    assert (status, "opens with" in out, "plays" in out) == (0, True, True), out + err
+    status, out, err = arena("replay", f"{duel.pk}/1", "--html", "match.html", "--document", "match.json", "--json")
+    assert (status, json.loads(out)) == (0, json.loads((tmp_path / "match.json").read_text())), err
+    assert json.loads(out)["frames"][0]["observations"]
+    assert "<!doctype html>" in (tmp_path / "match.html").read_text()
     status, out, err = arena("replay", f"{duel.pk}/1", "--diff", same, "--sandbox", "process")
     assert (status, "moves are the same" in out) == (0, True), out + err
     status, out, err = arena("replay", f"{duel.pk}/1", "--diff", changed, "--sandbox", "process", "--json")

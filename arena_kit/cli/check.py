@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import IO
 
 from tqdm import tqdm
 
@@ -39,6 +41,7 @@ from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.upload.admission import archive_admit, too_large
 from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.findings import Finding, archive_findings
 
 FIRST_SEED, SELF_SEED = 1, 0
 MAX_UPLOAD_BYTES = 100 * 1024 * 1024
@@ -54,6 +57,7 @@ class Checked:
     sentence: str = ""
     played: int = 0
     log: str = ""
+    warnings: tuple[Finding, ...] = ()
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -100,8 +104,9 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
         "code": checked.code,
         "error": checked.sentence,
         "played": checked.played,
+        "warnings": [asdict(warning) for warning in checked.warnings],
     }
-    show(options, data, _text(checked, spec))
+    show(options, data, "\n".join([_text(checked, spec), *map(_warning, checked.warnings)]))
     return NO if checked.code else DONE
 
 
@@ -117,6 +122,11 @@ def _text(checked: Checked, spec: EnvironmentSpec) -> str:
     return f"It passes: the files are in order, and it played {checked.played} {what} without a fault."
 
 
+def _warning(found: Finding) -> str:
+    where = ":".join(str(part) for part in (found.file, found.line) if part)
+    return f"Warning{f' ({where})' if where else ''}: {found.message}"
+
+
 def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
     """Check files and play. Raises SandboxError and PlatformFault if it could not be tried."""
     try:
@@ -126,8 +136,9 @@ def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -
             admitted = archive_admit(file, environment=spec.name, takes_scripts=spec.seats == 1)
             for note in (*notes, *admitted.notes):
                 tell(note)
+            warnings = _warnings(file, folder, admitted.notes)
             if options.files_only:
-                return Checked("files")
+                return Checked("files", warnings=warnings)
             unpack_archive(file, folder / "player")
     except (ArchiveRefused, Unpackable) as refusal:
         return Checked("files", refusal.code, str(refusal))
@@ -138,8 +149,21 @@ def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -
     packages = install(options.player, admitted.requirements, options)
     image = FOLDER_PREFIX + str(folder / "player")
     if admitted.report.is_script:
-        return _run_script(sandbox, image, packages, spec)
-    return _play(options, sandbox, image, packages, spec)
+        return replace(_run_script(sandbox, image, packages, spec), warnings=warnings)
+    return replace(_play(options, sandbox, image, packages, spec), warnings=warnings)
+
+
+def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Finding, ...]:
+    """Return what often goes wrong and refuses nothing. told: notes that were printed already."""
+    # Another process opens the file by its path, and that of an archive without one is no path.
+    copy = folder / "warned.zip"
+    file.seek(0)
+    with copy.open("wb") as target:
+        shutil.copyfileobj(file, target)
+    file.seek(0)
+    found = archive_findings(file, str(copy))
+    copy.unlink()
+    return tuple(warning for warning in found.warnings if warning.message not in told)
 
 
 def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: str, spec: EnvironmentSpec) -> Checked:

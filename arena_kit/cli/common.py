@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import IO
 
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
@@ -174,3 +176,31 @@ def player_image(player: str, sandbox: str, unpacked: Path) -> str:
     if path.is_file():
         return FOLDER_PREFIX + str(unpack(path, unpacked))
     return image_name(player, sandbox)
+
+
+def output_open(path: Path) -> contextlib.AbstractContextManager[IO[bytes]]:
+    """Open a file to write, which has its name only once it is complete. Raises BadArgument."""
+    if not path.parent.is_dir():
+        raise BadArgument(f"The folder {path.parent} of the output does not exist.")
+    return _output(path)
+
+
+@contextlib.contextmanager
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    part = path.with_name(path.name + ".part")
+    try:
+        with part.open("wb") as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be written: {error.strerror}.") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def content_write(path: Path, make: Callable[[], bytes]) -> None:
+    """Write what `make` returns; if it raises, nothing is written. Raises BadArgument."""
+    opened = output_open(path)
+    content = make()
+    with opened as file:
+        file.write(content)

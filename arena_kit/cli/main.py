@@ -21,12 +21,10 @@ VERBS = {
     "logs": "Show the logs of a version.",
     "board": "Show the best of an environment.",
     "challenge": "Let an agent of yours play against another one, or the top ten.",
-    "replay": "Show a match of a site, or where your player would have moved otherwise.",
+    "replay": "Show or write a match of a file or a site, or where your player would move otherwise.",
     "pull": "Fetch the files of a version, or the folder of an environment.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""
-MODULES = {"replay": "site_replay"}
-"""The modules whose name is not that of their verb."""
 DONE, BAD_ARGUMENTS = 0, 2
 
 
@@ -34,8 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return its exit status, 2 for a verb that does not exist."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     if words and words[0] in VERBS:
-        module = MODULES.get(words[0], words[0])
-        status: int = import_module(f"arena_kit.cli.{module}").main(words[1:])
+        status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
         return status
     if words and words[0] in {"-h", "--help"}:
         print(usage())

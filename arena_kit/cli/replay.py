@@ -1,150 +1,73 @@
-"""`arena replay`: watch a match that was played here, or write its replay as a file."""
+"""`arena replay`: show a match of a file or of a site, write its replay, or compare a player with it."""
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, positive, run_command
-from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
-from arena_kit.environment.local_document import local_record
-from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
-from arena_kit.environment.registry import get_spec, use_folder
-from arena_kit.environment.replay_file.document import (
-    EVERYTHING,
-    MAX_FRAMES,
-    ReplayOptions,
-    document_bytes,
-    replay_document,
-)
-from arena_kit.environment.replay_file.facts import Played, ReplayAgent, ReplayFacts
-from arena_kit.environment.replay_file.page import replay_page
-from arena_kit.environment.replay_file.views import frame_views
-from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.text import plain_text
+from arena_kit.cli.common import BadArgument, add_json_option, add_sandbox_options, positive, run_command
+from arena_kit.cli.install import add_install_option
+from arena_kit.cli.local_replay import replay_local
+from arena_kit.cli.site_replay import compare, replay_site
+from arena_kit.cli.sites import add_site_option
+from arena_kit.environment.replay_file.document import MAX_FRAMES, ReplayOptions
 
-WRITTEN = 0
-MAX_DOCUMENT_BYTES = 1 << 30
-ZIP = b"PK\x03\x04"
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """A match or an episode with what is needed to replay it."""
-
-    spec: EnvironmentSpec
-    record: Played
-    facts: ReplayFacts
+WHICH = re.compile(r"(\d{1,15})/(\d{1,9})", re.ASCII)
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Show or write a replay. Returns 0, or 2 for wrong arguments and files that cannot be replayed."""
+    """Show, write or compare a match. Returns 0, or 3 if the player here moves otherwise."""
     options = _parser().parse_args(arguments)
-    return run_command(lambda _: _run(options))
-
-
-def read_replay(file: Path, number: int) -> Replay:
-    """Read a match, or an episode of an evaluation, from a file. Raises BadArgument and ArenaEnvironmentError.
-
-    file: what `arena play --output` or `arena evaluate --records` writes, or records downloaded from a site.
-    """
-    try:
-        with file.open("rb") as opened:
-            is_zip = opened.read(len(ZIP)) == ZIP
-            opened.seek(0)
-            if is_zip and holds_evaluation(opened):
-                evaluation = EvaluationArchive(opened)
-                episode = evaluation.episode(number)
-                return _replay(file, evaluation.environment, episode, (evaluation.player,))
-            if is_zip:
-                duel = DuelArchive(opened)
-                return _replay(file, duel.environment, duel.match(number), duel.players)
-            text = opened.read(MAX_DOCUMENT_BYTES).decode("utf-8", "replace")
-        record = local_record(text)
-        if number > len(record.matches):
-            raise BadArgument(f"{file} has matches 1 to {len(record.matches)}; there is no match {number}.")
-        return _replay(file, record.environment, record.matches[number - 1], record.players)
-    except OSError as error:
-        raise BadArgument(f"{file} cannot be read: {error.strerror}.") from None
-    except LookupError as error:
-        raise BadArgument(f"{file}: {error.args[0]}") from None
-    except ArtifactDamaged as error:
-        raise BadArgument(f"{file}: {error}") from None
-
-
-def write_replay(
-    replay: Replay, *, html: Path | None = None, document: Path | None = None, options: ReplayOptions = EVERYTHING
-) -> None:
-    """Write a replay as a page, as a JSON document, or both. A name that ends in .gz is compressed.
-
-    Raises BadArgument, and NotDrawable if the record does not fit its rules.
-    """
-    if html is not None:
-        _write(html, lambda: replay_page(replay.spec, replay.record, replay.facts).encode())
-    if document is not None:
-        compress = document.suffix == ".gz"
-        _write(
-            document,
-            lambda: document_bytes(
-                replay_document(replay.spec, replay.record, replay.facts, options), compress=compress
-            ),
-        )
+    return run_command(lambda folder: _replay(options, folder), as_json=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena replay",
-        description="Show a match in words, or write it as a page to watch or as a document for programs.",
-        epilog="Exit code: 0 done, 2 wrong arguments or a file that cannot be replayed here.",
+        description="Show a match in words, write it as a page to watch or as a document for programs, or play it "
+        "again with a player of yours and show the first move that differs.",
+        epilog="Exit code: 0 done, or every move is the same; 3 a move differs, or you may not see the match; "
+        "1 it could not be tried, or the network or the site failed; 2 wrong arguments, or a file that cannot be "
+        "replayed here; 4 log in first.",
     )
-    parser.add_argument("file", type=Path, help="what `arena play --output` or `arena evaluate --records` wrote, or "
-                        "records downloaded from a site")  # fmt: skip
-    parser.add_argument("--match", "--episode", type=positive, default=1, metavar="N", help="its number (default 1)")
+    parser.add_argument("what", metavar="WHAT", help="a file that `arena play --output` or `arena evaluate --records` "
+                        "wrote, or records downloaded from a site; or DUEL/MATCH of a site, as in the address of its "
+                        "page, e.g. 12/3")  # fmt: skip
+    parser.add_argument("--match", "--episode", type=positive, metavar="N", help="its number in a file (default 1)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page that works without a network")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the JSON document; .gz compresses it")
-    parser.add_argument("--no-observations", action="store_true", help="leave out what each seat saw (--json)")
-    parser.add_argument("--no-actions", action="store_true", help="leave out what each seat played (--json)")
+    parser.add_argument("--document", type=Path, metavar="FILE", help="write the JSON document; .gz compresses it")
+    document = "(--document, --json)"
+    parser.add_argument("--no-observations", action="store_true", help=f"leave out what each seat saw {document}")
+    parser.add_argument("--no-actions", action="store_true", help=f"leave out what each seat played {document}")
     parser.add_argument("--max-frames", type=positive, default=MAX_FRAMES, metavar="N",
-                        help=f"write at most this many states (--json, default {MAX_FRAMES})")  # fmt: skip
+                        help=f"at most this many states {document}, default {MAX_FRAMES}")  # fmt: skip
+    parser.add_argument("--diff", metavar="MY_PLAYER", help="a folder or zip with player.py (DUEL/MATCH only)")
+    parser.add_argument("--side", type=int, choices=(1, 2), help="which player it is (default: your own agent)")
     parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_sandbox_options(parser)
+    add_install_option(parser)
+    add_site_option(parser)
+    add_json_option(parser)
     return parser
 
 
-def _run(options: argparse.Namespace) -> int:
-    if options.environments is not None:
-        use_folder(options.environments)
-    replay = read_replay(options.file, options.match)
-    if options.html is None and options.json is None:
-        sys.stdout.write(in_words(replay))
-        return WRITTEN
-    wanted = ReplayOptions(not options.no_observations, not options.no_actions, options.max_frames)
-    write_replay(replay, html=options.html, document=options.json, options=wanted)
-    return WRITTEN
-
-
-def in_words(replay: Replay) -> str:
-    """Return every state of a replay as text for a terminal."""
-    views = frame_views(replay.spec, replay.record, replay.facts.names)
-    # A record may hold control sequences for terminals.
-    return plain_text("\n".join(f"{view.ply}. {view.caption}\n{view.text}\n" for view in views))
-
-
-def _replay(file: Path, environment: str, record: Played, players: Sequence[str]) -> Replay:
-    agents = tuple(ReplayAgent(name, name) for name in players)
-    return Replay(get_spec(environment), record, ReplayFacts(f"{file.stem}-{record.number}", agents))
-
-
-def _write(path: Path, make: Callable[[], bytes]) -> None:
-    if not path.parent.is_dir():
-        raise BadArgument(f"The folder {path.parent} of the output does not exist.")
-    content = make()
-    # Written beside it and renamed, so that a file with the final name is always complete.
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        raise BadArgument(f"{path} cannot be written: {error.strerror}.") from None
+def _replay(options: argparse.Namespace, folder: Path) -> int:
+    wanted = ReplayOptions(not options.no_observations, not options.no_actions, min(options.max_frames, MAX_FRAMES))
+    writes = options.html is not None or options.document is not None
+    if options.diff and writes:
+        raise BadArgument("--diff writes no replay: leave out --html and --document.")
+    path, of_site = Path(options.what), WHICH.fullmatch(options.what)
+    if path.exists() and (path.is_file() or of_site is None):
+        if options.diff:
+            raise BadArgument("--diff compares a player with a match of a site: give DUEL/MATCH, e.g. 12/3.")
+        return replay_local(options, wanted)
+    if of_site is None:
+        raise BadArgument(f"There is no file {options.what}, and it is not of the form DUEL/MATCH, e.g. 12/3.")
+    if options.match is not None:
+        raise BadArgument("--match is for files; the number of a site's match is behind the slash of DUEL/MATCH.")
+    duel, number = int(of_site[1]), int(of_site[2])
+    if options.diff:
+        return compare(options, duel, number, folder)
+    return replay_site(options, duel, number, wanted)

@@ -1,13 +1,11 @@
-"""`arena replay DUEL/MATCH`: show a match of a site, or where a player here would have moved otherwise."""
+"""`arena replay DUEL/MATCH`: show or write a match of a site, or compare a player here with it."""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 import os
-import re
 import time
-from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.common import (
@@ -16,79 +14,72 @@ from arena_kit.cli.common import (
     NO,
     TRY_LATER,
     BadArgument,
-    add_json_option,
-    add_sandbox_options,
     chosen_sandbox,
+    output_open,
     player_image,
-    run_command,
+    print_json,
     show,
 )
-from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.install import install
 from arena_kit.cli.needed import requirements_of
-from arena_kit.cli.sites import add_site_option, client_of
+from arena_kit.cli.sites import client_of
 from arena_kit.client import Client
 from arena_kit.client.answers import DuelLine
+from arena_kit.client.replays import Replay
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.replay_file.document import ReplayOptions
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
 from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.text import plain_text
 
-WHICH = re.compile(r"(\d{1,15})/(\d{1,9})", re.ASCII)
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Show or compare a match. Returns 0, or 3 if the player here moves otherwise."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _replay(options, folder), as_json=options.json)
+WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
+"""Nobody reads observations in a terminal, and they are most of a document."""
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="arena replay",
-        description="Show a match of a site in words, or play it again with a player of yours from the record and show "
-        "the first move that differs.",
-        epilog="Exit code: 0 shown, or every move is the same; 3 a move differs, or you may not see the match; "
-        "1 it could not be tried, or the network or the site failed; 2 wrong arguments; 4 log in first.",
-    )
-    parser.add_argument("match", metavar="DUEL/MATCH", help="the numbers in the address of its page, e.g. 12/3")
-    parser.add_argument("--diff", metavar="MY_PLAYER", help="a folder or zip with player.py")
-    parser.add_argument("--side", type=int, choices=(1, 2), help="which player it is (default: your own agent)")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
-    add_sandbox_options(parser)
-    add_install_option(parser)
-    add_site_option(parser)
-    add_json_option(parser)
-    return parser
-
-
-def _replay(options: argparse.Namespace, folder: Path) -> int:
-    found = WHICH.fullmatch(options.match)
-    if found is None:
-        raise BadArgument(f"{options.match} is not of the form DUEL/MATCH, e.g. 12/3.")
-    duel, number = int(found[1]), int(found[2])
+def replay_site(options: argparse.Namespace, duel: int, number: int, wanted: ReplayOptions) -> int:
+    """Show or write a match of a site. Raises BadArgument and SiteError."""
     client = client_of(options)
-    if options.diff:
-        return _diff(options, client, client.duel(duel), number, folder)
-    line, replay = client.duel(duel), client.replay(duel, number)
-    parts = [f"{line.players[0]} against {line.players[1]}, match {number}"]
-    for text, moves in zip(replay.texts, replay.moves, strict=True):
-        played = "; ".join(f"seat {seat} plays {action}" for seat, action in moves)
-        parts += [f"\n{played or 'Start'}", text]
-    show(options, replay.answer, "\n".join(parts))
+    if options.html is not None:
+        with output_open(options.html) as file:
+            client.replay_file(duel, number, file, form="html")
+    if options.document is not None:
+        compress = options.document.suffix == ".gz"
+        with output_open(options.document) as file:
+            client.replay_file(duel, number, file, form="json", options=wanted, compress=compress)
+    if options.json:
+        print_json(client.replay(duel, number, wanted).answer)
+    elif options.html is None and options.document is None:
+        print(plain_text(in_words(client.replay(duel, number, WITHOUT_OBSERVATIONS))))
     return DONE
 
 
-def _diff(options: argparse.Namespace, client: Client, duel: DuelLine, number: int, folder: Path) -> int:
+def in_words(replay: Replay) -> str:
+    """Return every state of a replay as text."""
+    parts = [f"{' against '.join(replay.names)}, match {replay.number}"]
+    for frame in replay.frames:
+        verb = "opens with" if frame.is_opening else "plays"
+        played = "; ".join(f"{name} {verb} {action}" for name, action in frame.actions)
+        parts += [f"\n{frame.number}. {played or 'Start'}", frame.text]
+    if replay.is_truncated:
+        parts.append("\nThere are more states. Write a page with --html to see the end.")
+    return "\n".join(parts)
+
+
+def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path) -> int:
+    """Play a match of a site again with a player here. Raises BadArgument and SiteError."""
+    client = client_of(options)
+    duel = client.duel(duel_id)
     if options.environments is not None:
         use_folder(options.environments)
     player = _side(options, client, duel)
     spec = _spec(duel, client.site)
     record = client.match(duel.id, number)
-    if sorted(record.seats) != list(range(spec.seats)):
-        raise BadArgument(f"Match {number} does not seat {spec.seats} players.")
+    if spec.seats != 2 or sorted(record.seats) != [0, 1]:
+        raise BadArgument(f"Match {number} does not seat 2 players.")
     image = player_image(options.diff, options.sandbox, folder / "player")
     required = requirements_of(options.diff, image)
     sandbox = chosen_sandbox(options, folder / "channel")
@@ -130,18 +121,22 @@ def _side(options: argparse.Namespace, client: Client, duel: DuelLine) -> int:
 def _spec(duel: DuelLine, site: str) -> EnvironmentSpec:
     """Return the rules that a duel was played by. Raises BadArgument if they are not here."""
     try:
-        spec = get_spec(duel.environment)
+        spec = get_spec(duel.rules)
+    except UnknownEnvironment:
+        spec = None
+    if spec is not None and (spec.id, spec.slug) == (duel.rules, duel.environment):
+        return spec
+    try:
+        present = get_spec(duel.environment)
     except UnknownEnvironment:
         raise BadArgument(
             f"The rules of {duel.environment} are not in this arena-kit. Run `arena pull {duel.environment}`, then add "
             "--environments environments."
         ) from None
-    if spec.id != duel.rules:
-        raise BadArgument(
-            f"The duel was played by {duel.rules}, and this arena-kit has {spec.id}. Install the one that the site "
-            f"offers: {site}/kit/"
-        )
-    return spec
+    raise BadArgument(
+        f"The duel was played by {duel.rules}, and this arena-kit has {present.id}. Install the one that the site "
+        f"offers: {site}/kit/"
+    )
 
 
 def _data(shadowed: Shadowed, record: MatchRecord, player: int) -> dict[str, object]:

@@ -177,15 +177,6 @@ class DuelLine:
     answer: Answer = field(repr=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """The states of a match in words. moves: the (seat, action) pairs that led to each."""
-
-    texts: tuple[str, ...]
-    moves: tuple[tuple[tuple[int, int], ...], ...]
-    answer: Answer = field(repr=False)
-
-
 def arena_of(data: object) -> Arena:
     found = Fields(data, "the site's description")
     return Arena(
@@ -350,22 +341,6 @@ def match_of(data: object) -> MatchRecord:
         faulty_player=faulty,
         error_code=found.line("error_code"),
         error=found.text("error"),
-    )
-
-
-def replay_of(data: object) -> Replay:
-    found = Fields(data, "the replay")
-    frames = found.parts("frames")
-    moves = tuple(_pairs(frame) for frame in frames)
-    return Replay(tuple(frame.text("text") for frame in frames), moves, found.data)
-
-
-def _pairs(frame: Fields) -> tuple[tuple[int, int], ...]:
-    pairs = frame.data.get("moves")
-    if not isinstance(pairs, list):
-        return ()
-    return tuple(
-        (pair[0], pair[1])
-        for pair in pairs
-        if isinstance(pair, list) and len(pair) == 2 and all(type(one) is int for one in pair)
+        # Sites from before there were openings do not say it.
+        opening_count=found.whole("opening_count") if found.has("opening_count") else 0,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator, Mapping
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 from arena_kit.client import answers
@@ -18,13 +18,16 @@ from arena_kit.client.answers import (
     Environment,
     Job,
     NewToken,
-    Replay,
     Version,
 )
 from arena_kit.client.errors import SiteError, Trouble
 from arena_kit.client.fields import Fields
+from arena_kit.client.replays import Replay, replay_of
 from arena_kit.client.transport import Body, Transport, multipart, site_address
 from arena_kit.environment.records import MatchRecord
+
+if TYPE_CHECKING:
+    from arena_kit.environment.replay_file.document import ReplayOptions
 
 API = "api/v1"
 API_VERSION = "v1"
@@ -156,8 +159,25 @@ class Client:
     def match(self, duel: int, number: int) -> MatchRecord:
         return answers.match_of(self._get(f"duels/{duel}/matches/{number}/"))
 
-    def replay(self, duel: int, number: int) -> Replay:
-        return answers.replay_of(self._get(f"duels/{duel}/matches/{number}/replay/"))
+    def replay(self, duel: int, number: int, options: ReplayOptions | None = None) -> Replay:
+        """Return the replay of a match; what is too large to be read at once is for `replay_file`."""
+        return replay_of(self._get(_replay_path(duel, number), _replay_query(options)))
+
+    def replay_file(
+        self,
+        duel: int,
+        number: int,
+        target: IO[bytes],
+        *,
+        form: Literal["json", "html"],
+        options: ReplayOptions | None = None,
+        compress: bool = False,
+    ) -> str:
+        """Write the replay of a match as a document or a page; return its file name. compress: a document only."""
+        query: dict[str, str] = {"format": form}
+        if form == "json":
+            query |= _replay_query(options) | {"gzip": str(compress).lower()}
+        return self._transport.download(f"{API}/{_replay_path(duel, number)}", target, query)
 
     def _get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
         return self._transport.json(f"{API}/{path}", query)
@@ -196,3 +216,17 @@ class _Joined:
 def _part(text: str) -> str:
     """Return a text as one part of an address."""
     return quote(text, safe="")
+
+
+def _replay_path(duel: int, number: int) -> str:
+    return f"duels/{duel}/matches/{number}/replay/"
+
+
+def _replay_query(options: ReplayOptions | None) -> dict[str, str]:
+    if options is None:
+        return {}
+    return {
+        "include_observations": str(options.include_observations).lower(),
+        "include_actions": str(options.include_actions).lower(),
+        "max_frames": str(options.max_frames),
+    }

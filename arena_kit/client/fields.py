@@ -19,7 +19,7 @@ class Fields:
         """what: names the object in sentences."""
         self.what = what
         if not isinstance(data, dict):
-            raise self._wrong("is no object")
+            raise self.wrong("is no object")
         self.data: Mapping[str, Any] = data
 
     def line(self, name: str) -> str:
@@ -33,19 +33,19 @@ class Fields:
     def whole(self, name: str) -> int:
         value = self._get(name)
         if type(value) is not int or not -WHOLE_LIMIT <= value < WHOLE_LIMIT:
-            raise self._wrong(f"has no whole number as {name}")
+            raise self.wrong(f"has no whole number as {name}")
         return value
 
     def number(self, name: str) -> float:
         value = self._get(name)
         if type(value) not in (int, float) or not math.isfinite(value):
-            raise self._wrong(f"has no number as {name}")
+            raise self.wrong(f"has no number as {name}")
         return float(value)
 
     def flag(self, name: str) -> bool:
         value = self._get(name)
         if type(value) is not bool:
-            raise self._wrong(f"has neither true nor false as {name}")
+            raise self.wrong(f"has neither true nor false as {name}")
         return value
 
     def has(self, name: str) -> bool:
@@ -62,43 +62,48 @@ class Fields:
         """Return a list of whole numbers."""
         found = self._list(name)
         if not all(type(one) is int for one in found):
-            raise self._wrong(f"has something else than whole numbers as {name}")
+            raise self.wrong(f"has something else than whole numbers as {name}")
         return tuple(found)
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """Return a list of finite numbers."""
         found = self._list(name)
         if not all(type(one) in (int, float) and math.isfinite(one) for one in found):
-            raise self._wrong(f"has something else than numbers as {name}")
+            raise self.wrong(f"has something else than numbers as {name}")
         return tuple(float(one) for one in found)
 
     def lines(self, name: str) -> tuple[str, ...]:
         """Return a list of texts, each as one clean line."""
         found = self._list(name)
         if not all(isinstance(one, str) for one in found):
-            raise self._wrong(f"has something else than texts as {name}")
+            raise self.wrong(f"has something else than texts as {name}")
         return tuple(plain_line(one) for one in found)
 
-    def _list(self, name: str) -> list[Any]:
-        value = self._get(name)
-        if not isinstance(value, list):
-            raise self._wrong(f"has no list as {name}")
-        return value
+    def raw_text(self, name: str) -> str:
+        """Return a text as it came, to compare it; it must never be shown."""
+        return self._text(name)
 
-    def _text(self, name: str) -> str:
-        value = self._get(name)
-        if not isinstance(value, str):
-            raise self._wrong(f"has no text as {name}")
-        return value
-
-    def _get(self, name: str) -> Any:
-        if name not in self.data:
-            raise self._wrong(f"has no {name}")
-        return self.data[name]
-
-    def _wrong(self, how: str) -> SiteError:
+    def wrong(self, how: str) -> SiteError:
+        """Return the error of an answer that is not understood. how: e.g. `has no name`."""
         return SiteError(
             f"The site's answer is not understood: {self.what} {how}. The site is older or newer than this arena-kit; "
             "install the one that the site offers.",
             trouble=Trouble.NOT_UNDERSTOOD,
         )
+
+    def _list(self, name: str) -> list[Any]:
+        value = self._get(name)
+        if not isinstance(value, list):
+            raise self.wrong(f"has no list as {name}")
+        return value
+
+    def _text(self, name: str) -> str:
+        value = self._get(name)
+        if not isinstance(value, str):
+            raise self.wrong(f"has no text as {name}")
+        return value
+
+    def _get(self, name: str) -> Any:
+        if name not in self.data:
+            raise self.wrong(f"has no {name}")
+        return self.data[name]

@@ -138,9 +138,9 @@ class Transport:
             )
         return found
 
-    def download(self, path: str, target: IO[bytes]) -> str:
+    def download(self, path: str, target: IO[bytes], query: Mapping[str, object] | None = None) -> str:
         """Write a file of the site to `target`; return its name as the site gives it, or "". Raises SiteError."""
-        with self.request("GET", path) as answer, self._network():
+        with self.request("GET", path, query=query) as answer, self._network():
             left = MAX_FILE_BYTES
             while data := answer.read(READ_BYTES):
                 left -= len(data)

@@ -10,6 +10,8 @@ import select
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line, sentence
@@ -23,7 +25,7 @@ POLL_SECONDS = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first move that differs. ply: its place among all actions of the match, from 1; text: the position before it.
+    """The first move that differs. ply: its place among all actions, from 1; text: the position before it.
 
     played: the recorded action, None where the recorded player forfeited. chosen: the action of the player here; None
     if it failed, and then `error` says how.
@@ -76,7 +78,7 @@ class _Shadow:
         record: MatchRecord,
         clock: Callable[[], float],
     ) -> None:
-        self._link, self._record, self._clock = link, record, clock
+        self._spec, self._link, self._record, self._clock = spec, link, record, clock
         # The bank is the match's, and the time of each move is limited by the link alone.
         self._match = Match(spec, encoder, number=record.number, seed=record.seed, seats=record.seats, bank=0.0)
         self._environment = spec.make()
@@ -87,8 +89,7 @@ class _Shadow:
             self._link.open()
         except PlayerLost as loss:
             return 0, self._failed(0, 0, None, sentence(loss.fault, loss.detail))
-        self._environment.reset(self._record.seed)
-        questions, position, same = self._match.start(), 0, 0
+        questions, position, same = self._match.start(), self._open(), 0
         while questions and not self._match.is_over:
             played = self._record.actions[position : position + len(questions)]
             if len(played) < len(questions) and self._record.faulty_player != self._link.index:
@@ -107,6 +108,18 @@ class _Shadow:
             position += len(questions)
             questions = self._step(questions, played)
         return same, None
+
+    def _open(self) -> int:
+        """Play the opening, which nobody is asked for; return how many actions it has. Raises PlatformFault."""
+        record = self._record
+        opening = opening_of(self._spec, record.seed)
+        # A match forfeited before it began, because its player was lost, has no opening.
+        if (record.actions or record.opening_count) and opening != record.actions[: record.opening_count]:
+            recorded, drawn = in_words(record.actions[: record.opening_count]) or "none", in_words(opening) or "none"
+            raise _does_not_fit(f"its opening is {recorded}, not {drawn}, which its seed gives.")
+        self._environment.reset(record.seed)
+        play_opening(self._environment, opening)
+        return len(opening)
 
     def _compare(self, question: Question, ply: int, seat: int, played: int | None) -> Difference | None:
         if played is not None and played not in question.valid:

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.protocol import UnknownEnvironment
-from arena_kit.environment.registry import get_spec
+from arena_kit.environment.registry import get_spec, own_slugs
 from arena_kit.examples import make_archive, names
 from core.models import Environment, Tournament, TournamentState, User
 from core.submissions.selectors import edition_expected, own_agent_list
@@ -120,6 +120,8 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
         "kits": kits_of(row),
+        # The folder of an organiser is not in arena-kit.
+        "is_outside": row.slug in own_slugs(),
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),

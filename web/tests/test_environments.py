@@ -290,3 +290,15 @@ def test_a_closed_environment_offers_no_upload(cast: Cast, environment: Environm
     page = visit(cast.alice).get(ADDRESS).content.decode()
     assert "accepts no uploads at the moment" in page
     assert 'type="file"' not in page
+
+
+def test_the_guide_fetches_an_environment_that_is_not_in_the_kit(
+    client: Client, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shipped = client.get(ADDRESS).content.decode()
+    assert "arena check my_player --environment tic-tac-toe --sandbox process" in shipped
+    assert "arena pull" not in shipped
+    monkeypatch.setattr("web.environments.views.own_slugs", lambda: frozenset({"tic-tac-toe"}))
+    own = client.get(ADDRESS).content.decode()
+    assert "arena pull tic-tac-toe\n" in own
+    assert own.count("--environment tic-tac-toe --environments environments") == 2

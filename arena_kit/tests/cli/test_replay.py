@@ -49,7 +49,7 @@ def test_a_match_becomes_a_page_and_a_document(source: str, request: pytest.Fixt
     file = request.getfixturevalue(source)
     page, data = tmp_path / "out.html", tmp_path / "out.json"
 
-    assert replay(file, "--match", 2, "--html", page, "--json", data) == 0
+    assert replay(file, "--match", 2, "--html", page, "--document", data) == 0
 
     assert "alpha v1" in page.read_text()
     made = json.loads(data.read_text())
@@ -62,7 +62,7 @@ def test_a_match_becomes_a_page_and_a_document(source: str, request: pytest.Fixt
 def test_options_make_the_document_smaller(document: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.json.gz"
 
-    assert replay(document, "--json", out, "--no-observations", "--no-actions", "--max-frames", 2) == 0
+    assert replay(document, "--document", out, "--no-observations", "--no-actions", "--max-frames", 2) == 0
 
     made = json.loads(gzip.decompress(out.read_bytes()))
     assert (made["truncated"], len(made["frames"])) == (True, 2)
@@ -73,8 +73,30 @@ def test_without_a_file_to_write_a_match_is_shown_in_words(document: Path, capsy
     assert replay(document, "--match", 3) == 0
 
     shown = capsys.readouterr().out
-    assert shown.startswith("0. Start. alpha v1 moves first\n")
+    assert shown.startswith("0. Start. alpha v1 has the first seat; the arena plays the opening\n")
     assert "beta v2 forfeits, alpha v1 wins" in shown
+
+
+def test_json_prints_the_document_that_is_written(
+    document: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert replay(document, "--document", tmp_path / "out.json", "--json") == 0
+    assert capsys.readouterr().out == (tmp_path / "out.json").read_text()
+    assert replay(tmp_path / "none", "--json") == 2
+    assert json.loads(capsys.readouterr().out)["code"] == "bad_arguments"
+
+
+def test_a_file_wins_over_a_match_of_a_site(
+    document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "12").mkdir()
+    document.rename(tmp_path / "12" / "3")
+    assert replay("12/3") == 0
+    assert "alpha v1 has the first seat" in capsys.readouterr().out
+    for arguments in (("12/3", "--diff", "me"), ("12/4", "--match", 2), ("12/4", "--diff", "me", "--html", "x.html")):
+        assert replay(*arguments) == 2
+        assert capsys.readouterr().err.startswith("arena: --")
 
 
 def test_an_episode_is_replayed_as_well(tmp_path: Path) -> None:
@@ -117,9 +139,9 @@ def test_wrong_numbers_and_places_get_a_sentence(
     for arguments, sentence in (
         ((document, "--match", 7), "has matches 1 to 6; there is no match 7."),
         ((records, "--match", 7), "there is no match 7."),
-        ((tmp_path / "none", "--match", 1), "cannot be read: No such file or directory."),
+        ((tmp_path / "none", "--match", 1), "it is not of the form DUEL/MATCH"),
         ((document, "--html", tmp_path / "none" / "out.html"), "does not exist."),
-        ((document, "--json", tmp_path), "cannot be written: "),
+        ((document, "--document", tmp_path), "cannot be written: "),
     ):
         assert replay(*arguments) == 2
         assert sentence in capsys.readouterr().err
@@ -129,10 +151,11 @@ def test_a_record_that_does_not_fit_its_rules_gets_a_sentence(
     document: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     data = json.loads(document.read_text())
-    data["check"]["records"][0]["actions"] = [4, 4]
+    actions = data["check"]["records"][0]["actions"]
+    actions[-1] = actions[0]
     document.write_text(json.dumps(data))
 
-    assert replay(document, "--json", tmp_path / "out.json") == 2
+    assert replay(document, "--document", tmp_path / "out.json") == 2
     assert "does not fit its rules" in capsys.readouterr().err
 
 

@@ -10,13 +10,15 @@ import pytest
 
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.playing import COUNTER, GOOD, LIMITS, folders, play, player
 
-SPEC = get_spec("tic-tac-toe")
+SPEC = get_spec("tic-tac-toe-v1")
+OPENED = get_spec("tic-tac-toe")
 
 
 @pytest.fixture(scope="module")
@@ -25,11 +27,11 @@ def record() -> MatchRecord:
     return play(GOOD, GOOD, matches=2).record.matches[0]
 
 
-def shadowed(source: str, record: MatchRecord, side: int) -> Shadowed:
+def shadowed(source: str, record: MatchRecord, side: int, spec: EnvironmentSpec = SPEC) -> Shadowed:
     with folders(source) as (folder,):
         sandbox = ProcessSandbox(folder.parent / "c")
         return shadow_match(
-            SPEC,
+            spec,
             lambda: sandbox.launch(
                 Launch(f"folder:{folder}", f"arena-shadow-{os.getpid()}-{next(COUNTER)}", LIMITS, {})
             ),
@@ -84,3 +86,38 @@ def test_a_record_that_does_not_fit_the_rules_is_no_fault_of_the_player(
 ) -> None:
     with pytest.raises(PlatformFault, match="does not fit"):
         shadowed(player(step="return [a for a in range(9)][0]"), replace(record, actions=actions), 1 - len(actions) % 2)
+
+
+@pytest.fixture(scope="module")
+def opened() -> MatchRecord:
+    """A match by rules with openings, the first of players that take the first place that is free."""
+    return play(GOOD, GOOD, matches=2, environment="tic-tac-toe").record.matches[0]
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_nobody_is_asked_for_the_opening(opened: MatchRecord, side: int) -> None:
+    assert opened.opening_count
+    found = shadowed(player(start="assert (state != 0).any()"), opened, side, OPENED)
+    assert (found.difference, found.moves) == (None, opened.move_counts[side])
+
+
+def test_the_first_move_after_the_opening_can_differ(opened: MatchRecord) -> None:
+    mover = opened.seats[opened.opening_count % 2]
+    found = shadowed(player(start="return valid_actions[-1]"), opened, mover, OPENED)
+    assert found.difference is not None
+    assert (found.moves, found.difference.ply) == (0, opened.opening_count + 1)
+    assert found.difference.played == opened.actions[opened.opening_count]
+
+
+def test_an_opening_that_its_seed_does_not_give_does_not_fit(opened: MatchRecord) -> None:
+    for other in (replace(opened, opening_count=0), replace(opened, seed=opened.seed + 1)):
+        with pytest.raises(PlatformFault, match="its opening is"):
+            shadowed(GOOD, other, 0, OPENED)
+
+
+def test_a_match_forfeited_before_it_began_has_no_opening(opened: MatchRecord) -> None:
+    first = opened.seats[opened.opening_count % 2]
+    lost = replace(opened, actions=(), opening_count=0, fault=Fault.PLAYER, faulty_player=first)
+    found = shadowed(GOOD, lost, first, OPENED)
+    assert found.difference is not None
+    assert (found.moves, found.difference.played) == (0, None)

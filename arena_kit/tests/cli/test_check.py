@@ -1,0 +1,40 @@
+"""`arena check` says what often goes wrong, and refuses nothing for it."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from arena_kit.cli.main import main
+from arena_kit.tests.playing import player
+
+
+@pytest.fixture(autouse=True)
+def same_signals() -> Iterator[None]:
+    handler = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, handler)
+
+
+def test_warnings_refuse_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "player.py").write_text(player(init='open("/home/me/weights.pt")'))
+    words = ["check", str(tmp_path), "--environment", "tic-tac-toe", "--files-only"]
+
+    assert main([*words, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert (data["passes"], data["code"]) == (True, "")
+    assert [(found["code"], found["file"]) for found in data["warnings"]] == [("absolute_path", "player.py")]
+
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert f"Warning (player.py:{data['warnings'][0]['line']}): " in shown
+
+
+def test_a_player_without_faults_has_no_warnings(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "player.py").write_text(player())
+    assert main(["check", str(tmp_path), "--environment", "tic-tac-toe", "--files-only", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["warnings"] == []
