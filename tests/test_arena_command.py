@@ -145,7 +145,7 @@ def test_a_participant_does_everything_without_a_browser(
     assert found["difference"]["played"] != found["difference"]["chosen"]
     assert found["difference"]["position"]
 
-    # Files come back as they were sent; those of a private agent of somebody else do not.
+    # Files come back as they were sent; those of another person's private agent do not.
     status, out, err = arena("pull", submitted["id"])
     assert status == 0, err
     assert (tmp_path / "mine-v1" / "player.py").read_text() == FIRST

@@ -21,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="arena logs",
         description="Show the arena's log of each phase of a version, and what the player printed.",
-        epilog="Exit code: 0 shown, 3 there is none that you may read, 1 the network or the site failed, "
+        epilog="Exit code: 0 shown, 3 there is no log that you may read, 1 the network or the site failed, "
         "2 wrong arguments, 4 log in first.",
     )
     parser.add_argument("version", help=VERSION_HELP)

@@ -37,7 +37,7 @@ from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.text import plain_text
 
 WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
-"""Nobody reads observations in a terminal, and they are most of a document."""
+"""Observations are of no use in a terminal, and they are most of a document."""
 
 
 def replay_site(options: argparse.Namespace, duel: int, number: int, wanted: ReplayOptions) -> int:

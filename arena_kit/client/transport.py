@@ -55,7 +55,7 @@ def site_address(text: str) -> str:
 
 
 def is_encrypted(site: str) -> bool:
-    """Return whether nobody between here and the site can read a token: by TLS, or because it is this machine."""
+    """Return whether no one on the way to the site can read a token: it uses TLS, or it is this machine."""
     parts = urlsplit(site)
     return parts.scheme == "https" or parts.hostname in LOCAL_HOSTS
 
@@ -216,7 +216,7 @@ def multipart(fields: Mapping[str, str], file: IO[bytes], name: str) -> tuple[by
 
 
 def _parsed(data: bytes) -> Any:
-    """Return JSON, or None if it is none; the API never answers with a bare null."""
+    """Return the JSON of an answer, or None if it is not JSON; the API never answers with a bare null."""
     try:
         return json.loads(data)
     except (ValueError, RecursionError):

@@ -63,7 +63,7 @@ class MatchRecord:
     cpu_seconds: tuple[float, ...] = (0.0, 0.0)
     """By player: processor time of its container during the match, between its moves as well; 0 when unknown."""
     opening_count: int = 0
-    """How many of the first actions are the opening, which the referee played; they are nobody's moves."""
+    """How many of the first actions are the opening, which the referee played; they are not moves of a player."""
 
 
 @dataclass(frozen=True, slots=True)

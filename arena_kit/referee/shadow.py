@@ -110,7 +110,7 @@ class _Shadow:
         return same, None
 
     def _open(self) -> int:
-        """Play the opening, which nobody is asked for; return how many actions it has. Raises PlatformFault."""
+        """Play the opening, without asking a player; return how many actions it has. Raises PlatformFault."""
         record = self._record
         opening = opening_of(self._spec, record.seed)
         # A match forfeited before it began, because its player was lost, has no opening.

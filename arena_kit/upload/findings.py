@@ -1,7 +1,7 @@
 """Everything that an upload would be refused for, and what its author may want to know, without an upload.
 
 Errors are the refusals of an upload, in its words. Warnings come from reading the source: they never refuse anything,
-and they protect nobody.
+and they are no protection.
 """
 
 from __future__ import annotations

@@ -138,7 +138,7 @@ class _File:
             name = builtin or full.removeprefix("builtins.")
             self._add("dynamic_code", f"{name}() runs code that readers of the source cannot see.", node.lineno)
         elif builtin == "input":
-            self._add("input", "input() has nobody to answer it: players run without a keyboard.", node.lineno)
+            self._add("input", "input() gets no answer: players run without a keyboard.", node.lineno)
         elif builtin == "print" and in_loop:
             self._add("print_in_loop", "print in a loop costs the player's own time, and logs are cut.", node.lineno)
         elif full == "os.system" and isinstance(called, ast.Attribute):

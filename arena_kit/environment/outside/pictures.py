@@ -20,7 +20,7 @@ _NAME = re.compile(r"\w[\w.-]{0,99}", re.ASCII)
 
 
 class NotShown(Exception):
-    """The file is none that a site shows; the message says why."""
+    """A site does not show this file; the message says why."""
 
 
 def static_file(folder: Path, name: str) -> Path:
@@ -29,7 +29,7 @@ def static_file(folder: Path, name: str) -> Path:
     if not _NAME.fullmatch(name):
         raise NotShown(f"{name!r} is no name of a picture or style sheet")
     if path.suffix.lower() not in TYPES:
-        raise NotShown(f"{name} is none of {', '.join(TYPES)}")
+        raise NotShown(f"{name} has another type than {', '.join(TYPES)}")
     if path.is_symlink() or path.parent.is_symlink():
         raise NotShown(f"static/{name} is a symbolic link")
     if not path.is_file():

@@ -50,7 +50,7 @@ class ReplayOptions:
 
 
 EVERYTHING = ReplayOptions()
-"""What documents hold where nobody asks for less."""
+"""What documents hold by default."""
 
 
 def replay_document(
