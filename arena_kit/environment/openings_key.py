@@ -26,7 +26,7 @@ class Openings:
     plies: the least and the greatest number of steps of the environment. lines: the lines of the book, each the actions
     of one opening in the order of a record; empty where openings are random. solver: `module:function`, in the
     environment's folder or installed, which takes an environment after the opening and says whether the match is
-    decided there; empty where there is none. where: the file and the key, for complaints.
+    decided there; empty without a solver. where: the file and the key, for complaints.
     """
 
     plies: tuple[int, int]

@@ -308,7 +308,7 @@ def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> st
 
 
 def server_of(spec: EnvironmentSpec) -> ServerConnection:
-    """Return the running server of an environment, after starting it if it does not run yet. Raises BrokenEnvironment."""
+    """Return the server of an environment, which is started if it does not run. Raises BrokenEnvironment."""
     key = (os.getpid(), str(spec.folder), spec.id)
     with _starting[key]:
         server = _servers.get(key)

@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(chromium: Browser) -> Iterator[Page]:
-    """A page without a network, of a person who wants no motion; its console must stay empty, and it sends no request."""
+    """A page without a network, of a person who wants no motion; with an empty console and no request."""
     troubles: list[str] = []
     asked: list[str] = []
     with chromium.new_context(offline=True, reduced_motion="reduce") as context, context.new_page() as page:
