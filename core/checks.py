@@ -15,7 +15,8 @@ from django.core.checks import CheckMessage, Error, register, run_checks
 from django.core.checks import Warning as Advice
 from django.core.exceptions import ImproperlyConfigured
 
-from arena_kit.environment.registry import BadInfo, left_out, notes
+from arena_kit.environment.info import BadInfo
+from arena_kit.environment.registry import left_out, notes
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 from core.monitoring.logs import FORMATS as LOG_FORMATS
 

@@ -7,48 +7,21 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_type_hints
 
-from arena_kit.content import content_folder
-from arena_kit.environment.openings_key import Openings, read_openings
-from arena_kit.environment.outside.classic_info import MARK, BadKey, ClassicSource, Facts, read_classic
+from arena_kit.environment.info import FOLDER, GYMNASIUM_FOLDER, BadInfo, file_name, read_info
 from arena_kit.environment.outside.fitting import check_fit
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.outside.reading import BadFile, read_yaml
 from arena_kit.environment.outside.trial import Verdict, frozen_facts, verdicts
-from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
-from arena_kit.environment.spec import (
-    ActionArraySpec,
-    ArraySpec,
-    EnvironmentSpec,
-    GymnasiumSource,
-    Limits,
-)
+from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.spec import EnvironmentSpec
 
-FOLDER = content_folder("environments")
-GYMNASIUM_FOLDER = FOLDER / "gymnasium"
-GYMNASIUM_DEFAULTS: dict[str, Any] = {
-    "version": 1,
-    "seats": 1,
-    "forfeit_score": 0,
-    "image": "gymnasium.svg",
-    "entry_point": "arena_kit.environment.adapters.gymnasium:GymnasiumEnvironment",
-    "renderer": "arena_kit.environment.adapters.picture:frame_to_svg",
-    "episodes_per_evaluation": 100,
-    "matches_per_validation": 10,
-}
-"""Default values for the file of an environment that Gymnasium has registered."""
 _own_folders: list[Path] = []
 _stores: dict[Path, Path] = {}
 """By organisers' folder: where the verdicts of its trials are kept."""
-
-
-class BadInfo(ArenaEnvironmentError):
-    """The file of an environment is wrong; the message names the file and the key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +58,7 @@ def all_specs() -> tuple[EnvironmentSpec, ...]:
             elif clash := taken.keys() & {found.slug, found.public_id}:
                 name = min(clash)
                 whose = f"the one in {taken[name].folder.name}" if taken[name].slug in own else "one of the arena"
-                because = f"{_name(path)}: slug: another environment, {whose}, is called {name!r} already."
+                because = f"{file_name(path)}: slug: another environment, {whose}, is called {name!r} already."
                 # The slug belongs to the other one, whose row must stay as it is.
                 left_out.append(LeftOut(path, because))
             else:
@@ -115,7 +88,7 @@ def _readable(path: Path) -> EnvironmentSpec | LeftOut:
     except (BadInfo, OSError) as error:
         return _refused(path, str(error))
     except ValueError as error:
-        return _refused(path, f"{_name(path)}: {error}")
+        return _refused(path, f"{file_name(path)}: {error}")
     return spec
 
 
@@ -134,15 +107,15 @@ def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec 
             if (frozen.shape, frozen.dtype) != (verdict.facts.shape, verdict.facts.dtype):
                 return _refused(
                     path,
-                    f"{_name(path)}: version: the states of {spec.id} were {frozen.dtype} of shape {frozen.shape} and "
-                    f"are now {verdict.facts.dtype} of shape {verdict.facts.shape}; other rules need a higher version.",
+                    f"{file_name(path)}: version: the states of {spec.id} were {frozen.dtype} of shape {frozen.shape} "
+                    f"and are now {verdict.facts.dtype} of shape {verdict.facts.shape}; other rules need a higher version.",
                 )
             spec = read_info(path, frozen)
         check_fit(spec)
     except (BadInfo, OSError) as error:
         return _refused(path, str(error))
     except ValueError as error:
-        return _refused(path, f"{_name(path)}: {error}")
+        return _refused(path, f"{file_name(path)}: {error}")
     earlier = tuple(replace(one, is_outside=True) for one in spec.earlier)
     return replace(spec, is_outside=True, earlier=earlier)
 
@@ -220,7 +193,7 @@ def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
     for path in _files(folder):
         spec = read_info(path)
         if spec.slug in found:
-            raise BadInfo(f"{_name(path)}: slug: another environment is called {spec.slug!r} already.")
+            raise BadInfo(f"{file_name(path)}: slug: another environment is called {spec.slug!r} already.")
         found[spec.slug] = spec
     return tuple(found[slug] for slug in sorted(found))
 
@@ -236,134 +209,3 @@ def info_path(spec: EnvironmentSpec) -> Path:
 
 def _files(folder: Path) -> list[Path]:
     return [*sorted(folder.glob("*/info.yml")), *sorted(folder.glob("*.yml"))]
-
-
-def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
-    """Return the spec in one file, with those of its earlier versions.
-
-    facts: what a trial has learned of a classic folder. Raises BadInfo and OSError.
-    """
-    where = _name(path)
-    try:
-        data = read_yaml(path)
-    except BadFile as error:
-        raise BadInfo(f"{where} {error}.") from None
-    if not isinstance(data, Mapping):
-        raise BadInfo(f"{where} must be a mapping of keys to values.")
-    if MARK in data:
-        try:
-            data = read_classic(data, facts or Facts())
-        except BadKey as error:
-            raise BadInfo(f"{where}: {error}") from None
-    elif "classic" in data:
-        raise BadInfo(f"{where}: classic: there is no such key.")
-    earlier = data.get("earlier", {})
-    newest = {key: value for key, value in data.items() if key != "earlier"}
-    spec = _spec(where, path.parent, newest)
-    return replace(spec, earlier=_earlier(f"{where}: earlier", path.parent, newest, earlier, before=spec.version))
-
-
-def _earlier(
-    where: str, folder: Path, newest: Mapping[str, object], value: object, *, before: int
-) -> tuple[EnvironmentSpec, ...]:
-    """Return the earlier versions: by version, the keys that differ from the newest; null where one did not exist."""
-    if not isinstance(value, Mapping) or not all(
-        type(version) is int and isinstance(keys, Mapping) for version, keys in value.items()
-    ):
-        raise BadInfo(f"{where}: must be a mapping of versions to the keys that were different.")
-    specs = []
-    for version, keys in value.items():
-        if not 1 <= version < before:
-            raise BadInfo(f"{where}: {version}: must lie between 1 and {before - 1}, below the version of the file.")
-        if fixed := [key for key in ("slug", "version") if key in keys]:
-            raise BadInfo(f"{where}: {version}: {fixed[0]}: an earlier version cannot change this key.")
-        merged = {key: value for key, value in {**newest, **keys, "version": version}.items() if value is not None}
-        specs.append(_spec(f"{where}: {version}", folder, merged))
-    return tuple(specs)
-
-
-def _spec(where: str, folder: Path, data: Mapping[str, object]) -> EnvironmentSpec:
-    """Return the spec that these keys describe. where: the file, and the keys above them, for complaints."""
-    home = folder
-    if "gymnasium" in data:
-        data, folder = {**GYMNASIUM_DEFAULTS, **data}, GYMNASIUM_FOLDER
-    spec = EnvironmentSpec(
-        **_checked(
-            where,
-            EnvironmentSpec,
-            data,
-            observation=lambda value: ArraySpec(**_checked(f"{where}: observation", ArraySpec, value)),
-            action=lambda value: ActionArraySpec(**_checked(f"{where}: action", ActionArraySpec, value)),
-            gymnasium=lambda value: GymnasiumSource(**_checked(f"{where}: gymnasium", GymnasiumSource, value)),
-            classic=lambda value: ClassicSource(**_checked(f"{where}: classic", ClassicSource, value)),
-            limits=lambda value: Limits(**_checked(f"{where}: limits", Limits, value)),
-            openings=lambda value: _openings(f"{where}: openings", value, home),
-        ),
-        folder=folder,
-    )
-    try:
-        spec.validate()
-    except ValueError as error:
-        raise BadInfo(f"{where}: {error}") from None
-    return spec
-
-
-def _openings(where: str, value: object, folder: Path) -> Openings:
-    try:
-        return read_openings(where, value, folder)
-    except ValueError as error:
-        raise BadInfo(str(error)) from None
-
-
-def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, Any]:
-    """Return the arguments of a dataclass from YAML data. Raises BadInfo for unknown and missing keys and wrong types.
-
-    nested: by key, the functions that read values which are mappings themselves.
-    """
-    if not isinstance(data, Mapping):
-        raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "is_outside", "earlier")}
-    types = get_type_hints(kind)
-    if unknown := [str(key) for key in data if key not in known]:
-        raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")
-    arguments = {}
-    for name, field in known.items():
-        if name in data:
-            read = nested.get(name)
-            arguments[name] = read(data[name]) if read else _value(f"{where}: {name}", types[name], data[name])
-        elif field.default is MISSING and field.default_factory is MISSING:
-            raise BadInfo(f"{where}: {name}: this key is missing.")
-    return arguments
-
-
-def _value(where: str, wanted: object, value: object) -> object:
-    if wanted is float and type(value) is int:
-        return float(value)
-    if wanted == tuple[int, ...]:
-        if isinstance(value, list) and all(type(item) is int for item in value):
-            return tuple(value)
-        raise BadInfo(f"{where}: must be a list of whole numbers, not {value!r}.")
-    if wanted == tuple[float, ...]:
-        if isinstance(value, list) and all(type(item) in (int, float) for item in value):
-            return tuple(float(item) for item in value)
-        raise BadInfo(f"{where}: must be a list of numbers, not {value!r}.")
-    if wanted == tuple[str, ...]:
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise BadInfo(f"{where}: must be a list of texts, not {value!r}.")
-    if wanted == Mapping[str, Any]:
-        if isinstance(value, dict) and all(isinstance(key, str) for key in value):
-            return value
-        raise BadInfo(f"{where}: must be a mapping of names to values, not {value!r}.")
-    if wanted == float | None:
-        wanted = float
-        value = float(value) if type(value) is int else value
-    # isinstance would take a bool for an int, but `seats: yes` is a mistake.
-    if type(value) is not wanted:
-        names = {int: "a whole number", float: "a number", str: "text", bool: "true or false"}
-        raise BadInfo(f"{where}: must be {names.get(wanted, wanted)}, not {value!r}.")  # type: ignore[call-overload]
-    return value
-
-
-def _name(path: Path) -> str:
-    return f"{path.parent.name}/{path.name}"

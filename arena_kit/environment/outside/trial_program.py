@@ -39,7 +39,7 @@ def _limit_time() -> None:
 
 def try_here(path: Path) -> dict[str, Any]:
     """Try a folder in this process; return {"because", "facts", "notes"}. Raises what its code raises."""
-    from arena_kit.environment.registry import BadInfo, read_info
+    from arena_kit.environment.info import BadInfo, read_info
 
     folder, facts = path.parent.resolve(), None
     try:

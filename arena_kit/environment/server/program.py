@@ -16,11 +16,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.info import read_info
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
 from arena_kit.environment.protocol import Environment, IllegalAction, MatchOver, Observation
-from arena_kit.environment.registry import read_info
 from arena_kit.environment.server.frames import (
     HEAD,
     MAX_FRAME_BYTES,

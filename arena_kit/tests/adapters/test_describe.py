@@ -8,7 +8,7 @@ import pytest
 
 from arena_kit.environment.adapters.describe import main, slug
 from arena_kit.environment.conformance import check_environment
-from arena_kit.environment.registry import read_info
+from arena_kit.environment.info import read_info
 
 pytestmark = pytest.mark.usefixtures("odd_environments")
 

@@ -17,8 +17,9 @@ import yaml
 from arena_kit.environment.adapters.describe import describe
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment
 from arena_kit.environment.conformance import NotConforming, check_environment
+from arena_kit.environment.info import read_info
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, MissingExtra
-from arena_kit.environment.registry import get_spec, read_info
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec, GymnasiumSource
 from arena_kit.tests.environment.playing import TASKS, episode, installed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment import registry
-from arena_kit.environment.registry import read_info
+from arena_kit.environment.info import read_info
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
 

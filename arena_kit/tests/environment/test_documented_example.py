@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.conformance import check_environment
-from arena_kit.environment.registry import read_info
+from arena_kit.environment.info import read_info
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.tests.environment.playing import GAMES, TASKS
 

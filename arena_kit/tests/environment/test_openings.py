@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena_kit.environment.availability import trouble_of
+from arena_kit.environment.info import FOLDER, BadInfo, read_info
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings import NoOpening, check_openings, draw, opening_of, play_opening
 from arena_kit.environment.openings_key import Openings
 from arena_kit.environment.protocol import Environment, Observation
-from arena_kit.environment.registry import FOLDER, BadInfo, get_spec, read_info
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.playing import GAMES
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from arena_kit.environment.info import read_info
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.trial import Verdict, try_folder, verdict_on
-from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs, read_info
+from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
 from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
 
 NEVER = "while True: time.sleep(1)"

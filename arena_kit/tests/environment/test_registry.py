@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from arena_kit.environment.info import FOLDER, BadInfo, read_info
 from arena_kit.environment.protocol import UnknownEnvironment
-from arena_kit.environment.registry import FOLDER, BadInfo, all_specs, get_spec, read_folder, read_info
+from arena_kit.environment.registry import all_specs, get_spec, read_folder
 
 GOOD = yaml.safe_load((FOLDER / "tic_tac_toe" / "info.yml").read_text())
 

@@ -13,9 +13,9 @@ import pytest
 
 from arena_kit.environment.adapters.classic import frame_to_svg
 from arena_kit.environment.conformance import check_environment
+from arena_kit.environment.info import read_info
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
-from arena_kit.environment.registry import read_info
 from arena_kit.environment.server import client
 from arena_kit.environment.server.client import Drawing, RemoteEnvironment, close_servers, draw, server_of, step_ahead
 from arena_kit.environment.server.frames import (
