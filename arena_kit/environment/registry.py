@@ -108,7 +108,8 @@ def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec 
                 return _refused(
                     path,
                     f"{file_name(path)}: version: the states of {spec.id} were {frozen.dtype} of shape {frozen.shape} "
-                    f"and are now {verdict.facts.dtype} of shape {verdict.facts.shape}; other rules need a higher version.",
+                    f"and are now {verdict.facts.dtype} of shape {verdict.facts.shape}; "
+                    "other rules need a higher version.",
                 )
             spec = read_info(path, frozen)
         check_fit(spec)
