@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
@@ -14,8 +16,30 @@ from core.tests import factories
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
-OTHER_SITE = "http://127.0.0.1"
-"""Another origin than that of the live server, which is http://localhost. Browsers frame nothing in pages of files."""
+
+
+class News(SimpleHTTPRequestHandler):
+    """Another site, at another origin than the live server's: its one page holds the line `body`."""
+
+    body = ""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def news() -> Iterator[str]:
+    """Address of the other site. Browsers frame nothing of this machine in pages that they take for the internet's."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), News) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
 
 
 @pytest.fixture
@@ -35,22 +59,22 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert troubles == []
 
 
-def framed(page: Page, line: str) -> FrameLocator:
-    """Open a page of another site that has this line in it; return its frame."""
-    page.route(f"{OTHER_SITE}/**", lambda route: route.fulfill(content_type="text/html", body=line))
-    page.goto(f"{OTHER_SITE}/news")
+def framed(page: Page, news: str, line: str) -> FrameLocator:
+    """Open the page of the other site with this line in it; return its frame."""
+    News.body = line
+    page.goto(news)
     return page.frame_locator("iframe")
 
 
 def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
-    page: Page, stage: Stage, live_server: LiveServer
+    page: Page, stage: Stage, live_server: LiveServer, news: str
 ) -> None:
     page.goto(f"{live_server.url}/duels/{stage.duel.pk}/matches/1/")
     line = page.locator("#embed").inner_text()
     address = re.search(r'src="([^"]+)"', line)
     assert address is not None
 
-    frame = framed(page, line.replace(address[1], f"{address[1]}#ply=2"))
+    frame = framed(page, news, line.replace(address[1], f"{address[1]}#ply=2"))
 
     expect(frame.locator("#count")).to_have_text(re.compile("^2 / "))
     frame.get_by_role("button", name="Forward").click()
@@ -60,10 +84,10 @@ def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
     assert page.context.cookies() == []
 
 
-def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
+def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser, news: str) -> None:
     for path, count in (("embed/duels", 1), ("duels", 0)):
         with chromium.new_page() as page:
             page.set_default_timeout(60_000)
             # A page has been opened once its frames have.
-            frame = framed(page, f'<iframe src="{live_server.url}/{path}/{stage.duel.pk}/matches/1/"></iframe>')
+            frame = framed(page, news, f'<iframe src="{live_server.url}/{path}/{stage.duel.pk}/matches/1/"></iframe>')
             expect(frame.locator(".seats").get_by_text("anna v1")).to_have_count(count)
