@@ -86,7 +86,7 @@ def done(result: tuple[int, str, str]) -> dict[str, Any]:
 def test_a_participant_does_everything_without_a_browser(
     arena: Arena, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = tic_tac_toe()
+    environment = tic_tac_toe("tic-tac-toe-v2")
     ada = factories.user("ada")
     rival = upload(environment, "rival", LAST)
     token = token_of(ada)
