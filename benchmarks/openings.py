@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.matches = min(options.matches, 60)
     makers = (lambda: _player("minimax", seed=0), lambda: _player("deep_search"))
     found = {game: measure(game, makers, options.matches, options.seed) for game in options.games}
-    report = {"games": found, **circumstances(options)}
+    report = {**circumstances(options), "games": found}
     print(table(found))
     write_json(options.json, report)
     return 0

@@ -70,9 +70,9 @@ MATCHES_PER_DUEL = 10
 MATCHES_PER_VALIDATION = 4
 
 
-def tic_tac_toe() -> Environment:
-    """The row of Tic-tac-toe, with short duels."""
-    row, _ = environment_sync(spec=get_spec("tic-tac-toe-v1"))
+def tic_tac_toe(rules: str = "tic-tac-toe-v1") -> Environment:
+    """The row of Tic-tac-toe, with short duels. rules: the first have no openings."""
+    row, _ = environment_sync(spec=get_spec(rules))
     row.matches_per_duel, row.matches_per_validation = MATCHES_PER_DUEL, MATCHES_PER_VALIDATION
     row.save()
     return row

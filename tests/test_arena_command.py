@@ -23,7 +23,7 @@ from arena_kit.cli.sites import path_of_sites
 from core.models import Duel, Submission, User
 from core.people.tokens import token_create
 from core.tests import factories
-from tests.samples import BROKEN, FIRST, LAST, SECOND, deliver_messages, tic_tac_toe, upload
+from tests.samples import BROKEN, FIRST, LAST, MIDDLE, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 Arena = Callable[..., tuple[int, str, str]]
@@ -48,7 +48,8 @@ def arena(
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
     cache.clear()
     # A busy machine leaves no inspection to the build.
-    monkeypatch.setattr("arena_kit.upload.inspection.MOST_SECONDS", 300.0)
+    for name in ("MOST_SECONDS", "PATIENCE_SECONDS"):
+        monkeypatch.setattr(f"arena_kit.upload.inspection.{name}", 300.0)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("ARENA_TOKEN", raising=False)
     monkeypatch.delenv("ARENA_URL", raising=False)
@@ -86,7 +87,7 @@ def done(result: tuple[int, str, str]) -> dict[str, Any]:
 def test_a_participant_does_everything_without_a_browser(
     arena: Arena, live_server: LiveServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    environment = tic_tac_toe()
+    environment = tic_tac_toe("tic-tac-toe-v2")
     ada = factories.user("ada")
     rival = upload(environment, "rival", LAST)
     token = token_of(ada)
@@ -108,7 +109,7 @@ def test_a_participant_does_everything_without_a_browser(
     assert "ready" in arena("status", "tic-tac-toe/mine")[1]
 
     # A new version, followed to its end.
-    other = player(tmp_path / "other", SECOND)
+    other = player(tmp_path / "other", MIDDLE)
     monkeypatch.setattr("arena_kit.cli.follow.follow.__kwdefaults__", {"sleep": lambda _: deliver_messages()})
     status, out, err = arena("submit", other, "--new-version-of", "mine", "--follow", "--quiet")
     assert (status, "version 2" in out) == (0, True), out + err

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, run_command
+from arena_kit.cli.common import BadArgument, add_json_option, print_json, run_command
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.kits import KITS, kit_write
 
@@ -17,7 +17,7 @@ MADE = 0
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a starter kit into a new folder; return 0, or 2 for wrong arguments."""
     options = _parser().parse_args(arguments)
-    return run_command(lambda _: _new(options))
+    return run_command(lambda _: _new(options), as_json=options.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="the new folder, named as the agent")
     parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
     parser.add_argument("--kit", default="random", metavar="KIT", help=f"{kits} (default random)")
+    add_json_option(parser)
     return parser
 
 
@@ -39,12 +40,17 @@ def _new(options: argparse.Namespace) -> int:
     # Without the final slash that a shell completes, and with a name for "."
     folder = Path(options.folder)
     try:
-        kit_write(folder, spec, options.kit)
+        paths = kit_write(folder, spec, options.kit)
     except FileExistsError:
         raise BadArgument(f"{folder} exists already, and nothing in it was changed. Choose another name.") from None
     except OSError as error:
         raise BadArgument(f"The folder {folder} cannot be made: {error.strerror}.") from None
-    print(f"{folder} is ready for {spec.name}. Its README.md says what comes next:", file=sys.stderr)
     lines = (folder / "README.md").read_text(encoding="utf-8").split("```")[-2].strip().split("\n")
+    if options.json:
+        files = [path.name for path in paths]
+        made = {"folder": str(folder), "environment": spec.id, "kit": options.kit, "files": files, "next": lines}
+        print_json(made)
+        return MADE
+    print(f"{folder} is ready for {spec.name}. Its README.md says what comes next:", file=sys.stderr)
     print("\n".join(f"  {line}" for line in lines), file=sys.stderr)
     return MADE

@@ -26,6 +26,8 @@ PARENT = "arena_environments"
 CLASSIC_PACKAGE = "environments"
 """The name by which environments of the older arena imported each other and their base class."""
 CLASSIC_BASE = f"{CLASSIC_PACKAGE}.base_environment"
+LIBRARY = "arena_kit"
+"""Always means this library, even to a folder that has a module of this name."""
 _folders: dict[str, Path] = {}
 """By name of its package: the folder."""
 
@@ -43,6 +45,9 @@ def load(entry_point: str, folder: Path) -> Any:
 
 
 def _is_module(folder: Path, name: str) -> bool:
+    # A second arena_kit would have error classes of its own, and the referee would not know an illegal action by them.
+    if name == LIBRARY:
+        return False
     return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
 
 

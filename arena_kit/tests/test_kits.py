@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -178,6 +179,19 @@ def test_the_command_makes_a_folder_and_says_what_comes_next(
     assert main(["new", "mine/", "--environment", "tic-tac-toe", "--kit", "minimax"]) == 0
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {"player.py", "README.md"}
     assert "arena check mine --environment tic-tac-toe" in capsys.readouterr().err
+
+
+def test_the_command_says_what_it_made_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", "mine", "--environment", "tic-tac-toe", "--kit", "minimax", "--json"]) == 0
+    made = json.loads(capsys.readouterr().out)
+    assert (made["folder"], made["environment"], made["kit"]) == ("mine", get_spec("tic-tac-toe").id, "minimax")
+    assert {*made["files"]} == {path.name for path in (tmp_path / "mine").iterdir()}
+    assert made["next"][0] == "arena check mine --environment tic-tac-toe"
+    assert main(["new", "mine", "--environment", "tic-tac-toe", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["code"] == "bad_arguments"
 
 
 def test_an_existing_folder_is_never_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

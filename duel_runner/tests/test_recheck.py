@@ -106,7 +106,7 @@ def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
     assert recheck.mismatches == []
     assert recheck.record is not None
     assert (duel.verdict, duel.verified_at is None) == (Verdict.VERIFIED, False)
-    assert duel.verification.startswith("10 matches were simulated again: seats, seeds, legal actions")
+    assert duel.verification.startswith("10 matches were simulated again: seats, seeds, openings, legal actions")
     assert duel.verification.endswith("Hash, result and ledger agree.")
     assert not Alarm.objects.exists()
 

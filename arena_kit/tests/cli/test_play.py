@@ -71,7 +71,7 @@ def test_folders_play_a_duel_and_leave_a_classic_document(tmp_path: Path) -> Non
     result = document(tmp_path / "result.json")
     assert list(result) == [
         "result", "error_msg", "num_matches", "player_1_errors", "player_2_errors", "other_errors", "player_1_wins",
-        "player_2_wins", "draws", "player_1_score", "player_2_score", "check", "matches",
+        "player_2_wins", "draws", "player_1_score", "player_2_score", "distinct_matches", "check", "matches",
     ]  # fmt: skip
     assert (result["num_matches"], result["other_errors"], len(result["matches"])) == (4, 0, 4)
     assert [match["first_player"] for match in result["matches"]] == ["PLAYER_1", "PLAYER_2"] * 2

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.info import read_info
+from arena_kit.environment.loading import load
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.trial import Verdict, try_folder, verdict_on
+from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
 from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
 
@@ -218,6 +220,16 @@ def test_modules_beside_the_code_are_found_however_they_are_imported(tmp_path: P
     assert because(path) == ""
     assert "helper" not in sys.modules
     assert read_info(path).slug == "my-game"
+
+
+@pytest.mark.parametrize("name", ["arena_kit.py", "arena_kit/__init__.py"])
+def test_a_folder_has_no_second_library_whose_illegal_actions_nobody_would_know(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("raise RuntimeError('a second library')\n")
+    (tmp_path / "rules.py").write_text("from arena_kit.environment.protocol import IllegalAction\n")
+
+    assert load("rules:IllegalAction", tmp_path) is IllegalAction
+    assert load("arena_kit.environment.protocol:IllegalAction", tmp_path) is IllegalAction
 
 
 def test_all_shipped_environments_are_unaffected() -> None:

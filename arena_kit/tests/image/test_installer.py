@@ -189,7 +189,7 @@ class Clocked(Installer):
     """An Installer without an engine, in which every run takes the same time."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-        self._now, self._step, self._certificates = 1000.0, seconds, b""
+        self._now, self._step, self._certificates, self._constraints = 1000.0, seconds, b"", b""
         self._deadline = self._now + INSTALL_SECONDS
         self.given: list[str] = []
         monkeypatch.setattr(time, "monotonic", lambda: self._now)

@@ -163,7 +163,7 @@ def test_a_player_may_ask_for_fewer_matches_at_once() -> None:
 def test_real_players_give_the_same_results_however_many_matches_run_at_once(parallel: int) -> None:
     source = player(step="return valid_actions[int(state.sum()) % len(valid_actions)]")
     duel = play(
-        source, player(step="return valid_actions[-1]"), environment="connect-four", matches=40, parallel=parallel
+        source, player(step="return valid_actions[-1]"), environment="connect-four-v1", matches=40, parallel=parallel
     )
     found = [(m.actions, m.outcome, m.scores) for m in duel.record.matches]
     assert len(found) == 40

@@ -139,6 +139,9 @@ class Morra:
         self._steps += 1
         return (1.0, -1.0) if actions[0] == actions[1] else (-1.0, 1.0)
 
+    def frame(self) -> dict[str, int]:
+        return {"steps": self._steps}
+
 
 def test_simultaneous_matches_are_simulated_step_by_step() -> None:
     spec = replace(SPEC, entry_point=f"{__name__}:Morra", observation=ArraySpec((1,)), action_count=2)
