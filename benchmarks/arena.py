@@ -69,7 +69,7 @@ class Arena:
             "DATABASE_URL": f"sqlite:///{folder / 'data' / 'arena.sqlite3'}",
             "CHANNEL_DIR": str(folder / "c"),
             "SANDBOX": sandbox,
-            "PLAYER_BASE_IMAGE": base_image,
+            "PLAYER_BASE_IMAGES": base_image,
             "PLAYER_IMAGE_PREFIX": self._prefix,
             "LOG_LEVEL": "WARNING",
             # One owner uploads all players.

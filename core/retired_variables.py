@@ -13,6 +13,8 @@ from core.checks import TAG
 _FIXED = "It is fixed at {} now."
 _ALONE = "It is fixed now: leave it out."
 RETIRED: dict[str, str] = {
+    "DATABASE_POOLED": "Set DATABASE_DIRECT_URL: with it DATABASE_URL leads to a pooler.",
+    "PLAYER_BASE_IMAGE": "Set PLAYER_BASE_IMAGES: it takes one name as well.",
     "CSRF_TRUSTED_ORIGINS": "Set SITE_URL: forms may come from there.",
     "HSTS_PRELOAD": "Send the header with the word `preload` from the proxy that ends TLS, and set HSTS_SECONDS=0.",
     "EMAIL_BACKEND": "Mails go to the server of EMAIL_URL, or to the log without it.",

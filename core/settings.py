@@ -196,11 +196,11 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
 POSTGRES_PASSWORD = env.secret("POSTGRES_PASSWORD")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.postgresql" and not DATABASES["default"]["PASSWORD"]:
     DATABASES["default"]["PASSWORD"] = POSTGRES_PASSWORD
-# A pooler that gives a connection to each transaction keeps nothing between two transactions. What has to hold a
-# connection of its own, as backups do, uses the direct address.
-if env.flag("DATABASE_POOLED", False):
-    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "DISABLE_SERVER_SIDE_CURSORS": True}
+# With an address of the database itself the other one leads to a pooler. It gives a connection to each transaction and
+# keeps nothing between two. What has to hold a connection of its own, as backups do, uses the direct address.
 DATABASE_DIRECT_URL = env.secret("DATABASE_DIRECT_URL")
+if DATABASE_DIRECT_URL:
+    DATABASES["default"] |= {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": False, "DISABLE_SERVER_SIDE_CURSORS": True}
 REDIS_URL = env.secret("REDIS_URL")
 MEDIA_ROOT = DATA_DIR / "files"
 FILE_UPLOAD_TEMP_DIR = None
@@ -282,8 +282,7 @@ KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
 # --- Players ----------------------------------------------------------------------------------------------
 SANDBOX = env.text("SANDBOX", "docker")
 # Base images by version of Python; the first is the default. The site compiles uploads with its own Python.
-PLAYER_BASE_IMAGE = env.text("PLAYER_BASE_IMAGE", "rl-arena-base")
-PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES") or {sys.version_info[:2]: PLAYER_BASE_IMAGE}
+PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES", "rl-arena-base")
 PLAYER_BASE_IMAGE = next(iter(PLAYER_BASE_IMAGES.values()))
 PLAYER_IMAGE_PREFIX = env.text("PLAYER_IMAGE_PREFIX", "rl-arena-player")
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")

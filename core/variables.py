@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -105,10 +106,16 @@ class Variables:
                 raise ImproperlyConfigured(f"{name}: {key} must be {error}") from None
         return values
 
-    def images(self, name: str) -> dict[tuple[int, int], str]:
-        """Parse a comma-separated list of VERSION=IMAGE, with versions of Python like 3.12."""
+    def images(self, name: str, default: str) -> dict[tuple[int, int], str]:
+        """Parse a comma-separated list of VERSION=IMAGE, with versions of Python like 3.12; or one image of this one's.
+
+        default: the one image when the variable is not set or empty.
+        """
+        text = self.text(name, default).strip() or default
+        if not re.search("[=,]", text):
+            return {sys.version_info[:2]: text}
         try:
-            given = _pairs(self.text(name))
+            given = _pairs(text)
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} must be a comma-separated list of VERSION=IMAGE; {error}") from None
         images: dict[tuple[int, int], str] = {}

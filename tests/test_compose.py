@@ -22,8 +22,9 @@ HOLDERS = {
         ("SECRET_KEY", "POSTGRES_PASSWORD", "EMAIL_URL", "SENTRY_DSN", "HTTPS_PROXY", "METRICS_TOKEN"),
         SITE_AND_WORKERS,
     ),
-    # Compose has addresses of its own, for the database and Redis beside the site.
+    # Compose has addresses of its own, for the database, before which there is no pooler, and Redis beside the site.
     "DATABASE_URL": set(),
+    "DATABASE_DIRECT_URL": set(),
     "REDIS_URL": set(),
 }
 """Every secret of the settings, with the services that read it from the file of variables."""

@@ -120,7 +120,7 @@ def _wait_for(port: int) -> None:
 def test_the_arena_works_behind_a_pooler(pooled: str, direct: tuple[dict[str, str], str], tmp_path: Path) -> None:
     place, name = direct
     environment = {
-        **os.environ, "DATABASE_URL": pooled, "DATABASE_POOLED": "true", "DEBUG": "true", "REDIS_URL": "",
+        **os.environ, "DATABASE_URL": pooled, "DEBUG": "true", "REDIS_URL": "",
         "DATABASE_DIRECT_URL": address(place, database=name), "DATA_DIR": str(tmp_path), "SANDBOX": "process",
     }  # fmt: skip
 

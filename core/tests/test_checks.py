@@ -42,10 +42,11 @@ def test_a_file_about_an_environment_that_is_wrong_is_named(
 ) -> None:
     settings.ENVIRONMENTS_DIR = tmp_path
     (tmp_path / "mine.yml").write_text("slug: mine\n")
-    monkeypatch.setattr(registry, "_own_folders", [tmp_path])
-    registry.all_specs.cache_clear()
     try:
-        (message,) = arena_messages()
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "_own_folders", [tmp_path])
+            registry.all_specs.cache_clear()
+            (message,) = arena_messages()
     finally:
         registry.all_specs.cache_clear()
     assert (message.id, message.msg.rpartition("/")[2]) == ("arena.W010", "mine.yml: version: this key is missing.")

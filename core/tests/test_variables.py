@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -81,12 +82,15 @@ def test_pairs_that_make_no_sense_are_refused(text: str, sentence: str) -> None:
 
 
 def test_images_are_named_by_versions_of_python_in_their_order() -> None:
-    assert Variables({}).images("BASES") == {}
-    found = Variables({"BASES": "3.12=new:1, 3.9=old"}).images("BASES")
+    for source, image in (({}, "own"), ({"BASES": ""}, "own"), ({"BASES": "host:5000/other:1"}, "host:5000/other:1")):
+        assert Variables(source).images("BASES", "own") == {sys.version_info[:2]: image}
+    found = Variables({"BASES": "3.12=new:1, 3.9=old"}).images("BASES", "own")
     assert list(found.items()) == [((3, 12), "new:1"), ((3, 9), "old")]
 
 
-@pytest.mark.parametrize("text", ["3=base", "3.x=base", "3.11=", "base", "3.11=a,3.11=b", "3.11.2=base"])
+@pytest.mark.parametrize(
+    "text", ["3=base", "3.x=base", "3.11=", "base,other", "base,3.11=a", "3.11=a,3.11=b", "3.11.2=base"]
+)
 def test_images_without_a_version_are_refused(text: str) -> None:
     with pytest.raises(ImproperlyConfigured, match="^BASES must be a "):
-        Variables({"BASES": text}).images("BASES")
+        Variables({"BASES": text}).images("BASES", "own")

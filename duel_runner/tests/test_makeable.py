@@ -10,6 +10,7 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from django_q.models import Schedule
 
 from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
@@ -201,7 +202,8 @@ def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypat
         Duel.objects.update(not_before=None)
         assert worker.step("duel") == worker.Performed.DONE
     assert set(Duel.objects.values_list("attempt", "error_code")) == {(0, "environment_unavailable")}
-    # The watchdog does not take them for a queue that stands still.
+    # The watchdog does not take them for a queue that stands still; the schedules of the queue are on time.
+    Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))
     assert _standstill("duel", timezone.now() + timedelta(hours=1)) == ""
 
     monkeypatch.setattr(EnvironmentSpec, "make", lambda spec: Idle())

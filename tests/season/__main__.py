@@ -162,7 +162,7 @@ def _season(
         "DATABASE_URL": services.postgres.url(services.database),
         "REDIS_URL": services.redis.url(services.number),
         "DOCKER_HOST": services.engine.host,
-        "PLAYER_BASE_IMAGE": options.base_image,
+        "PLAYER_BASE_IMAGES": options.base_image,
         "PLAYER_IMAGE_PREFIX": f"rl-arena-faults-{services.database}",
     }
     begun = time.monotonic()

@@ -28,7 +28,7 @@ class AccountRequest(serializers.Serializer[Any]):
     github = serializers.CharField(max_length=100, required=False, default="", allow_blank=True)
 
 
-class AccountAnswer(serializers.Serializer[Any]):
+class NewAccountAnswer(serializers.Serializer[Any]):
     username = serializers.CharField()
     email = serializers.CharField()
     must_confirm_email = serializers.BooleanField(
@@ -42,7 +42,7 @@ class Accounts(APIView):
     tag = "tokens"
     throttle_classes = [StrangerThrottle, AccountThrottle, SignUpThrottle]
 
-    @extend_schema(request=AccountRequest, responses={201: AccountAnswer})
+    @extend_schema(request=AccountRequest, responses={201: NewAccountAnswer})
     def post(self, request: Request) -> Response:
         """Open an account, as the sign-up page does. Then make a token at /api/v1/tokens/."""
         data = checked(AccountRequest, request)
@@ -58,7 +58,7 @@ class Accounts(APIView):
                 team=clean.get("team", ""),
                 github=clean.get("github", ""),
             )
-        return Response(AccountAnswer(user).data, status=201)
+        return Response(NewAccountAnswer(user).data, status=201)
 
 
 def _field(name: str) -> str:

@@ -116,7 +116,7 @@ class TokenShown(Acting):
         return Response(status=204)
 
 
-class AccountAnswer(serializers.Serializer[Any]):
+class MeAnswer(serializers.Serializer[Any]):
     username = serializers.CharField()
     email = serializers.CharField()
     team = serializers.CharField()
@@ -129,6 +129,6 @@ class Me(Acting):
 
     tag = "tokens"
 
-    @extend_schema(responses=AccountAnswer)
+    @extend_schema(responses=MeAnswer)
     def get(self, request: Request) -> Response:
-        return Response(AccountAnswer(self.account(request)).data)
+        return Response(MeAnswer(self.account(request)).data)

@@ -102,12 +102,15 @@ def test_programs_register_and_withdraw(cast: Cast, cup: Tournament) -> None:
         return response.status_code, response.json()
 
     assert send(anna.pk)[0] == 201
-    assert send(anna.pk) == (400, {"agent": ["anna is registered already."]})
+    assert send(anna.pk) == (400, {"agent": ["anna is registered already."], "code": "registered"})
     assert send(factories.agent(cast.bob, cup.environment, "berta").pk)[0] == 403
     assert send(10**9)[0] == 404
     assert [row["agent"]["name"] for row in Client().get(address).json()["results"]] == ["anna"]
     assert program.delete(f"{address}{anna.pk}/").status_code == 204
-    assert program.delete(f"{address}{anna.pk}/").json() == {"agent": ["anna is not registered."]}
+    assert program.delete(f"{address}{anna.pk}/").json() == {
+        "agent": ["anna is not registered."],
+        "code": "not_registered",
+    }
 
 
 def test_a_season_is_found_from_its_environment_and_by_the_api(cast: Cast, environment: Environment, visit: As) -> None:

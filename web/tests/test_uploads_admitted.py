@@ -90,7 +90,7 @@ def test_of_uploads_at_once_those_without_a_place_are_refused_before_they_are_in
     all_refused = threading.Event()
     refused: list[int] = []
 
-    def inspect(_: object, *, sender: str) -> bool:
+    def inspect(_: object, *, sender: str, pythons: object) -> bool:
         inspected.append(sender)
         assert all_refused.wait(60)
         return True
@@ -163,7 +163,7 @@ def test_a_place_that_expires_while_its_upload_is_inspected_is_decided_about_aga
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1}
 
-    def slowly(_: object, *, sender: str) -> bool:
+    def slowly(_: object, *, sender: str, pythons: object) -> bool:
         if UploadReservation.objects.count() == 1:
             UploadReservation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
             create(alice, environment, archive(f"# other\n{FIRST}"), name="quicker")
@@ -194,7 +194,7 @@ def test_no_transaction_is_open_while_an_upload_is_inspected_or_stored(
     seen: list[tuple[str, bool]] = []
     save = LocalStorage._save
 
-    def inspect(_: object, *, sender: str) -> bool:
+    def inspect(_: object, *, sender: str, pythons: object) -> bool:
         seen.append(("inspect", connection.in_atomic_block))
         return True
 
@@ -234,7 +234,7 @@ def test_anonymous_clients_are_stored_side_by_side(
 
         return run
 
-    monkeypatch.setattr(uploads, "inspect_apart", lambda _, *, sender: True)
+    monkeypatch.setattr(uploads, "inspect_apart", lambda _, *, sender, pythons: True)
     monkeypatch.setattr(LocalStorage, "_save", store)
     said = at_once(*(client(number) for number in range(5)))
     # And the quota of all of them together is exact nevertheless.

@@ -105,10 +105,11 @@ def test_what_cannot_be_tried_is_refused_with_a_sentence(
 def test_what_is_wrong_with_an_own_environment_is_a_sentence(
     text: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(registry, "_own_folders", [])
     (tmp_path / "lost.yml").write_text(text)
     try:
-        assert main(["evaluate", "docs", "--environment", "lost", "--environments", str(tmp_path)]) == 2
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "_own_folders", [])
+            assert main(["evaluate", "docs", "--environment", "lost", "--environments", str(tmp_path)]) == 2
         assert sentence in capsys.readouterr().err
     finally:
         registry.all_specs.cache_clear()

@@ -77,11 +77,13 @@ def spec_of(name: str, **facts: object) -> EnvironmentSpec:
 @contextmanager
 def outside(folder: Path, monkeypatch: pytest.MonkeyPatch, store: Path | None = None) -> Iterator[None]:
     """Let a folder be the only one of organisers."""
-    monkeypatch.setattr(registry, "_own_folders", [folder])
-    monkeypatch.setattr(registry, "_stores", {} if store is None else {folder: store})
-    registry.all_specs.cache_clear()
     try:
-        yield
+        # Given back before the specs are forgotten, so that nothing reads this folder after it.
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "_own_folders", [folder])
+            patch.setattr(registry, "_stores", {} if store is None else {folder: store})
+            registry.all_specs.cache_clear()
+            yield
     finally:
         registry.all_specs.cache_clear()
         close_servers()

@@ -49,9 +49,11 @@ def coded(folder: Path, name: str, trouble: str) -> str:
 @contextmanager
 def own_folder(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Add the files of a folder to all specs."""
-    monkeypatch.setattr(registry, "_own_folders", [folder])
-    registry.all_specs.cache_clear()
     try:
-        yield
+        # Given back before the specs are forgotten, so that nothing reads this folder after it.
+        with monkeypatch.context() as patch:
+            patch.setattr(registry, "_own_folders", [folder])
+            registry.all_specs.cache_clear()
+            yield
     finally:
         registry.all_specs.cache_clear()

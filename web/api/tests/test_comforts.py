@@ -137,7 +137,7 @@ def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> No
         False, [("does_not_compile", "player.py", 2), ("requirements_option", "requirements.txt", 1)],
     )  # fmt: skip
     warned = verdict(ada, environment=arena.stage.environment.slug, files=[file("player.py", b"import socket\n")])
-    assert (warned["valid"], [row["code"] for row in warned["warnings"]]) == (True, ["no_player", "imports_socket"])
+    assert (warned["valid"], [row["code"] for row in warned["warnings"]]) == (True, ["imports_socket", "no_player"])
     assert (Submission.objects.count(), UploadReservation.objects.count()) == (before, 0)
 
 
