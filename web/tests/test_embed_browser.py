@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser, FrameLocator, Page, expect
@@ -14,8 +16,7 @@ from core.tests import factories
 from web.tests.arena import Stage, staged
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
-OTHER_SITE = "http://127.0.0.1"
-"""Another origin than that of the live server, which is http://localhost. Browsers frame nothing in pages of files."""
+Framed = Callable[[Page, str], FrameLocator]
 
 
 @pytest.fixture
@@ -35,15 +36,40 @@ def page(chromium: Browser) -> Iterator[Page]:
     assert troubles == []
 
 
-def framed(page: Page, line: str) -> FrameLocator:
-    """Open a page of another site that has this line in it; return its frame."""
-    page.route(f"{OTHER_SITE}/**", lambda route: route.fulfill(content_type="text/html", body=line))
-    page.goto(f"{OTHER_SITE}/news")
-    return page.frame_locator("iframe")
+@pytest.fixture
+def framed() -> Iterator[Framed]:
+    """Opens a page of another site that has a line in it; returns its frame.
+
+    The site is a server on this machine, of another origin than http://localhost: Chromium frames nothing local in pages
+    of files or in those that a test makes up.
+    """
+    lines: list[str] = []
+
+    class OtherSite(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(f'<link rel="icon" href="data:,">{lines[-1]}'.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    def opened(page: Page, line: str) -> FrameLocator:
+        lines.append(line)
+        page.goto(f"http://127.0.0.1:{server.server_address[1]}/news")
+        return page.frame_locator("iframe")
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), OtherSite) as server:
+        thread = Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield opened
+        server.shutdown()
+        thread.join()
 
 
 def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
-    page: Page, stage: Stage, live_server: LiveServer
+    page: Page, stage: Stage, live_server: LiveServer, framed: Framed
 ) -> None:
     page.goto(f"{live_server.url}/duels/{stage.duel.pk}/matches/1/")
     line = page.locator("#embed").inner_text()
@@ -60,7 +86,9 @@ def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
     assert page.context.cookies() == []
 
 
-def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
+def test_other_pages_are_shown_in_no_frame(
+    stage: Stage, live_server: LiveServer, chromium: Browser, framed: Framed
+) -> None:
     for path, count in (("embed/duels", 1), ("duels", 0)):
         with chromium.new_page() as page:
             page.set_default_timeout(60_000)
