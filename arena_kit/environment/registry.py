@@ -226,7 +226,7 @@ def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
 
 
 def info_path(spec: EnvironmentSpec) -> Path:
-    """Return the path of the file that describes an environment, or the version that it was. Raises UnknownEnvironment."""
+    """Return the path of the file that describes an environment or has it as earlier. Raises UnknownEnvironment."""
     for path in (path for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for path in _files(folder)):
         with contextlib.suppress(BadInfo, OSError):
             info = read_info(path)

@@ -40,8 +40,8 @@ def page(chromium: Browser) -> Iterator[Page]:
 def framed() -> Iterator[Framed]:
     """Opens a page of another site that has a line in it; returns its frame.
 
-    The site is a server on this machine, of another origin than http://localhost: Chromium frames nothing local in pages
-    of files or in those that a test makes up.
+    The site is a server on this machine, of another origin than http://localhost: Chromium frames nothing local in
+    pages of files or in those that a test makes up.
     """
     lines: list[str] = []
 
