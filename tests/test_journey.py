@@ -86,7 +86,7 @@ def watch_match(page: Page) -> None:
     assert page.locator("#frame").get_attribute("src") != start
     page.keyboard.press("End")
     expect(slider).to_have_value(slider.get_attribute("max") or "")
-    expect(page).to_have_url(re.compile(r"frame=[1-9]"))
+    expect(page).to_have_url(re.compile(r"ply=[1-9]"))
     page.keyboard.press("Home")
     expect(slider).to_have_value("0")
     page.keyboard.press(" ")

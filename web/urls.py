@@ -70,7 +70,7 @@ site = [
     path("kit/<str:filename>.whl", kit.latest, name="kit_latest"),
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
-    path("static/environment-<slug:slug>/<str:name>", statics.environment_file),
+    path("static/environment-<slug:slug>/<str:name>", statics.environment_file, name="environment_file_before"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
     path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),

@@ -200,10 +200,11 @@ def read_folder(folder: Path) -> tuple[EnvironmentSpec, ...]:
 
 
 def info_path(spec: EnvironmentSpec) -> Path:
-    """Return the path of the file that describes an environment. Raises UnknownEnvironment."""
+    """Return the path of the file that describes an environment or has it as earlier. Raises UnknownEnvironment."""
     for path in (path for folder in (FOLDER, GYMNASIUM_FOLDER, *_own_folders) for path in _files(folder)):
         with contextlib.suppress(BadInfo, OSError):
-            if read_info(path).id == spec.id:
+            info = read_info(path)
+            if spec.id in {one.id for one in (info, *info.earlier)}:
                 return path
     raise UnknownEnvironment(f"The file of {spec.id} is no longer there.")
 

@@ -25,15 +25,25 @@ TYPES = {
     "text/plain; charset=utf-8",
     "text/csv; charset=utf-8",
 }
+OTHER_TYPES = {
+    "/duels/{duel}/matches/3/replay.html": "text/html; charset=utf-8",
+    "/kit/files/{wheel_sha256}/{wheel}": "application/octet-stream",
+}
+"""Of two files that the arena makes: a page to keep, of which only texts come from people, and a package."""
 FILES = [
     "/environments/{slug}/leaderboard.csv",
     "/starter-kit/{kit}.zip",
     "/environments/{slug}/kits/minimax.zip",
+    "/environments/{slug}/rules.zip",
+    "/kit/files/{wheel_sha256}/{wheel}",
     "/evaluations/{evaluation}/records.zip",
     "/evaluations/{evaluation}/logs/arena/",
     "/evaluations/{evaluation}/logs/player/",
     "/duels/{duel}/results.json.gz",
     "/duels/{duel}/records.zip",
+    "/duels/{duel}/matches/3/replay.json",
+    "/duels/{duel}/matches/3/replay.html",
+    "/validations/{validation}/matches/1/replay.json",
     "/duels/{duel}/logs/arena/",
     "/duels/{duel}/logs/player_1/",
     "/submissions/{submission}/archive.zip",
@@ -41,10 +51,17 @@ FILES = [
     "/submissions/{submission}/logs/build/",
     "/submissions/{submission}/logs/player_1/",
     "/api/v1/submissions/{public_id}/archive.zip",
+    "/api/v1/environments/{slug}/folder.zip",
+    "/api/v1/duels/{duel}/matches/3/replay/",
+    "/api/v1/validations/{validation}/matches/1/replay/",
 ]
-"""Every address that answers with a file that a user made."""
+"""Every address that answers with a file to keep."""
 RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 """Drawn by the arena, shown in its own page."""
+SHOWN = {RECORDING, "/embed/duels/{duel}/matches/3/card.png"}
+"""Drawn by the arena, and shown in pages."""
+TEXTS = {"/metrics", "/robots.txt", "/kit/simple/", "/kit/simple/arena-kit/"}
+"""No files, but plain text and lists of the arena's own."""
 
 
 @pytest.fixture
@@ -71,7 +88,7 @@ def test_a_file_is_an_attachment_of_a_fixed_type(house: dict[str, Any], cast: Ca
 
     assert response.status_code == 200
     assert response["Content-Disposition"].startswith("attachment; filename=")
-    assert response["Content-Type"] in TYPES
+    assert response["Content-Type"] in ({OTHER_TYPES[address]} if address in OTHER_TYPES else TYPES)
     assert response["X-Content-Type-Options"] == "nosniff"
     assert "default-src 'none'" in response["Content-Security-Policy"]
     assert response["Cross-Origin-Resource-Policy"] == "same-origin"
@@ -91,8 +108,7 @@ def test_every_address_that_serves_a_file_is_among_these(house: dict[str, Any], 
             found.add(address)
         if response.streaming:
             b"".join(response)
-    # No files, but plain text of the arena's own.
-    assert found == {*FILES, RECORDING, "/metrics", "/robots.txt"}
+    assert found == {*FILES, *SHOWN, *TEXTS}
 
 
 def test_logs_in_the_api_are_json(house: dict[str, Any], cast: Cast, visit: As) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.contrib.staticfiles.handlers import StaticFilesHandler
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
@@ -24,6 +25,11 @@ def stage(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     facts = Facts((43,), "int64", "int64", 7, 1.0)
     monkeypatch.setattr(trial, "verdict_on", lambda path, store, again: Verdict("", facts))
     copied("classic_connect_four", tmp_path)
+    # The server of tests answers 404 itself for what is no static file of the site, where others ask the view.
+    is_static = StaticFilesHandler._should_handle
+    monkeypatch.setattr(
+        StaticFilesHandler, "_should_handle", lambda self, path: "classic-" not in path and is_static(self, path)
+    )
     with outside(tmp_path, monkeypatch):
         yield staged(factories.cast(), factories.environment("classic-connect-four"), 6)
 
@@ -33,13 +39,18 @@ def page(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
     troubles: list[str] = []
     with chromium.new_page(base_url=live_server.url) as page:
         page.on("pageerror", lambda error: troubles.append(str(error)))
-        page.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
+        page.on(
+            "console",
+            lambda message: (
+                troubles.append(f"{message.text} {message.location['url']}") if message.type == "error" else None
+            ),
+        )
         yield page
     assert troubles == []
 
 
 def test_the_board_is_drawn_with_its_own_styles_and_its_scripts_never_run(page: Page, stage: Stage) -> None:
-    page.goto(f"/duels/{stage.duel.pk}/matches/1/?frame=1")
+    page.goto(f"/duels/{stage.duel.pk}/matches/1/?ply=1")
     board = page.locator("#board")
     expect(board).to_be_visible()
     expect(page.locator("#frame")).to_be_hidden()

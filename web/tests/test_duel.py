@@ -66,7 +66,7 @@ def test_matches_stand_under_the_result_they_had(client: Client, stage: Stage) -
 
     assert forfeited is not None
     assert linked_matches(forfeited[0]) == [4, 6]
-    assert 'title="Match 4: 2 moves, berta v1 first"' in forfeited[0]
+    assert 'title="Match 4: 2 moves, berta v1 in the first seat"' in forfeited[0]
 
 
 def test_the_list_can_be_narrowed_by_result_and_first_move(client: Client, stage: Stage) -> None:

@@ -341,8 +341,10 @@ def test_the_score_of_a_running_evaluation_on_hidden_seeds_is_not_told(client: C
     row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
     agent = client.get("/environments/cart-pole/agents/mine/", headers={"HX-Target": "v1"}).content.decode()
     page = html(client, row)
-    assert 'value="3"' in page
-    assert "3 of 20 episodes" in agent
+    # In tenths: three finished episodes of twenty are shown as two.
+    assert 'value="2"' in page
+    assert "2 of 20 episodes" in agent
+    assert "3 of 20 episodes" not in page + agent
     for shown in (page, agent):
         assert not [word for word in ("ean so far", "Mean after", "formation-plot") if word in shown]
 
@@ -412,11 +414,12 @@ def status(client: Client, asked: object) -> tuple[int, str]:
 
 
 def test_the_status_is_found_by_id(client: Client, player: Submission) -> None:
-    row = scored.evaluation(player, [10.0], state=JobState.RUNNING)
+    row = scored.evaluation(player, [10.0, 30.0, 20.0], state=JobState.RUNNING)
     code, page = status(client, player.public_id)
     assert code == 200
     assert "Evaluating" in page
-    assert "1 of 20 episodes" in page
+    # In tenths, because the seeds are hidden.
+    assert "2 of 20 episodes" in page
     assert 'hx-trigger="every 2s"' in page
     assert address(row) in page
     part = client.get("/status/", {"id": str(player.public_id)}, headers={"HX-Target": "found"}).content.decode()

@@ -73,9 +73,10 @@ def test_nothing_else_of_a_folder_is_served(client: Client, folder: Path) -> Non
     (static / "huge.png").write_bytes(b"x" * ((2 << 20) + 1))
     (static / "folder.png").mkdir()
     for name in ("link.svg", "page.html", "huge.png", "folder.png", "missing.png", "..%2Finfo.yml", "%2e%2e", ".svg"):
-        assert client.get(f"/static/environments/classic-nim/{name}").status_code == 404, name
+        # Some are first tried with a slash at their end, as every address that nothing matches.
+        assert client.get(f"/static/environments/classic-nim/{name}", follow=True).status_code == 404, name
     assert client.get("/static/environments/no-such/heap.svg").status_code == 404
-    assert client.get("/static/environments/classic-nim/../info.yml").status_code == 404
+    assert client.get("/static/environments/classic-nim/../info.yml", follow=True).status_code == 404
     # The picture of its card is a neutral one instead.
     neutral = client.get("/static/environments/bare/game.svg")
     assert (neutral.status_code, neutral["Location"]) == (302, "/static/environments/gymnasium/gymnasium.svg")
@@ -163,7 +164,8 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
         call_command("sync_environments", stdout=output)
     assert caught.value.returncode == 1
     assert f"Left out: {why}" in output.getvalue().splitlines()
-    assert "quarto-v1: created" in output.getvalue() or "quarto-v1: up to date" in output.getvalue()
+    quarto = get_spec("quarto").id
+    assert {f"{quarto}: created", f"{quarto}: up to date"} & set(output.getvalue().splitlines())
     row.refresh_from_db()
     assert (row.unavailable_because, row.is_active) == (why, True)
     assert why in Alarm.objects.get(key="environments-left-out").message

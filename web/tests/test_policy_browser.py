@@ -177,4 +177,7 @@ def test_a_second_factor_is_set_up_under_the_policy(stage: Stage, browser: Brows
 
 
 def _is_file(address: str) -> bool:
-    return address.endswith((".zip", ".gz", ".json", ".csv", "/video", "/replay.html", ".png")) or "/logs/" in address
+    return (
+        address.endswith((".zip", ".gz", ".json", ".csv", "/video", "/replay.html", ".png", ".svg", "{wheel}"))
+        or "/logs/" in address
+    )

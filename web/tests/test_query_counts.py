@@ -31,7 +31,8 @@ ONE_ROW = {
 }  # fmt: skip
 ONE_FILE = {
     "api": ("archive", "environment_folder", "episode", "match", "matches", "replay", "validation_replay", "job_log"),
-    "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "episode", "episode_frames",
+    "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
+            "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
             "match", "match_card", "match_frames", "match_replay", "recording_file", "rules", "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",

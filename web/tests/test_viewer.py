@@ -103,7 +103,7 @@ def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage
 def test_players_that_move_at_once_have_seats_and_steps(client: Client, cast: Cast) -> None:
     stage = staged(cast, factories.environment("pong"), 2)
 
-    page = client.get(address(stage.duel) + "?frame=1")
+    page = client.get(address(stage.duel) + "?ply=1")
 
     assertContains(page, "player 1, first seat")
     assertContains(page, "Steps, with a move of both players each")
