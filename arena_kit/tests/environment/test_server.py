@@ -30,6 +30,8 @@ from arena_kit.environment.server.frames import (
     unpack_steps,
 )
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.faults import PlayerFault
+from arena_kit.tests.corridors import at, evaluate, floats, sliding
 from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic
 
 
@@ -92,6 +94,35 @@ def test_an_illegal_action_stays_illegal_and_changes_nothing() -> None:
         with pytest.raises(IllegalAction):
             game.step(actions)
     assert game.text() == "10 stones are left."
+
+
+SLIDING = """
+slug: slider
+version: 1
+name: Slider
+image: slider.svg
+entry_point: rules:Slider
+renderer: rules:Slider
+seats: 1
+observation: {shape: [2], dtype: float64, wire: float64}
+action: {shape: [2], low: [-1], high: [1]}
+forfeit_score: 0
+max_steps: 40
+episodes_per_evaluation: 20
+matches_per_validation: 3
+description: Hit the point.
+"""
+
+
+def test_a_bad_array_is_the_fault_of_its_player_also_in_a_server(tmp_path: Path) -> None:
+    (tmp_path / "info.yml").write_text(SLIDING)
+    (tmp_path / "rules.py").write_text("from arena_kit.tests.corridors import Slider\n")
+    bad = at(2, 3, lambda asked: floats(asked, float("nan"), 0.0), else_=sliding)
+
+    failure = evaluate(bad, spec=remote(tmp_path / "info.yml")).failure
+
+    assert failure is not None
+    assert (failure.fault, failure.episode) == (PlayerFault.ILLEGAL_ACTION, 2)
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGABRT])
