@@ -2,7 +2,6 @@
 
 import os
 import shlex
-import sys
 import tempfile
 from datetime import timedelta
 from hashlib import blake2b
