@@ -16,15 +16,22 @@ HOLDERS = {
     "INVITATION_CODE": {"web"},
     "PIP_INDEX_URL": {"worker-build"},
     "PUBLISHER_REMOTE": {"worker-publish"},
-    # Every process of Django needs the key and the database, may raise an alarm that is mailed, sends its errors to
-    # Sentry, through the proxy if there is one, and has metrics.
+    # Every process of Django needs the key and the database (and to know of a pooler before it), may raise an alarm,
+    # which is mailed, sends its errors to Sentry, through the proxy if there is one, and has metrics.
     **dict.fromkeys(
-        ("SECRET_KEY", "POSTGRES_PASSWORD", "EMAIL_URL", "SENTRY_DSN", "HTTPS_PROXY", "METRICS_TOKEN"),
+        (
+            "SECRET_KEY",
+            "POSTGRES_PASSWORD",
+            "DATABASE_DIRECT_URL",
+            "EMAIL_URL",
+            "SENTRY_DSN",
+            "HTTPS_PROXY",
+            "METRICS_TOKEN",
+        ),
         SITE_AND_WORKERS,
     ),
-    # Compose has addresses of its own, for the database, before which there is no pooler, and Redis beside the site.
+    # Compose has addresses of its own, for the database and Redis beside the site.
     "DATABASE_URL": set(),
-    "DATABASE_DIRECT_URL": set(),
     "REDIS_URL": set(),
 }
 """Every secret of the settings, with the services that read it from the file of variables."""
