@@ -78,8 +78,8 @@ GET    /kit/simple/arena-kit/                                       200 200 200 
 GET    /kit/files/{wheel_sha256}/{wheel}                            200 200 200 200
 GET    /kit/{wheel}                                                 302 302 302 302
 GET    /starter-kit/{kit}.zip                                        200 200 200 200
-GET    /static/environments/{slug}/tic-tac-toe.svg                  404 404 404 404
-GET    /static/environment-{slug}/tic-tac-toe.svg                   302 302 302 302
+GET    /static/environments/{slug}/missing.svg                      404 404 404 404
+GET    /static/environment-{slug}/missing.svg                       404 404 404 404
 GET    /environments/{slug}/                                         200 200 200 200
 GET    /environments/{slug}/kits/minimax.zip                         200 200 200 200
 GET    /environments/{slug}/leaderboard.csv                          200 200 200 200
