@@ -10,7 +10,7 @@ from django.db import close_old_connections
 
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
-from arena_kit.referee.duel import Decided
+from arena_kit.referee.deciding import Decided
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.jobs.worker import Lease, PlatformFault

@@ -5,27 +5,24 @@ from __future__ import annotations
 import select
 from collections.abc import Callable, Sequence
 
-from arena_kit.environment.records import MatchRecord, half_points
+from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.ahead import resets_play_ahead, steps_play_ahead
+from arena_kit.referee.deciding import Decided, Decision
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match, pair_seed
+from arena_kit.referee.notes import Notes
 from arena_kit.referee.processor_time import Processor
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, Answer, Encoder, Question
 from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.ending import Ending
 
-LOG_LINES = 200
 POLL_SECONDS = 1.0
+GOODBYE_POLL_SECONDS = 0.05
 LONG_PAUSE_SECONDS = 0.05
 """When `on_progress` or an environment server takes longer than this, the players are not charged for that time."""
-ASKING_SHARE = 0.05
-"""The largest share of a duel's time that is spent on asking whether the duel is decided."""
-
-Decided = Callable[[Sequence[int]], int | None]
-"""Takes the half points of player_1 by pair, in order; returns how many pairs decide the duel, None if undecided."""
 
 
 class Duel:
@@ -46,7 +43,7 @@ class Duel:
         decided: Decided | None = None,
     ) -> None:
         self.records: dict[int, MatchRecord] = {}
-        self.log: list[str] = []
+        self.notes = Notes()
         self.playing_seconds = 0.0
         self._encoder = Encoder(spec.observation, spec.action_count)
         self.links = tuple(
@@ -65,11 +62,8 @@ class Duel:
         self._spec, self._seed, self._limits = spec, seed, limits
         self.count = match_count
         """Number of matches that count; it drops when the duel is decided early."""
-        self._clock, self._on_progress, self._decided = clock, on_progress, decided
-        self._pairs: list[int] = []
-        """Half points of player_1 in the pairs that are over, up to the first pair that is not."""
-        self._asked, self._asks_again_at = 0, clock()
-        """The number of pairs that `decided` has seen, and the earliest time to ask it again."""
+        self._clock, self._on_progress = clock, on_progress
+        self._decision = None if decided is None else Decision(decided, clock)
         self._active: dict[int, Match] = {}
         self._next = 1
         self._out_of_play: list[PlayerFault | None] = [None, None]
@@ -153,23 +147,12 @@ class Duel:
         match.forget()
 
     def _ask_whether_decided(self) -> None:
-        """End the duel with the pair that decides it, in the order of the schedule.
-
-        Matches run at the same time, and short ones end first. A pair counts only when all pairs before it are over,
-        and matches beyond the deciding pair are dropped. So the record depends neither on the number of matches that
-        run at once nor on the players' speed.
-        """
-        if self._decided is None:
+        """End the duel with the pair that decides it."""
+        if self._decision is None:
             return
-        while (number := 2 * len(self._pairs) + 1) in self.records and number + 1 in self.records:
-            self._pairs += half_points((self.records[number], self.records[number + 1]))
-        is_over = len(self.records) == self.count
-        begun = self._clock()
-        if len(self._pairs) == self._asked or (begun < self._asks_again_at and not is_over):
+        if not self._decision.is_due(self.records, is_over=len(self.records) == self.count):
             return
-        self._asked = len(self._pairs)
-        pairs = self._decided(self._pairs)
-        self._asks_again_at = self._clock() + (self._clock() - begun) / ASKING_SHARE
+        pairs = self._decision.deciding_pairs()
         self._forgive_pause()
         if pairs is not None:
             self.count = 2 * pairs
@@ -285,7 +268,7 @@ class Duel:
         self._thinking[player] += seconds
         if request.kind is END:
             if kind is ERROR:
-                self._note(f"Match {match.number}: end() of player {player + 1} failed: {first_line(text)}")
+                self.notes.add(f"Match {match.number}: end() of player {player + 1} failed: {first_line(text)}")
             return
         if match.is_over or match.is_blamed(player):
             return
@@ -325,7 +308,7 @@ class Duel:
         begun = self._clock() - link.waited_seconds
         if fault is PlayerFault.DIED and link.ending() is Ending.OUT_OF_MEMORY:
             fault = PlayerFault.OUT_OF_MEMORY
-        self._note(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
+        self.notes.add(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
         suspects = [request for request in link.outstanding if not request.match.is_over]
         self._unexplained[player] = None
         link.close()
@@ -368,7 +351,7 @@ class Duel:
             link.open()
             self._processor.started(player)
         except PlayerLost as loss:
-            self._note(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
+            self.notes.add(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
             self._take_out(player, loss.fault, loss.detail)
             return
         if suspects is None:
@@ -396,7 +379,7 @@ class Duel:
         if sum(self._thinking) < elapsed / 2:
             raise PlatformFault("The duel took too long for a reason other than its players.", code="duel_too_slow")
         slower = 0 if self._thinking[0] >= self._thinking[1] else 1
-        self._note(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
+        self.notes.add(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
         self._take_out(slower, PlayerFault.DUEL_TIME)
 
     def _say_goodbye(self, until: float) -> None:
@@ -407,19 +390,7 @@ class Duel:
                 return
             for link in busy:
                 link.flush()
-                if _can_read(link):
+                if link.can_read(GOODBYE_POLL_SECONDS):
                     self._receive(link)
                     if link.broken is not None:
                         link.close()
-
-    def _note(self, line: str) -> None:
-        if len(self.log) < LOG_LINES:
-            self.log.append(" ".join(line.split())[:500])
-        elif len(self.log) == LOG_LINES:
-            self.log.append("Further lines were dropped.")
-
-
-def _can_read(link: PlayerLink) -> bool:
-    poll = select.poll()
-    poll.register(link.fileno(), select.POLLIN)
-    return bool(poll.poll(50))

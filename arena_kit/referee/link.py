@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 from collections import deque
 from collections.abc import Callable
@@ -150,6 +151,12 @@ class PlayerLink:
     def fileno(self) -> int:
         assert self._wire is not None
         return self._wire.fileno()
+
+    def can_read(self, seconds: float) -> bool:
+        """Wait for an answer for at most `seconds`; return whether there is one."""
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        return bool(poll.poll(seconds * 1000))
 
     def keep_trace(self, match: int, text: str) -> None:
         """Keep the server's report of an error, for the player's own log."""

@@ -16,7 +16,8 @@ from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
 from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec, Limits
-from arena_kit.referee.duel import Decided, Duel
+from arena_kit.referee.deciding import Decided
+from arena_kit.referee.duel import Duel
 from arena_kit.referee.evaluation import Evaluation, Failure
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.match import pair_seed
@@ -230,7 +231,7 @@ def run_duel(
         duel.play()
     records = tuple(duel.records[number] for number in range(1, duel.count + 1))
     record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records))
-    return PlayedDuel(record, "\n".join(duel.log), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
+    return PlayedDuel(record, "\n".join(duel.notes.lines), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 
 
 def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | None:

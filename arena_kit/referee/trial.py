@@ -67,14 +67,14 @@ class Trial(Duel):
             if unexplained is not None and self._first_fault is None:
                 self._first_fault = (player, unexplained[1].fault, unexplained[1].detail)
         if self._first_fault is not None:
-            self._note("The time of the trial is used up; the first fault seen counts.")
+            self.notes.add("The time of the trial is used up; the first fault seen counts.")
             self._take_out(*self._first_fault)
             return
         over = next(number for number in range(1, self.count + 2) if number not in self.records) - 1
         if over < PAIR:
             self._run_out_of_time(elapsed)
             return
-        self._note(f"The time of the trial is used up after {over} matches without a fault, which is enough.")
+        self.notes.add(f"The time of the trial is used up after {over} matches without a fault, which is enough.")
         self.count = over - over % PAIR
         self.records = {number: record for number, record in self.records.items() if number <= self.count}
         self._abandon()
