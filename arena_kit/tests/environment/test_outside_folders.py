@@ -95,7 +95,7 @@ def test_what_a_folder_prints_or_starts_does_not_count(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("slug: [", "bad/info.yml is not YAML, line 1: "),
+        ("slug: [", "bad/info.yml is not YAML, line "),
         ("a: &a [1]\nb: *a\n", "bad/info.yml uses an alias (*name), which such files do not need."),
         ("[" * 5000, "bad/info.yml has 5000 opening brackets; 1000 are allowed."),
         ("[" * 900, "bad/info.yml is not YAML"),
