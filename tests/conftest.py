@@ -7,14 +7,10 @@ from pathlib import Path
 import pytest
 from pytest_django.fixtures import Settings
 
+from tests.sandboxes import PLACES
 
-@pytest.fixture(
-    params=[
-        # The demo plays in local processes on every push.
-        pytest.param("process", marks=pytest.mark.nightly),
-        pytest.param("docker", marks=pytest.mark.docker),
-    ]
-)
+
+@pytest.fixture(params=PLACES)
 def sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
     """Play for real in this sandbox."""
     settings.SANDBOX = request.param

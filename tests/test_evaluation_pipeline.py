@@ -40,6 +40,7 @@ from tests.samples import (
     deliver_messages,
     upload,
 )
+from tests.sandboxes import in_containers
 
 RANDOM_PLAYER = Path(__file__).resolve().parent.parent / "example_players" / "random" / "player.py"
 LIMITS = Limits(memory_limit_bytes=512 << 20, start_seconds=60.0)
@@ -127,8 +128,8 @@ def environment() -> Environment:
 
 @pytest.fixture(
     params=[
-        pytest.param("process", marks=pytest.mark.nightly),
-        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.network]),
+        pytest.param("process"),
+        pytest.param("docker", marks=[pytest.mark.docker, pytest.mark.network, pytest.mark.nightly]),
     ]
 )
 def script_sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
@@ -150,6 +151,7 @@ def recorded(evaluation: Evaluation) -> EvaluationRecord:
 
 @rows
 @pytest.mark.slow
+@in_containers
 def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays_the_same_again(
     sandbox: str, environment: Environment
 ) -> None:

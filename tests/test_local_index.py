@@ -184,6 +184,7 @@ def versions(result: BuildResult) -> str:
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_constraints_pin_versions_and_name_another_index(index: Index) -> None:
     index.add("demo", "1.0", {"__init__.py": ""})
     index.add("demo", "2.0", {"__init__.py": ""})
@@ -198,7 +199,10 @@ def test_constraints_pin_versions_and_name_another_index(index: Index) -> None:
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize("source", [SUBMISSION, SUBCLASS], ids=["factory", "subclass"])
+@pytest.mark.parametrize(
+    "source",
+    [pytest.param(SUBMISSION, id="factory", marks=pytest.mark.nightly), pytest.param(SUBCLASS, id="subclass")],
+)
 def test_an_agent_of_the_older_library_plays_unchanged(index: Index, source: str) -> None:
     index.add("rl-arena", "0.1.2", OLDER_AGENT)
     made = build(index, {"agent.py": source, "requirements.txt": "rl-arena==0.1.2\n"})

@@ -39,6 +39,7 @@ from tests.samples import (
     tic_tac_toe,
     upload,
 )
+from tests.sandboxes import in_containers
 from tournament_manager.editions import start_now
 from tournament_manager.progress import tournament_begin
 
@@ -50,6 +51,7 @@ def environment() -> Environment:
     return tic_tac_toe()
 
 
+@in_containers
 def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment: Environment) -> None:
     first = upload(environment, "first", FIRST)
     last = upload(environment, "last", LAST)
@@ -85,6 +87,7 @@ def test_every_match_of_a_played_duel_can_be_replayed(sandbox: str, environment:
         assert end.text
 
 
+@in_containers
 def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: str, environment: Environment) -> None:
     upload(environment, "first", FIRST)
     upload(environment, "broken", BROKEN)
@@ -126,6 +129,7 @@ def test_a_player_that_dies_again_and_again_is_to_blame_itself(sandbox: str, env
     assert validation.error_code == "player_died"
 
 
+@in_containers
 def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(
     sandbox: str, environment: Environment
 ) -> None:

@@ -29,7 +29,9 @@ DEADLINE_SECONDS = 120
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.both_databases]
 
 
-@pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])
+@pytest.fixture(
+    params=[pytest.param("process", marks=pytest.mark.nightly), pytest.param("docker", marks=pytest.mark.docker)]
+)
 def variables(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> dict[str, str]:
     """The variables of a worker of duels on the database under test."""
     settings.SANDBOX, settings.DEBUG = request.param, True

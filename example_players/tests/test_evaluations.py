@@ -32,7 +32,7 @@ def root() -> Iterator[Path]:
 @pytest.mark.parametrize(
     ("name", "environment", "least"),
     [
-        ("cem", "cart-pole", 475),
+        pytest.param("cem", "cart-pole", 475, marks=pytest.mark.nightly),
         ("q_learning", "frozen-lake-deterministic", 1),
         ("random", "cart-pole", 8),
         ("random", "pendulum", -2000),

@@ -46,6 +46,7 @@ def play(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
     return returns_of
 
 
+@pytest.mark.nightly
 def test_the_cross_entropy_method_balances_the_pole(play: Play) -> None:
     assert numpy.mean(play("cem", "CartPole-v1", 100)) >= 475
 
@@ -56,6 +57,7 @@ def test_networks_balance_the_pole(name: str, play: Play) -> None:
     assert numpy.mean(play(name, "CartPole-v1", 100)) >= 475
 
 
+@pytest.mark.nightly
 def test_q_learning_crosses_the_slippery_lake(play: Play) -> None:
     # The best policies reach 0.74 within 100 steps, and the mean of 1000 episodes has a standard error of 0.014.
     assert numpy.mean(play("q_learning", "FrozenLake-v1", 1000)) >= 0.7
@@ -70,6 +72,7 @@ def test_q_learning_drives_the_taxi(play: Play) -> None:
     assert numpy.mean(play("q_learning", "Taxi-v4", 100)) >= 7
 
 
+@pytest.mark.nightly
 def test_q_learning_walks_along_the_cliff_and_sarsa_at_a_distance(play: Play) -> None:
     # A step costs 1, and the shortest way, right beside the cliff, has thirteen steps.
     assert set(play("q_learning", "CliffWalking-v1", 2)) == {-13.0}
@@ -86,10 +89,10 @@ def test_the_hand_written_controller_lands(play: Play) -> None:
     ("name", "budget"),
     [
         ("q_learning", ["--steps", "20000"]),
-        ("sarsa", ["--steps", "2000"]),
         ("cem", ["--generations", "2"]),
-        ("reinforce", ["--batches", "5"]),
-        ("dqn", ["--steps", "1100"]),
+        pytest.param("sarsa", ["--steps", "2000"], marks=pytest.mark.nightly),
+        pytest.param("reinforce", ["--batches", "5"], marks=pytest.mark.nightly),
+        pytest.param("dqn", ["--steps", "1100"], marks=pytest.mark.nightly),
     ],
 )
 def test_a_seed_repeats_what_is_learned(name: str, budget: list[str], tmp_path: Path) -> None:

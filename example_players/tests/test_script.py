@@ -24,8 +24,8 @@ def run(environment: str) -> tuple[int, Any]:
     ("environment", "least"),
     [
         ("CartPole-v1", 195.0),
-        ("FrozenLake-v1", 0.3),
-        pytest.param("Pendulum-v1", -1700.0, marks=pytest.mark.slow),
+        pytest.param("FrozenLake-v1", 0.3, marks=pytest.mark.nightly),
+        pytest.param("Pendulum-v1", -1700.0, marks=pytest.mark.nightly),
     ],
 )
 def test_the_last_line_is_a_valid_score(environment: str, least: float) -> None:

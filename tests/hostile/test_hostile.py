@@ -32,12 +32,16 @@ Arenas = Callable[[str], Arena]
 
 
 def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
-    if sandbox == "docker":
-        return CONTAINED_MARKS
+    """Marks of a case: on a push containers play what a sandbox has to hold, and local processes what a referee judges.
+
+    Local processes are for one's own code: of what a sandbox has to hold they play on a push what could harm the host.
+    """
     if sandbox == "runsc":
         return [*CONTAINED_MARKS, pytest.mark.gvisor, pytest.mark.nightly]
-    # Process cases are slow all together. What is the referee's is played in containers on every push.
-    return [pytest.mark.slow, *([] if case.category in OF_THE_SANDBOX else [pytest.mark.nightly])]
+    if sandbox == "docker":
+        return CONTAINED_MARKS if case.category in OF_THE_SANDBOX else [*CONTAINED_MARKS, pytest.mark.nightly]
+    # Process cases are slow all together.
+    return [pytest.mark.slow, *([pytest.mark.nightly] if case.category in ("builds", "exits") else [])]
 
 
 @pytest.fixture(scope="module")

@@ -27,7 +27,7 @@ from web.duels.api import DuelFilter
 from web.tests.crowd import Crowd, crowd, grow
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-SIZE = 2000
+SIZE = 1000
 SORTED = ("TEMP B-TREE FOR ORDER BY", "Sort Key")
 """How a database says that it has to put rows in order itself."""
 Queries = dict[str, tuple[Callable[[Crowd], QuerySet[Any]], tuple[str, ...]]]

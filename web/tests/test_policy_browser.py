@@ -110,7 +110,7 @@ def test_the_policy_is_seen_to_be_kept(stage: Stage, browser: BrowserContext, tr
     assert not any("alert was called" in one for one in troubles)
 
 
-@pytest.mark.parametrize("who", ["anonymous", "alice"])
+@pytest.mark.parametrize("who", [pytest.param("anonymous", marks=pytest.mark.nightly), "alice"])
 def test_no_page_breaks_the_policy_or_runs_what_it_shows(
     stage: Stage, browser: BrowserContext, troubles: list[str], who: str
 ) -> None:
@@ -130,6 +130,7 @@ def test_no_page_breaks_the_policy_or_runs_what_it_shows(
     assert shown >= 25
 
 
+@pytest.mark.nightly
 def test_no_page_of_the_admin_breaks_the_policy(stage: Stage, browser: BrowserContext, troubles: list[str]) -> None:
     page = page_of(browser, stage.sessions["olga"], troubles)
     for model, row in stage.rows.items():

@@ -171,6 +171,7 @@ def test_arrow_keys_walk_through_the_matches_of_a_duel(page: Page, stage: Stage)
     expect(page).to_have_url(re.compile(r"/matches/\d+/$"))
 
 
+@pytest.mark.nightly
 def test_a_long_match_of_two_moves_a_step_plays_in_about_a_minute(
     live_server: LiveServer, chromium: Browser, transactional_db: None
 ) -> None:

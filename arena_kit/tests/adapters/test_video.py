@@ -106,7 +106,15 @@ def test_a_video_that_takes_too_long_ends_early(tmp_path: Path) -> None:
     assert (shown["stride"], shown["cut"]) == (200, True)
 
 
-@pytest.mark.parametrize("slug", ["lunar-lander", "bipedal-walker", "taxi", "hopper"])
+@pytest.mark.parametrize(
+    "slug",
+    [
+        "lunar-lander",
+        "taxi",
+        pytest.param("bipedal-walker", marks=pytest.mark.nightly),
+        pytest.param("hopper", marks=pytest.mark.nightly),
+    ],
+)
 def test_an_episode_recorded_apart_gives_its_score_again(slug: str, tmp_path: Path) -> None:
     """Drawing does not change the play, with Box2D, MuJoCo (with this machine's GL) and a text environment."""
     made = record_apart(job(slug, most=40, frames=5), tmp_path, seconds=PATIENCE)

@@ -115,6 +115,7 @@ def test_two_at_once_share_one_folder(cache: Path) -> None:
 @pytest.mark.docker
 @pytest.mark.network
 @pytest.mark.usefixtures("images_of_this_run")
+@pytest.mark.nightly
 def test_a_script_without_requirements_has_gymnasium() -> None:
     with folders({"submission.py": "import gymnasium\n" + FINE}) as (script,):
         done = run("script", script, *BASE[:1], "CartPole-v1", "--base-image", settings.PLAYER_BASE_IMAGE)

@@ -203,7 +203,7 @@ class Player:
 
 
 def test_a_player_finds_no_seed_in_all_that_it_can_read(arena: Arena) -> None:
-    decoy = 123_456_789_012
+    decoy = 731_906_284_517
     wanted = [hashlib.sha256(str(seed).encode()).hexdigest() for seed in (*HIDDEN, decoy)]
     limits = replace(LIMITS, move_seconds=60.0, log_limit_bytes=16_000)
 
