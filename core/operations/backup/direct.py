@@ -17,8 +17,8 @@ HINT = "Set it to the address of PostgreSQL itself, e.g. postgresql://arena@post
 def direct_place(pooled: dict[str, Any]) -> dict[str, Any]:
     """Return the settings of the database itself. pooled: those of the connection, which are returned without a pooler.
 
-    Host, port and options are those of the direct address alone: the pooler's have nothing to do with it. Name, user and
-    password may be left out where they are the same.
+    Host, port and options are those of the direct address alone: the pooler's have nothing to do with it. Name, user
+    and password may be left out where they are the same.
     """
     if not settings.DATABASE_DIRECT_URL:
         return pooled
