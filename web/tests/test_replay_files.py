@@ -216,6 +216,22 @@ def test_a_match_offers_its_files_and_a_line_that_embeds_it(client: Client, stag
     assert snippet in page
 
 
+def test_a_match_that_not_everyone_may_see_is_not_offered_to_other_sites(stage: Stage, cast: Cast, visit: As) -> None:
+    Tournament.objects.update(results=Audience.PARTICIPANTS)
+    for person in (cast.alice, cast.olga):
+        page = visit(person).get(f"/duels/{stage.duel.pk}/matches/2/").content.decode()
+        assert file(stage.duel, "html", 2) in page
+        assert "iframe" not in page
+        assert "og:title" not in page
+
+
+def test_pages_and_files_call_seats_the_same(client: Client, stage: Stage) -> None:
+    for address in (f"/duels/{stage.duel.pk}/matches/2/", embed(stage.duel, 2), file(stage.duel, "html", 2)):
+        page = client.get(address).content.decode()
+        assert '<span class="muted">player 2, first seat</span>' in page
+        assert '<span class="muted">player 1, second seat</span>' in page
+
+
 def test_self_play_offers_files_and_cannot_be_embedded(stage: Stage, cast: Cast, visit: As) -> None:
     row = played.play_validation(stage.anna)
     page = visit(cast.alice).get(f"/validations/{row.pk}/matches/1/").content.decode()
