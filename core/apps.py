@@ -45,6 +45,7 @@ class CoreConfig(AppConfig):
         from core import checks, retired_variables  # noqa: F401  (they register checks)
         from core.jobs.locks import locks_watch
         from core.monitoring.sentry import sentry_start
+        from core.operations.backup import direct  # noqa: F401  (it registers a check)
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
         sentry_start()

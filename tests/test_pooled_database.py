@@ -25,7 +25,7 @@ pytestmark = [
 ]
 SETTINGS = """
 [databases]
-{name} = host={host} port={port} dbname={name} user={user} password={password}
+{name} = host={host} port={port} dbname={name} user={user}{secret}
 [pgbouncer]
 listen_addr = 127.0.0.1
 listen_port = {own_port}
@@ -89,7 +89,11 @@ def pooled(direct: tuple[dict[str, str], str]) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    values = {key.lower(): value for key, value in place.items()} | {"port": place["PORT"] or "5432"}
+    values = {key.lower(): value for key, value in place.items()} | {
+        "port": place["PORT"] or "5432",
+        # PgBouncer takes an empty password for a mistake.
+        "secret": f" password={place['PASSWORD']}" if place["PASSWORD"] else "",
+    }
     settings = folder / "pgbouncer.ini"
     settings.write_text(SETTINGS.format(**values, name=name, own_port=port))
     # It refuses to run as root.

@@ -60,7 +60,8 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
 def environment_retire(*, environment: Environment) -> int:
     """Close an environment whose code was removed, and cancel its open duels; return how many.
 
-    A cancelled duel changes no standing, so a running edition ends with what has been played.
+    Can be done again, e.g. after it was interrupted. A cancelled duel changes no standing, so a running edition ends
+    with what has been played.
     """
     environment.is_active, environment.unavailable_because = False, RETIRED
     with transaction.atomic():

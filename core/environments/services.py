@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import transaction
 
 from arena_kit.environment.spec import EnvironmentSpec
-from core.environments.availability import picture_of
+from core.environments.availability import RETIRED, picture_of
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
 from core.models import Environment
@@ -15,7 +15,8 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
     Match counts and limits are set for a new environment or with `reset_limits`; otherwise the organiser's values stay.
-    When the rules of a one-seat environment have changed, every agent is evaluated again.
+    When the rules of a one-seat environment have changed, every agent is evaluated again. One that was closed because
+    its code was removed is active again.
     """
     limits = spec.limits
     rules = {
@@ -41,6 +42,8 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
     }
     with transaction.atomic():
         before = Environment.objects.select_for_update(no_key=True).filter(slug=spec.slug).first()
+        if before is not None and before.unavailable_because == RETIRED:
+            rules["is_active"] = True
         environment, is_new = Environment.objects.update_or_create(
             slug=spec.slug,
             defaults=rules | choices if reset_limits else rules,

@@ -93,6 +93,8 @@ def post(row: Notice | Letter, make: Callable[[], EmailMessage], connection: Bas
     """Try to send a claimed mail. A failure closes the connection, because its state is unknown."""
     name = f"{row._meta.verbose_name} {row.pk}"
     try:
+        # `send` alone would open and close a connection for every mail; an open one is kept for the run.
+        connection.open()
         make().send()
     except SMTPRecipientsRefused:
         return Posted("The mail server does not accept this address.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from core.errors import Refused
 from core.models import Agent
 
@@ -10,10 +12,14 @@ MOST_CHARACTERS = 2000
 
 def agent_describe(*, agent: Agent, description: str) -> None:
     """Replace an agent's description, which is Markdown; pages clean it. Raises Refused when it is too long."""
-    # Line feeds and tabs are the only control characters of a text.
+    # Line feeds and tabs are the only control characters of a text. Joiners make letters and emoji what they are.
     lines = description.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    text = "\n".join("".join(letter for letter in line if letter.isprintable() or letter == "\t") for line in lines)
+    text = "\n".join("".join(filter(_is_shown, line)) for line in lines)
     if len(text.strip()) > MOST_CHARACTERS:
         raise Refused(f"The description is longer than {MOST_CHARACTERS} characters.", field="description")
     agent.description = text.strip()
     agent.save(update_fields=["description"])
+
+
+def _is_shown(letter: str) -> bool:
+    return letter.isprintable() or letter in "\t\u200c\u200d" or unicodedata.category(letter) == "Zs"

@@ -18,11 +18,18 @@ from django.db import connection
 from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
-from arena_kit.environment.registry import all_specs
+from arena_kit.environment.availability import Trials
+from arena_kit.environment.registry import all_specs, get_spec
+from core.environments import availability
+from core.environments.availability import availability_note, environment_retire
+from core.environments.services import environment_sync
 from core.jobs.bells import waiting_count
 from core.jobs.worker_selectors import workers_alive
+from core.management.commands import sync_environments
 from core.management.commands.run_workers import Command as RunWorkers
-from core.models import Environment, Worker
+from core.models import Environment, JobState, Tournament, Worker
+from core.tests import factories
+from core.tests.organising import ready
 
 DEADLINE_SECONDS = 300
 
@@ -53,6 +60,46 @@ def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
     assert not Environment.objects.get(slug="chess").is_active
     assert Environment.objects.filter(is_active=False).count() == 1
     assert "chess" not in run("sync_environments")
+
+
+@pytest.mark.django_db
+def test_sync_environments_finishes_closing_an_environment_when_it_was_interrupted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # This is not about whether environments can be made here, which takes long to find out.
+    monkeypatch.setattr(sync_environments, "Trials", lambda slugs, folders: Trials([], folders))
+    people, gone = factories.cast(), factories.environment()
+    gone.pk, gone.slug, gone.env_id = None, "chess", "chess-v1"
+    gone.save(force_insert=True)
+    one, other = (ready(people, gone, name) for name in ("anna", "berta"))
+    edition = Tournament.objects.create(environment=gone, edition=1)
+    duel = factories.duel(edition, one, other, number=1, state=JobState.QUEUED)
+
+    def interrupted(**_: object) -> bool:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(availability, "job_cancel_if_open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run("sync_environments")
+    duel.refresh_from_db()
+    assert (duel.state, Environment.objects.get(slug="chess").is_active) == (JobState.QUEUED, False)
+
+    assert run("sync_environments").splitlines()[-1].endswith("made inactive; open duels cancelled: 1")
+    duel.refresh_from_db()
+    assert duel.state == JobState.CANCELLED
+
+
+@pytest.mark.django_db
+def test_an_environment_whose_code_comes_back_is_active_again() -> None:
+    spec = get_spec("quarto")
+    quarto, _ = environment_sync(spec=spec)
+    environment_retire(environment=quarto)
+    assert environment_sync(spec=spec)[0].is_active
+    availability_note(environment=quarto, trouble=None)
+    # One that an organiser has made inactive stays so.
+    Environment.objects.update(is_active=False)
+    assert not environment_sync(spec=spec)[0].is_active
 
 
 @pytest.mark.django_db

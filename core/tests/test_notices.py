@@ -76,6 +76,27 @@ class Wired(smtp.EmailBackend):
         """Refuses every connection."""
 
 
+class Line:
+    """A connection to a mail server that takes everything."""
+
+    opened: ClassVar[list[Line]] = []
+
+    def __init__(self, *_: object, **__: object) -> None:
+        self.opened.append(self)
+
+    def sendmail(self, *_: object) -> None:
+        """Take a mail."""
+
+    def quit(self) -> None:
+        """Hang up."""
+
+
+class Reached(smtp.EmailBackend):
+    """Makes connections as to a mail server."""
+
+    connection_class = cast_to(type[SMTP], Line)
+
+
 def titles(person: User) -> list[str]:
     return list(Notice.objects.filter(user=person).order_by("pk").values_list("title", flat=True))
 
@@ -201,6 +222,17 @@ def test_letters_and_notices_share_the_time_of_one_run(cast: Cast, monkeypatch: 
     monkeypatch.undo()
     mails_send()
     assert not Notice.objects.exclude(mail_next_at=None).exists()
+
+
+def test_a_run_sends_all_its_mails_over_one_connection(cast: Cast, settings: Settings) -> None:
+    settings.EMAIL_BACKEND = f"{Reached.__module__}.{Reached.__qualname__}"
+    Line.opened.clear()
+    letter_write(kind=LetterKind.PASSWORD_RESET, email=cast.alice.email)
+    for person in (cast.alice, cast.bob, cast.charlie):
+        notify(user=person, kind=KIND, title="anna is paused", text="It crashed.")
+
+    assert mails_send_due(now=timezone.now()) == 4
+    assert len(Line.opened) == 1
 
 
 def test_however_often_a_mail_was_tried_its_pause_has_an_end() -> None:

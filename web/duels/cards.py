@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+import unicodedata
 from html import escape
-from pathlib import Path
+
+from django.core.cache import cache
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.facts import ending
 from arena_kit.environment.replay_file.views import seat_views
 from arena_kit.text import plain_line
 from core.duels.replays import Names, match_views, replay_facts
-from core.duels.selectors import match_get
+from core.duels.selectors import NotStored, match_get
 from core.models import Duel
+from web.duels.rasteriser import NotDrawn, rasterised
 
 CARD_SIZE = (1200, 630)
 """Width and height in pixels, as sites that preview links ask for."""
@@ -21,7 +23,8 @@ BOARD, MARGIN = 510, 60
 NAME_LETTERS, LINE_LETTERS = 20, 32
 MAX_PICTURE_LETTERS = 500_000
 """A longer picture is left out of the card, because drawing it would take long."""
-FONTS = Path("/usr/share/fonts/truetype/dejavu")
+PLAIN_SECONDS = 600
+"""How long the cards of an environment have no picture after one could not be drawn: trying takes seconds."""
 _PLACE = re.compile(r"""\s(?:x|y|width|height)\s*=\s*(?:"[^"]*"|'[^']*')""")
 _OUTSIDE = re.compile(r"""(?:href\s*=\s*["'](?!\#|data:)|url\(\s*["']?(?!\#|data:)|@import|<!ENTITY)""", re.IGNORECASE)
 """Matches what a picture would load from elsewhere, files of the server included."""
@@ -31,12 +34,17 @@ def card_png(row: Duel, number: int) -> bytes:
     """Draw the card of a match as PNG. Raises NotStored."""
     record, _ = match_get(row, number)
     names = replay_facts(row, number).names
-    last = match_views(row, record, (names[0], names[1]))[-1]
+    environment, key = row.environment.name, f"card-without-picture:{row.environment_version}"
+    if not cache.get(key):
+        last = match_views(row, record, (names[0], names[1]))[-1]
+        try:
+            return rasterised(card_svg(record, (names[0], names[1]), environment, last.svg))
+        except NotDrawn:
+            cache.set(key, True, timeout=PLAIN_SECONDS)
     try:
-        return rasterised(card_svg(record, (names[0], names[1]), row.environment.name, last.svg))
-    except ValueError:
-        # The environment's own program has made a picture that is no SVG.
-        return rasterised(card_svg(record, (names[0], names[1]), row.environment.name, ""))
+        return rasterised(card_svg(record, (names[0], names[1]), environment, ""))
+    except NotDrawn:
+        raise NotStored("The arena is busy, so this picture cannot be drawn now.") from None
 
 
 def card_svg(record: MatchRecord, names: Names, environment: str, picture: str) -> str:
@@ -55,17 +63,6 @@ def card_svg(record: MatchRecord, names: Names, environment: str, picture: str) 
     return f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}">{"".join(parts)}</svg>'
 
 
-def rasterised(svg: str) -> bytes:
-    """Return a picture as PNG. Raises ValueError if it is not SVG."""
-    import resvg_py
-
-    png = resvg_py.svg_to_bytes(
-        svg_string=svg, skip_system_fonts=bool(_fonts()), font_dirs=_fonts(), sans_serif_family="DejaVu Sans",
-        font_family="DejaVu Sans", monospace_family="DejaVu Sans Mono",
-    )  # fmt: skip
-    return bytes(png)
-
-
 def _placed(picture: str) -> str:
     """Return the position's picture in its place on the card; nothing if it would load anything or is too large."""
     if not picture.startswith("<svg ") or len(picture) > MAX_PICTURE_LETTERS or _OUTSIDE.search(picture):
@@ -76,12 +73,16 @@ def _placed(picture: str) -> str:
 
 
 def _line(x: int, y: int, size: int, text: str, colour: str, letters: int, *, bold: bool = False) -> str:
+    """Return a line of text, cut after a number of letters, and smaller where it would not fit onto the card."""
     text = plain_line(text)
     shown = text if len(text) <= letters else f"{text[: letters - 1]}…"
+    size = min(size, int((CARD_SIZE[0] - MARGIN - x) / max(1.0, sum(map(_width, shown)))))
     weight = ' font-weight="700"' if bold else ""
     return f'<text x="{x}" y="{y}" font-size="{size}" fill="{colour}"{weight}>{escape(shown)}</text>'
 
 
-@cache
-def _fonts() -> list[str]:
-    return [str(FONTS)] if FONTS.is_dir() else []
+def _width(letter: str) -> float:
+    """Return the width of a letter as a share of the font's size, rather too large than too small."""
+    if letter in "MWmw@%—…" or unicodedata.east_asian_width(letter) in "WF":
+        return 1.1
+    return 0.8 if letter.isupper() else 0.7

@@ -54,7 +54,7 @@ ATTRIBUTES = {
 }
 _TAG_OF_DJANGO = re.compile(r"""\{%\s*static\s+['"]([^'"%]*)['"]\s*%\}""")
 _LOADS = re.compile(r"url\s*\(|image-set|@import|expression|\\", re.IGNORECASE)
-_LINK = re.compile(r"""url\(\s*(['"]?)([^'")]*)\1\s*\)""", re.IGNORECASE)
+_LINK = re.compile(r"url\(([^)]*)\)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def head_of(spec: EnvironmentSpec) -> Head:
     named = [address for href in reader.sheets if (address := own_address(spec, href, {".css"}))]
     if not named and not reader.rules:
         named = [_address(spec, name) for name in style_sheets(spec.folder)]
-    rules = [_LINK.sub(lambda link: _own_link(spec, link[2]), rule) for rule in reader.rules]
+    rules = [_LINK.sub(lambda link: _own_link(spec, link[1].strip(" \t\r\n\f'\"")), rule) for rule in reader.rules]
     return Head(tuple(dict.fromkeys(named)), tuple(rule for rule in rules if "@import" not in rule.lower()))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -26,7 +27,7 @@ from core.duels.selectors import (
 from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
-from core.tournaments.results import duel_check
+from core.tournaments.results import duel_check, duel_visible
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import match_parts, sharing
@@ -83,7 +84,8 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         ],
         "is_void": row.is_void,
         "can_see_trace": trace,
-        "sharing": sharing(row, record, count),
+        # Other sites show what everyone may see.
+        "sharing": sharing(row, record, count) if duel_visible(row, AnonymousUser()) else None,
     }
     return viewer(request, row, record, count, names, "web:match", context)
 

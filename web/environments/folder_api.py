@@ -16,7 +16,7 @@ from arena_kit.environment.registry import get_spec
 from core.duels.selectors import NotStored
 from core.listing import environment_rows
 from web.api.views import one
-from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
+from web.site.throttling import AccountThrottle, PackedThrottle, StrangerThrottle
 
 GONE = "This arena no longer has the rules of this environment."
 
@@ -25,7 +25,7 @@ class EnvironmentFolder(APIView):
     """The rules, pictures and `info.yml` of an environment as a zip, without hidden files, links and tests."""
 
     tag = "environments"
-    throttle_classes = [StrangerThrottle, AccountThrottle, ResultsThrottle]
+    throttle_classes = [StrangerThrottle, AccountThrottle, PackedThrottle]
 
     @extend_schema(
         responses={

@@ -13,6 +13,7 @@ from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec, own_slugs
 from arena_kit.examples import make_archive, names
+from core.evaluations.episodes import spec_or_none
 from core.models import Environment, Tournament, TournamentState, User
 from core.submissions.selectors import edition_expected, own_agent_list
 from core.tournaments.ladder_selectors import ladder_outlook
@@ -120,6 +121,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
         "kits": kits_of(row),
+        "has_rules": spec_or_none(row.spec_id) is not None,
         # The folder of an organiser is not in arena-kit.
         "is_outside": row.slug in own_slugs(),
         "own_agents": own_agents,

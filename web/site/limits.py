@@ -15,6 +15,7 @@ from web.site.throttling import (
     LoginAccountThrottle,
     LoginDayThrottle,
     LoginThrottle,
+    PackedThrottle,
     PasswordResetMailThrottle,
     PasswordResetThrottle,
     ReplayFileThrottle,
@@ -60,6 +61,9 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:episode_frames": (ReplayThrottle,),
     "web:duel_results": (ResultsThrottle,),
     "web:duel_records": (ResultsThrottle,),
+    "web:rules": (PackedThrottle,),
+    "web:starter": (PackedThrottle,),
+    "web:starter_kit": (PackedThrottle,),
     "web:leaderboard_file": (LeaderboardThrottle,),
 }
 """Limits by the name of a page's address: for posts that try or create something, and for pages that are slow to draw.

@@ -164,6 +164,12 @@ class ResultsThrottle(Throttle):
     sentence = "You have downloaded the results of too many duels in a short time."
 
 
+class PackedThrottle(ResultsThrottle):
+    """A limit on folders that are packed for each download, which count together with ResultsThrottle."""
+
+    sentence = "You have downloaded too many results and environments in a short time."
+
+
 class LeaderboardThrottle(ResultsThrottle):
     """A limit on downloads of whole leaderboards, which count together with ResultsThrottle."""
 

@@ -10,9 +10,11 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from core.models import Environment, User
+from core.submissions.descriptions import agent_describe
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests.arena import Stage, staged
+from web.tests.test_limits import rates
 
 
 @pytest.fixture
@@ -70,6 +72,35 @@ def test_the_rules_of_an_environment_are_a_download(client: Client, environment:
     names = zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
     assert {"info.yml", "environment.py"} <= {name.rpartition("/")[2] for name in names}
     assert [name for name in names if "__pycache__" in name] == []
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("slug", ["tic-tac-toe", "cart-pole"])
+def test_rules_that_are_no_longer_here_are_not_offered(client: Client, slug: str) -> None:
+    environment = factories.environment(slug) if slug == "tic-tac-toe" else factories.task(slug)
+    for version, status in ((environment.version, 200), (99, 404)):
+        Environment.objects.update(version=version)
+        link = f"/environments/{slug}/rules.zip"
+        assert (link.encode() in client.get(f"/environments/{slug}/").content) is (status == 200)
+        assert client.get(link).status_code == status
+
+
+@pytest.mark.django_db
+def test_packed_folders_have_a_limit_that_pages_and_programs_share(
+    client: Client, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates(monkeypatch, results="3/minute")
+    page, api = (f"{base}environments/{environment.slug}/" for base in ("/", "/api/v1/"))
+    addresses = (f"{page}rules.zip", f"{api}folder.zip", f"{page}kits/random.zip", f"{api}folder.zip")
+    assert [client.get(address).status_code for address in addresses] == [200, 200, 200, 429]
+    assert "results and environments" in client.get(f"{page}rules.zip").content.decode()
+
+
+@pytest.mark.django_db
+def test_a_description_keeps_its_spaces_and_joiners_and_nothing_that_turns_text(stage: Stage) -> None:
+    agent = stage.anna.agent
+    agent_describe(agent=agent, description="10\u00a0000 games\u202e,\t👩\u200d👩\r\nnext\x07\u2028")
+    assert agent.description == "10\u00a0000 games,\t👩\u200d👩\nnext"
 
 
 @pytest.mark.django_db

@@ -130,6 +130,8 @@ def test_drawings_keep_their_shapes(spec: EnvironmentSpec) -> None:
         ("<style>p { background: url('heap.svg') }</style>",
          Head((), ("p { background: url(/static/environments/classic-nim/heap.svg) }",))),
         ("<style>p { background: url(//evil.example/x) }</style>", Head((), ("p { background: none }",))),
+        ("<style>p { background: url(\"//evil.example/it's\") }</style>", Head((), ("p { background: none }",))),
+        ("<style>p { background: url('//evil.example/x</style>", Head((), ("p { background: none",))),
         ("<style>@import '//evil.example/x.css';</style>", Head((), ())),
         ('<link rel="stylesheet" href="https://cdn.example/other.css">', Head(("style",), ())),
     ],

@@ -10,10 +10,13 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
+from arena_kit.environment.replay_file.views import FrameView
 from core.models import Audience, Duel, Environment, Tournament
 from core.tests import factories
 from core.tests.factories import Cast
-from web.duels.cards import CARD_SIZE, card_svg, rasterised
+from web.duels import cards
+from web.duels.cards import CARD_SIZE, card_svg
+from web.duels.rasteriser import NotDrawn, rasterised
 from web.tests import played
 from web.tests.arena import Stage, damage_match, lose_files, staged
 from web.tests.conftest import As
@@ -213,6 +216,22 @@ def test_a_match_offers_its_files_and_a_line_that_embeds_it(client: Client, stag
     assert snippet in page
 
 
+def test_a_match_that_not_everyone_may_see_is_not_offered_to_other_sites(stage: Stage, cast: Cast, visit: As) -> None:
+    Tournament.objects.update(results=Audience.PARTICIPANTS)
+    for person in (cast.alice, cast.olga):
+        page = visit(person).get(f"/duels/{stage.duel.pk}/matches/2/").content.decode()
+        assert file(stage.duel, "html", 2) in page
+        assert "iframe" not in page
+        assert "og:title" not in page
+
+
+def test_pages_and_files_call_seats_the_same(client: Client, stage: Stage) -> None:
+    for address in (f"/duels/{stage.duel.pk}/matches/2/", embed(stage.duel, 2), file(stage.duel, "html", 2)):
+        page = client.get(address).content.decode()
+        assert '<span class="muted">player 2, first seat</span>' in page
+        assert '<span class="muted">player 1, second seat</span>' in page
+
+
 def test_self_play_offers_files_and_cannot_be_embedded(stage: Stage, cast: Cast, visit: As) -> None:
     row = played.play_validation(stage.anna)
     page = visit(cast.alice).get(f"/validations/{row.pk}/matches/1/").content.decode()
@@ -253,6 +272,55 @@ def test_a_picture_that_would_load_anything_is_left_out_of_the_card(stage: Stage
     assert picture not in card
     assert "passwd" not in card
     assert png_size(rasterised(card)) == CARD_SIZE
+
+
+SLOW = (
+    '<svg xmlns="http://www.w3.org/2000/svg"><filter id="f" filterUnits="userSpaceOnUse" x="-1e6" y="-1e6" width="2e6" '
+    'height="2e6"><feTurbulence baseFrequency=".1" numOctaves="1000000"/></filter>'
+    '<rect width="9" height="9" filter="url(#f)"/></svg>'
+)
+"""Takes minutes to draw, in which no thread of the same process runs."""
+
+
+def test_a_picture_that_takes_minutes_is_left_out_of_the_cards_of_its_environment(
+    client: Client, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+
+    def draw(svg: str) -> bytes:
+        drawn.append(svg)
+        return rasterised(svg)
+
+    monkeypatch.setattr(cards, "rasterised", draw)
+    monkeypatch.setattr(cards, "match_views", lambda *_: [FrameView(0, SLOW, "", "", ())])
+    first, second = (client.get(f"{embed(stage.duel, number)}card.png") for number in (1, 2))
+
+    assert png_size(first.content) == png_size(second.content) == CARD_SIZE
+    assert ["feTurbulence" in svg for svg in drawn] == [True, False, False]
+
+
+def test_a_card_that_cannot_be_drawn_says_so(client: Client, stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(svg: str) -> bytes:
+        raise NotDrawn
+
+    monkeypatch.setattr(cards, "rasterised", busy)
+    answer = client.get(f"{embed(stage.duel)}card.png")
+
+    assert (answer.status_code, "cannot be drawn now" in answer.content.decode()) == (404, True)
+    assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", ["W" * 50, "M" * 18, "DEEP_Q_NETWORK_MINIMAX v12", "plain"])
+def test_names_fit_onto_the_card(stage: Stage, name: str) -> None:
+    from core.duels.selectors import match_get
+
+    record, _ = match_get(stage.duel, 1)
+    whole = [card_svg(record, (text, "berta"), text, "") for text in (" ", name)]
+    size = 'width="1200" height="630"'
+    margins = [svg.replace(size, 'width="60" height="630" viewBox="1140 0 60 630"', 1) for svg in whole]
+
+    assert rasterised(whole[0]) != rasterised(whole[1])
+    assert rasterised(margins[0]) == rasterised(margins[1])
 
 
 def test_files_and_embedded_pages_have_limits_of_their_own(

@@ -137,7 +137,7 @@ def _page(
 
 
 def _seat(seat: SeatView, *, is_alone: bool) -> str:
-    where = "" if is_alone else f'<span class="muted">player {seat.player}, moves {seat.ordinal}</span>'
+    where = "" if is_alone else f'<span class="muted">player {seat.player}, {seat.ordinal} seat</span>'
     return (
         f'<li><span class="disc seat-{seat.number}"></span><div><strong>{_isolated(seat.name)}</strong>{where}</div>'
         f"<b>{seat.score:g}</b></li>"

@@ -87,7 +87,9 @@ class Command(BaseCommand):
             if because := broken.get(environment.slug, UNREADABLE.because if unknown else ""):
                 availability_note(environment=environment, trouble=Trouble(because))
                 self.stdout.write(f"{environment.slug}: not available here. {because}")
-            elif environment.is_active or environment.unavailable_because != RETIRED:
-                count = environment_retire(environment=environment)
+                continue
+            was_closed = not environment.is_active and environment.unavailable_because == RETIRED
+            count = environment_retire(environment=environment)
+            if count or not was_closed:
                 cancelled = f"; open duels cancelled: {count}" if count else ""
                 self.stdout.write(f"{environment.slug}: no longer in the code, made inactive{cancelled}")

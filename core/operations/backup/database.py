@@ -17,9 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import dj_database_url
 from django.apps import apps
-from django.conf import settings
 from django.db import connection, transaction
 from django.db.backends.postgresql.client import DatabaseClient
 from django.db.backends.utils import CursorWrapper
@@ -27,6 +25,7 @@ from django.db.models import FileField
 
 from core.append_only import FUNCTION as APPEND_ONLY
 from core.models import Submission
+from core.operations.backup.direct import direct_place
 from core.operations.backup.errors import BackupError
 from core.removed import REMOVED
 
@@ -175,14 +174,6 @@ def _load_postgres(path: Path | None) -> None:
             script.write(b"\nCOMMIT;\n")
 
 
-def _direct() -> dict[str, Any]:
-    """Return where the database is without a pooler, as far as DATABASE_DIRECT_URL says so."""
-    if not settings.DATABASE_DIRECT_URL:
-        return {}
-    found = dj_database_url.parse(settings.DATABASE_DIRECT_URL)
-    return {name: found[name] for name in ("HOST", "PORT", "USER", "PASSWORD", "NAME") if found[name]}
-
-
 @contextmanager
 def _running(
     program: str,
@@ -196,7 +187,7 @@ def _running(
     connects: whether it connects to the database, with the arena's settings.
     """
     # Django's own conversion of settings to arguments, in which the database's name comes last.
-    place = {**connection.settings_dict, **_direct()}
+    place = direct_place(connection.settings_dict)
     (_, *address), variables = DatabaseClient.settings_to_cmd_args_env(place, [])
     if name := place["NAME"]:
         address[-1] = f"--dbname={name}"
