@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import shutil
 import tarfile
 import tempfile
@@ -36,7 +37,7 @@ from builder.tasks import recipe
 from core.models import SubmissionForm
 from tests.machine import SECOND_BASE_IMAGE
 
-PREFIX = "arena-test-index"
+PREFIX = f"arena-test-index-{os.getpid()}"
 GOOD = {"player.py": "class Player:\n    def start(self, state, valid_actions): return valid_actions[0]\n"
         "    def step(self, state, valid_actions, prev_reward): return valid_actions[0]\n"
         "    def end(self, state, prev_reward): ...\n"}  # fmt: skip
@@ -174,7 +175,7 @@ def play(images: tuple[str, str]) -> PlayedDuel:
         return run_duel(
             get_spec("tic-tac-toe"),
             lambda number: sandbox.launch(
-                Launch(images[number], f"arena-test-index-{next(_numbers)}", limits, {"arena.test": "index"})
+                Launch(images[number], f"{PREFIX}-{next(_numbers)}", limits, {"arena.test": "index"})
             ),
             names=("one", "two"),
             seed=7,

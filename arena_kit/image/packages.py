@@ -81,9 +81,9 @@ def package_image(
 ) -> PackageImage:
     """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
-    base: versions of the base image's Python packages, by normalised name. Lines that these meet are not installed again,
-    but still bind what other packages ask for. A pin that is too old to have a wheel falls back to the base image's
-    version, with a warning. constraints: the organisers' file of constraints for pip. Raises BuildFailed, and
+    base: versions of the base image's Python packages, by normalised name. Lines that these meet are not installed
+    again, but still bind what other packages ask for. A pin that is too old to have a wheel falls back to the base
+    image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises BuildFailed, and
     BuilderUnavailable for faults of the platform.
     """
     missing = not_met(lines, base)

@@ -90,8 +90,10 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
         with apart(f"The code of {one.perform}"):
             perform = one.action()
-        claim = _claim_last if one in service.last else _claim_head
-        if perform is not None and (job := claim(queue, one, worker)) is not None:
+        if perform is None:
+            continue
+        job = _claim_last(queue, one, worker) if one in service.last else _claim_head(waiting(one), worker)
+        if job is not None:
             rota.served(one)
             return Claim(job, perform)
     rota.is_fresh = True
@@ -125,7 +127,7 @@ def _claim_last(queue: str, one: Line, worker: str) -> Job | None:
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
         name_lock(f"claims of the last lines of {queue}")
-        return _claim_head(queue, one, worker) if _is_room_for_last(queue) else None
+        return _claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
 
 
 def _is_room_for_last(queue: str) -> bool:
@@ -138,8 +140,7 @@ def _is_room_for_last(queue: str) -> bool:
     return sum(running) < max(1, workers_alive(queue).count() - 1)
 
 
-def _claim_head(_: str, one: Line, worker: str) -> Job | None:
-    rows = waiting(one)
+def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:
     if connection.features.has_select_for_update_skip_locked:
         return _claim_unlocked(rows, worker)
     for _ in range(LOOKS):

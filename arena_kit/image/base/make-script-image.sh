@@ -55,11 +55,13 @@ else
     # shellcheck disable=SC2086
     install ${TORCH_INDEX:+--index-url "$TORCH_INDEX"} "$TORCH"
 fi
-echo "Installing $LIBRARIES ..."
-# PyTorch is there already, so no other one is fetched.
+# Pinned, or pip would fetch another PyTorch, with gigabytes for graphics cards, for the newest Stable-Baselines3.
+pinned=$(inside python3 -c 'import importlib.metadata; print("torch==" + importlib.metadata.version("torch"))')
+inside sh -c "echo '$pinned' >/tmp/constraints.txt"
+echo "Installing $LIBRARIES for $pinned ..."
 # shellcheck disable=SC2086
-install $LIBRARIES
-inside rm -rf "$certificates" /root/.cache
+install --constraint /tmp/constraints.txt $LIBRARIES
+inside rm -rf /tmp/certificates.crt /tmp/constraints.txt /root/.cache
 echo "Storing the image $NAME ..."
 docker commit --change 'CMD ["python3"]' --change "LABEL arena.libraries=\"$MADE_OF\"" "$container" "$NAME" >/dev/null
 version=$(docker run --rm --network none "$NAME" python3 -c '
