@@ -37,7 +37,7 @@ trap 'docker rm --force "$container" >/dev/null' EXIT
 certificates=
 if [ -n "${PIP_CERT:-}" ]; then
     certificates=/tmp/certificates.crt
-    docker cp --quiet "$PIP_CERT" "$container:$certificates"
+    docker cp "$PIP_CERT" "$container:$certificates" >/dev/null 2>&1
 fi
 # In the environment of a command, not of the container: that would become the image's.
 inside() {
