@@ -315,6 +315,7 @@ def test_two_base_images_play_against_each_other(index: Index, client: docker.Do
 @pytest.mark.docker
 @pytest.mark.second_base
 @pytest.mark.nightly
+@pytest.mark.usefixtures("client")
 def test_a_player_on_python_3_13_plays_against_one_on_the_default_base() -> None:
     bases = {**settings.PLAYER_BASE_IMAGES, (3, 13): SECOND_BASE_IMAGE}
     makes = DockerRecipe(base_images=bases, prefix=PREFIX, network=Network())
