@@ -93,12 +93,13 @@ def _needed() -> Needed:
     )
 
 
-def recipe() -> Recipe:
-    """Return the recipe for the sandbox of the settings."""
+def recipe(form: SubmissionForm = SubmissionForm.PLAYER) -> Recipe:
+    """Return the recipe for the sandbox of the settings, and for a form of submissions."""
     if settings.SANDBOX == "process":
         return FolderRecipe(folder=settings.DATA_DIR / "players")
     return DockerRecipe(
-        base_images=settings.PLAYER_BASE_IMAGES,
+        base_images=(form == SubmissionForm.SCRIPT and settings.SCRIPT_BASE_IMAGE) or settings.PLAYER_BASE_IMAGES,
+        larger_images=settings.SCRIPT_BASE_IMAGE,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
         constraints=settings.PLAYER_PIP_CONSTRAINTS,
@@ -115,7 +116,7 @@ def build_image(build: Build, lease: Lease) -> None:
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
     bind(stage="build")
-    makes = recipe()
+    makes = recipe(SubmissionForm(submission.form))
     # A script makes its environment itself, so without requirements it gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
     # Named after the claim, like artifacts: an attempt that is handed back has the same number as the next one.

@@ -236,7 +236,7 @@ CACHES: dict[str, Any] = {
 
 # --- Jobs -------------------------------------------------------------------------------------------------
 QUEUES = ("build", "duel", "tournament", "publish")
-EXTRA_QUEUES = ("quick",)  # served only where an operator reserves workers for them
+EXTRA_QUEUES = ("quick", "heavy")  # served only where an operator reserves workers for them
 # A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
 # every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
 JOB_LEASE_SECONDS = 30
@@ -304,6 +304,8 @@ PIP_ENVIRONMENT = {
 }
 BUILD_NETWORK = env.text("BUILD_NETWORK", "bridge")
 BUILD_SCAN_COMMAND = shlex.split(env.text("BUILD_SCAN_COMMAND"))
+# As PLAYER_BASE_IMAGES, but for scripts; empty: the same.
+SCRIPT_BASE_IMAGE = env.images("SCRIPT_BASE_IMAGE", "")
 SCRIPT_REQUIREMENTS = env.words("SCRIPT_REQUIREMENTS", "gymnasium")
 # The names are those of arena_kit.sandbox.scripts.ScriptLimits, which holds the other limits.
 SCRIPT_LIMITS: dict[str, Any] = {

@@ -32,13 +32,13 @@ def leftovers_reap(_: int = 0) -> None:
 
 def validate(validation: Validation, lease: Lease) -> None:
     """Validate a submission, see `validating.validate`."""
-    validating.validate(validation, lease, duels_next(count=PREPARED_DUELS))
+    validating.validate(validation, lease, duels_next(count=PREPARED_DUELS, is_heavy=False))
 
 
 @if_makeable
 def play_duel(duel: Duel, lease: Lease) -> None:
     """Play a duel and store its result; that of a rated duel goes to the ledger."""
-    coming = duels_next(count=PREPARED_DUELS)
+    coming = duels_next(count=PREPARED_DUELS, is_heavy=duel.is_heavy)
     played = play_matches(duel, duel.player_1, duel.player_2, lease, coming, decided_by(duel))
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)
     with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:

@@ -21,9 +21,30 @@ REQUIRED = frozenset(word for word in os.environ.get("ARENA_REQUIRE", "").replac
 LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 
 
+SECOND_BASE_IMAGE = "rl-arena-base-3.13"
+SCRIPT_IMAGE = "rl-arena-script"
+"""What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
+
+
 @cache
 def missing_docker() -> str:
     """Why tests with containers cannot run; empty when they can."""
+    return _missing_image(settings.PLAYER_BASE_IMAGE, "make-base-image.sh")
+
+
+@cache
+def missing_second_base() -> str:
+    """Why tests with a second base image cannot run; empty when they can."""
+    return _missing_image(SECOND_BASE_IMAGE, f"NAME={SECOND_BASE_IMAGE} SUITE=trixie make-base-image.sh")
+
+
+@cache
+def missing_script_image() -> str:
+    """Why tests with learning libraries cannot run; empty when they can."""
+    return _missing_image(SCRIPT_IMAGE, "make-script-image.sh")
+
+
+def _missing_image(name: str, command: str) -> str:
     from docker.errors import DockerException, ImageNotFound
 
     from arena_kit.image.engine import NoEngine, connect
@@ -32,11 +53,11 @@ def missing_docker() -> str:
         client = connect(60)
         try:
             client.ping()
-            client.images.get(settings.PLAYER_BASE_IMAGE)
+            client.images.get(name)
         finally:
             client.close()
     except ImageNotFound:
-        return f"the base image {settings.PLAYER_BASE_IMAGE} is missing: run arena_kit/image/base/make-base-image.sh"
+        return f"the image {name} is missing: run {command} in arena_kit/image/base"
     except (NoEngine, DockerException, OSError) as error:
         return str(error)
     return ""
@@ -125,6 +146,8 @@ def missing_nginx() -> str:
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
     "gvisor": missing_gvisor,
+    "second_base": missing_second_base,
+    "script_image": missing_script_image,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "nginx": missing_nginx,

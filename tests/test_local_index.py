@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
 import shutil
+import tarfile
 import tempfile
 import threading
 import time
@@ -19,6 +21,7 @@ from pathlib import Path
 import docker
 import pytest
 from django.conf import settings
+from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
@@ -30,8 +33,14 @@ from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.image.archives import archive
 from arena_kit.tests.playing import LIMITS
+from builder.tasks import recipe
+from core.models import SubmissionForm
+from tests.machine import SECOND_BASE_IMAGE
 
-PREFIX = "arena-test-index"
+PREFIX = f"arena-test-index-{os.getpid()}"
+GOOD = {"player.py": "class Player:\n    def start(self, state, valid_actions): return valid_actions[0]\n"
+        "    def step(self, state, valid_actions, prev_reward): return valid_actions[0]\n"
+        "    def end(self, state, prev_reward): ...\n"}  # fmt: skip
 OLDER_AGENT = {
     "__init__.py": "from rl_arena.core.agent import Agent\n",
     "core/__init__.py": "",
@@ -151,11 +160,11 @@ def build(index: Index | None, files: Mapping[str, str], constraints: str = "") 
         (index.folder / "constraints.txt").write_text(constraints)
         path = str(index.folder / "constraints.txt")
     network = Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES) if index is None else index.network
-    recipe = DockerRecipe(base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=network, constraints=path)
+    makes = DockerRecipe(base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=network, constraints=path)
     with zipfile.ZipFile(packed := io.BytesIO(), "w") as zipped:
         for name, text in files.items():
             zipped.writestr(name, text)
-    return recipe.build(packed, name=f"b{next(_numbers)}", labels={}, log=print)
+    return makes.build(packed, name=f"b{next(_numbers)}", labels={}, log=print)
 
 
 def play(images: tuple[str, str]) -> PlayedDuel:
@@ -166,7 +175,7 @@ def play(images: tuple[str, str]) -> PlayedDuel:
         return run_duel(
             get_spec("tic-tac-toe"),
             lambda number: sandbox.launch(
-                Launch(images[number], f"arena-test-index-{next(_numbers)}", limits, {"arena.test": "index"})
+                Launch(images[number], f"{PREFIX}-{next(_numbers)}", limits, {"arena.test": "index"})
             ),
             names=("one", "two"),
             seed=7,
@@ -196,6 +205,72 @@ def test_constraints_pin_versions_and_name_another_index(index: Index) -> None:
     assert "pypi/demo@2.0+cpu" in versions(build(index, demo, cpu)).replace("%2B", "+")
     with pytest.raises(BuildFailed, match="demo"):
         build(index, demo | {"requirements.txt": "demo==2.0\n"}, "demo<2\n")
+
+
+@pytest.fixture
+def larger_image(client: docker.DockerClient, tmp_path: Path) -> str:
+    """A base image that has version 1.0 of the package demo, as one with learning libraries has those."""
+    metadata = tmp_path / "demo-1.0.dist-info" / "METADATA"
+    metadata.parent.mkdir()
+    metadata.write_text("Metadata-Version: 2.1\nName: demo\nVersion: 1.0\n")
+    (tmp_path / "demo.py").touch()
+    packages = client.containers.run(
+        settings.PLAYER_BASE_IMAGE, ["python3", "-c", "import numpy; print(numpy.__path__[0])"], remove=True
+    )
+    own = client.api.create_container(settings.PLAYER_BASE_IMAGE, command=["true"])["Id"]
+    with tarfile.open(fileobj=(packed := io.BytesIO()), mode="w") as tar:
+        tar.add(tmp_path / "demo.py", "demo.py")
+        tar.add(metadata.parent, metadata.parent.name)
+    client.api.put_archive(own, str(Path(packages.decode().strip()).parent), packed.getvalue())
+    client.api.commit(own, PREFIX, "larger-base")
+    client.api.remove_container(own)
+    return f"{PREFIX}:larger-base"
+
+
+@pytest.mark.docker
+def test_a_submission_gets_the_image_that_leaves_less_to_install(index: Index, larger_image: str) -> None:
+    index.add("demo", "2.0", {"__init__.py": ""})
+    index.add("other", "1.0", {"__init__.py": ""})
+    python = next(iter(settings.PLAYER_BASE_IMAGES))
+
+    def built(lines: str, images: dict[tuple[int, int], str]) -> BuildResult:
+        makes = DockerRecipe(
+            base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=index.network, larger_images=images
+        )
+        files = {"player.py": "class Player: ...\n", "requirements.txt": lines}
+        return makes.build(archive(files), name=f"l{next(_numbers)}", labels={}, log=print)
+
+    def base(result: BuildResult) -> str:
+        return result.base_image.partition(" (")[0]
+
+    larger = {python: larger_image}
+    assert base(built("", larger)) == base(built("numpy\n", larger)) == base(built("demo>=2\n", larger)) == (
+        settings.PLAYER_BASE_IMAGE
+    )  # fmt: skip
+    whole = built("demo\n", larger)
+    assert (base(whole), whole.requirements_digest) == (larger_image, "")
+    assert 'pypi/demo@1.0"' in versions(whole)
+    # Only what it lacks is fetched.
+    part = built("demo\nother\n", larger)
+    assert base(part) == larger_image
+    assert 'pypi/other@1.0"' in versions(part)
+    assert "demo@2.0" not in versions(part)
+    # An image with another Python is not for it.
+    other_python = built("demo\n", {(3, 99): larger_image})
+    assert base(other_python) == settings.PLAYER_BASE_IMAGE
+    assert 'pypi/demo@2.0"' in versions(other_python)
+
+
+@pytest.mark.docker
+def test_scripts_are_built_on_their_own_image(index: Index, larger_image: str, settings: Settings) -> None:
+    settings.SCRIPT_BASE_IMAGE = {next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
+    settings.PLAYER_IMAGE_PREFIX, settings.SANDBOX = PREFIX, "docker"
+    script, player = recipe(SubmissionForm.SCRIPT), recipe(SubmissionForm.PLAYER)
+    files = {"submission.py": "print(1)\n"}
+    made = script.build(archive(files), name="script", labels={}, log=print, defaults=("demo",))
+    assert (made.base_image.partition(" (")[0], made.requirements_digest) == (larger_image, "")
+    plain = player.build(archive({"player.py": "class Player: ...\n"}), name="player", labels={}, log=print)
+    assert plain.base_image.startswith(f"{settings.PLAYER_BASE_IMAGE} (")
 
 
 @pytest.mark.docker
@@ -230,15 +305,32 @@ def test_two_base_images_play_against_each_other(index: Index, client: docker.Do
     client.api.remove_container(own)
     first = next(iter(settings.PLAYER_BASE_IMAGES))
     bases = {first: settings.PLAYER_BASE_IMAGE, (3, 99): f"{PREFIX}:other-base"}
-    recipe = DockerRecipe(base_images=bases, prefix=PREFIX, network=index.network)
-    good = {"player.py": "class Player:\n    def start(self, state, valid_actions): return valid_actions[0]\n"
-            "    def step(self, state, valid_actions, prev_reward): return valid_actions[0]\n"
-            "    def end(self, state, prev_reward): ...\n"}  # fmt: skip
-    one = recipe.build(archive(good), name="one", labels={}, log=print)
-    two = recipe.build(archive({**good, ".python-version": "3.99\n"}), name="two", labels={}, log=print)
+    makes = DockerRecipe(base_images=bases, prefix=PREFIX, network=index.network)
+    one = makes.build(archive(GOOD), name="one", labels={}, log=print)
+    two = makes.build(archive({**GOOD, ".python-version": "3.99\n"}), name="two", labels={}, log=print)
     assert (two.base_digest, one.base_digest == two.base_digest) == (other, False)
     assert two.base_image.startswith(f"{PREFIX}:other-base (Python 3.")
     duel = play((one.digest, two.digest))
     assert [match.error_code for match in duel.record.matches] == ["", ""]
-    (warning,) = recipe.build(archive({**good, ".python-version": "2.7\n"}), name="old", labels={}, log=print).warnings
+    (warning,) = makes.build(archive({**GOOD, ".python-version": "2.7\n"}), name="old", labels={}, log=print).warnings
     assert warning.startswith(".python-version (2.7) asks for another Python than the arena has")
+
+
+@pytest.mark.docker
+@pytest.mark.second_base
+@pytest.mark.nightly
+@pytest.mark.usefixtures("client")
+def test_a_player_on_python_3_13_plays_against_one_on_the_default_base() -> None:
+    bases = {**settings.PLAYER_BASE_IMAGES, (3, 13): SECOND_BASE_IMAGE}
+    makes = DockerRecipe(base_images=bases, prefix=PREFIX, network=Network())
+    checked = "import sys\n\nassert sys.version_info[:2] == VERSION\n"
+    default = checked.replace("VERSION", str(next(iter(settings.PLAYER_BASE_IMAGES)))) + GOOD["player.py"]
+    # The statement `type` came with Python 3.12.
+    newer = checked.replace("VERSION", "(3, 13)") + "type Action = int\n" + GOOD["player.py"]
+    conda = "dependencies: [python=3.13]\n"
+    one = makes.build(archive({"player.py": default}), name="one", labels={}, log=print)
+    two = makes.build(archive({"player.py": newer, "environment.yml": conda}), name="two", labels={}, log=print)
+    assert two.base_image.startswith(f"{SECOND_BASE_IMAGE} (Python 3.13.")
+    assert (one.warnings, two.warnings) == ((), ())
+    duel = play((one.digest, two.digest))
+    assert [match.error_code for match in duel.record.matches] == ["", ""]

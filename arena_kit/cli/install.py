@@ -13,7 +13,7 @@ from arena_kit.cli.common import BadArgument
 from arena_kit.cli.needed import PREFIX, check_installed
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.local import cache_folder, package_folder
-from arena_kit.image.wheels import Log, is_met
+from arena_kit.image.wheels import Log
 from arena_kit.sandbox.base import SandboxUnavailable
 from arena_kit.text import plain_text
 from arena_kit.upload.requirements import Requirements
@@ -75,8 +75,6 @@ def _image(lines: tuple[str, ...], base_image: str, log: Log) -> tuple[str, tupl
     with engine() as client:
         base_id = base_image_id(client, base_image)
         base = inventory(client, base_id, PREFIX).python
-        if is_met(lines, base):
-            return "", ()
         made = package_image(client, base_id, lines, base=base, prefix=PREFIX, network=network, log=log)
     return made.image_id, made.warnings
 

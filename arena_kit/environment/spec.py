@@ -138,6 +138,8 @@ class EnvironmentSpec:
     """Matches of the player against itself; with one seat, episodes on the first seeds of the public list."""
     parallel_matches: int = 32
     limits: Limits = Limits()
+    heavy: bool = False
+    """Whether its evaluations and duels take long: a site lets them stand in lines of their own."""
     deterministic: bool = True
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""

@@ -57,7 +57,8 @@ def base_image_id(client: docker.DockerClient, name: str) -> str:
             raise BuilderUnavailable(
                 f"The base image {name} is not on this engine. Make it with "
                 f"`docker build -t {name} arena_kit/image/base`, "
-                "or without a registry with arena_kit/image/base/make-base-image.sh.",
+                "or without a registry with arena_kit/image/base/make-base-image.sh; one for scripts with "
+                "make-script-image.sh there.",
                 code=BASE_IMAGE_MISSING,
             ) from None
 

@@ -37,7 +37,7 @@ from arena_kit.image.limits import (
     WATCH,
     WATCH_SECONDS,
 )
-from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, is_met, warning
+from arena_kit.image.wheels import DOWNLOAD, INSTALL, Log, Wheel, checked_wheels, fetch_all, not_met, warning
 
 RECIPE = "1"
 """Counted up when folders are made in another way, so that older ones are not reused."""
@@ -87,7 +87,7 @@ def package_folder(lines: tuple[str, ...], *, cache: Path, log: Log) -> PackageF
     second waits for the first. Raises BuildFailed, and BuilderUnavailable for trouble that is not the owner's.
     """
     base = installed_here()
-    if is_met(lines, base):
+    if not not_met(lines, base):
         return None
     if importlib.util.find_spec("pip") is None:
         raise BuilderUnavailable(

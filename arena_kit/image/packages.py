@@ -26,7 +26,7 @@ from arena_kit.image.installer import Installer
 from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL, WARNINGS_LABEL, WHEELS_LABEL, container_name
 from arena_kit.image.layer import commit_layer
 from arena_kit.image.limits import INSTALL_SECONDS
-from arena_kit.image.wheels import Log, Wheel, fetch_all, warning
+from arena_kit.image.wheels import Log, Wheel, fetch_all, not_met, warning
 
 RECIPE = "4"
 """Version of the way that images are made; a change of it keeps older images from being reused."""
@@ -58,7 +58,10 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class PackageImage:
-    """An image with a set of requirements. image_id: its content id. warnings: sentences for the owner."""
+    """An image with a set of requirements. image_id: its content id; empty if the base image has all of them.
+
+    warnings: sentences for the owner.
+    """
 
     image_id: str
     wheels: tuple[Wheel, ...]
@@ -78,11 +81,17 @@ def package_image(
 ) -> PackageImage:
     """Return the image of these requirements on this base, after making it if it is missing; only one worker does that.
 
-    base: versions of the base image's Python packages, by normalised name. A pin that is too old to have a wheel falls
-    back to the base image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises
-    BuildFailed, and BuilderUnavailable for faults of the platform.
+    base: versions of the base image's Python packages, by normalised name. Lines that these meet are not installed
+    again, but still bind what other packages ask for. A pin that is too old to have a wheel falls back to the base
+    image's version, with a warning. constraints: the organisers' file of constraints for pip. Raises BuildFailed, and
+    BuilderUnavailable for faults of the platform.
     """
-    words = (RECIPE, base_id, *lines, *([constraints.hex()] if constraints else []))
+    missing = not_met(lines, base)
+    if not missing:
+        log("The base image has all of them; nothing is installed.")
+        return PackageImage("", (), ())
+    constraints = b"\n".join(filter(None, [constraints, *(line.encode() for line in lines if line not in missing)]))
+    words = (RECIPE, base_id, *missing, *([constraints.hex()] if constraints else []))
     key = hashlib.sha256("\n".join(words).encode()).hexdigest()[:20]
     tag = f"{prefix}-requirements:{key}"
     waits_since = told_at = 0.0
@@ -97,7 +106,7 @@ def package_image(
         try:
             with pip:
                 # Another worker may have finished between the check above and the start of this container.
-                return _existing(client, tag) or _make(client, base_id, lines, base, tag, prefix, pip, log)
+                return _existing(client, tag) or _make(client, base_id, missing, base, tag, prefix, pip, log)
         except NameTaken:
             if not waits_since:
                 waits_since = told_at = time.monotonic()

@@ -19,17 +19,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
+from docker import DockerClient
 from docker.errors import ImageNotFound
 
 from arena_kit.image.calls import base_image_id, engine
 from arena_kit.image.errors import BuildFailed
-from arena_kit.image.inventory import inventory
+from arena_kit.image.inventory import Inventory, inventory
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
 from arena_kit.image.packages import Network, PackageImage, package_image, read_constraints
 from arena_kit.image.sbom import sbom
-from arena_kit.image.wheels import is_met
+from arena_kit.image.wheels import not_met
 from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
 from arena_kit.upload.findings import THIS_PYTHON
 from arena_kit.upload.pythons import ChosenPython, Version, choose_python, read_wanted_python
@@ -86,11 +87,21 @@ class DockerRecipe:
     """Builds images on a Docker engine."""
 
     def __init__(
-        self, *, base_images: Mapping[Version, str], prefix: str, network: Network, constraints: str = ""
+        self,
+        *,
+        base_images: Mapping[Version, str],
+        prefix: str,
+        network: Network,
+        constraints: str = "",
+        larger_images: Mapping[Version, str] | None = None,
     ) -> None:
-        """base_images: by version of Python, the default first. constraints: path of pip's constraints, if any."""
+        """base_images: by version of Python, the default first. constraints: path of pip's constraints, if any.
+
+        larger_images: as base_images; one takes the place of the base image with its Python for submissions of which it
+        meets more requirements.
+        """
         self._base_images, self._prefix, self._network = base_images, prefix, network
-        self._constraints = constraints
+        self._constraints, self._larger_images = constraints, larger_images or {}
 
     def build(
         self, archive: IO[bytes], *, name: str, labels: dict[str, str], log: Log, defaults: tuple[str, ...] = ()
@@ -101,16 +112,12 @@ class DockerRecipe:
             folder = Path(temporary) / "player"
             log("Step 1/4: check and unpack the archive")
             python, requirements, notes = unpack(archive, folder, defaults, log, tuple(self._base_images))
-            base_image = self._base_images[python.version]
             with engine() as client:
+                base_image, base_id, base = self._base(client, python.version, requirements.lines)
                 log(f"Step 2/4: base image {base_image}")
-                base_id = base_image_id(client, base_image)
-                base = inventory(client, base_id, self._prefix)
                 log(f"Step 3/4: requirements ({len(requirements.lines) or 'none'})")
                 packages = PackageImage("", (), ())
-                if requirements.lines and is_met(requirements.lines, base.python):
-                    log("The base image has all of them; nothing is installed.")
-                elif requirements.lines:
+                if requirements.lines:
                     packages = package_image(
                         client, base_id, requirements.lines, base=base.python, prefix=self._prefix,
                         network=self._network, constraints=read_constraints(self._constraints), log=log,
@@ -127,6 +134,21 @@ class DockerRecipe:
         warnings = (*notes, *requirements.notes, *packages.warnings)
         shown = f"{base_image} (Python {base.interpreter})"
         return BuildResult(tag, warnings, digest, shown, base_id, packages.image_id, document)
+
+    def _base(self, client: DockerClient, python: Version, lines: tuple[str, ...]) -> tuple[str, str, Inventory]:
+        """Return name, content id and content of the base image, or of a larger one that leaves less to install."""
+
+        def look(name: str) -> tuple[str, str, Inventory]:
+            base_id = base_image_id(client, name)
+            return name, base_id, inventory(client, base_id, self._prefix)
+
+        found = look(self._base_images[python])
+        missing = not_met(lines, found[2].python)
+        if missing and python in self._larger_images:
+            larger = look(self._larger_images[python])
+            if len(not_met(lines, larger[2].python)) < len(missing):
+                return larger
+        return found
 
     def remove(self, image: str) -> None:
         with engine() as client, contextlib.suppress(ImageNotFound):

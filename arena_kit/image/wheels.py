@@ -71,14 +71,14 @@ def checked_wheels(hashes: Mapping[str, str]) -> tuple[Wheel, ...]:
     return found
 
 
-def is_met(lines: tuple[str, ...], base: Mapping[str, str]) -> bool:
-    """Return whether the base image meets all lines; a line with extras or a marker counts as not met."""
-    for line in lines:
-        asked = Requirement(line)
-        version = base.get(canonicalize_name(asked.name))
-        if version is None or asked.extras or asked.marker or not asked.specifier.contains(version):
-            return False
-    return True
+def not_met(lines: tuple[str, ...], base: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the lines that the base image does not meet; a line with extras or a marker counts as not met."""
+    return tuple(line for line in lines if not _is_met(Requirement(line), base))
+
+
+def _is_met(asked: Requirement, base: Mapping[str, str]) -> bool:
+    version = base.get(canonicalize_name(asked.name))
+    return version is not None and not asked.extras and not asked.marker and asked.specifier.contains(version)
 
 
 def fetch_all(

@@ -15,7 +15,7 @@ from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, M
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
-from core.jobs.lines import line
+from core.jobs.lines import line, of_line
 from core.models import Duel, JobState, PlayedJob, Validation
 from core.removed import removed_on
 
@@ -58,9 +58,9 @@ class MatchGroup:
     matches: Sequence[MatchSummary]
 
 
-def duels_next(*, count: int) -> list[Duel]:
-    """Return the duels that workers take next, with all that is needed to play them."""
-    return list(line(Duel).select_related(*Duel.RELATED)[:count])
+def duels_next(*, count: int, is_heavy: bool) -> list[Duel]:
+    """Return the duels that workers take next of their line, with all that is needed to play them."""
+    return list(of_line(line(Duel), {"is_heavy": is_heavy}).select_related(*Duel.RELATED)[:count])
 
 
 def duel_get(duel_id: int) -> Duel:

@@ -14,9 +14,9 @@ from core.models import Environment
 def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
-    Match counts and limits are set for a new environment or with `reset_limits`; otherwise the organiser's values stay.
-    When the rules of a one-seat environment have changed, every agent is evaluated again. One that was closed because
-    its code was removed is active again.
+    Match counts, limits and whether it is heavy are set for a new environment or with `reset_limits`; otherwise the
+    organiser's values stay. When the rules of a one-seat environment have changed, every agent is evaluated again. One
+    that was closed because its code was removed is active again.
     """
     limits = spec.limits
     rules = {
@@ -31,6 +31,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "matches_per_duel": spec.matches_per_duel,
         "matches_per_validation": spec.matches_per_validation,
         "episodes_per_evaluation": spec.episodes_per_evaluation,
+        "is_heavy": spec.heavy,
         "parallel_matches": spec.parallel_matches,
         "cpu_count": limits.cpu_count,
         "memory_limit_bytes": limits.memory_limit_bytes,

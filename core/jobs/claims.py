@@ -1,9 +1,16 @@
-"""How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each."""
+"""How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each.
+
+Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
+workers of that one live. Otherwise they take such a job when nothing else waits, or after PATIENCE_SECONDS without one,
+so that none starves; and one of several workers always stays free for the other lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
+from time import monotonic
 from typing import Any
 
 from django.db import connection, transaction
@@ -11,16 +18,54 @@ from django.db.models import QuerySet
 
 from core.jobs.apart import apart
 from core.jobs.lifecycle import job_claim, job_take
-from core.jobs.lines import line
+from core.jobs.lines import line, of_line
+from core.jobs.locks import name_lock
 from core.jobs.registry import SERVICES, Line, Service
-from core.models import Job
+from core.jobs.worker_selectors import workers_alive
+from core.models import Job, JobState
 
 HEADS, LOOKS = 8, 3
 """On SQLite: how many jobs at the head of a line are tried before it is read again, and how often it is read."""
 _left_out: dict[int, Callable[[], bool]] = {}
 """The environments whose jobs this process leaves to other workers, each with a function that says whether it must."""
-_taken: dict[str, list[Line]] = {}
-"""By queue: the lines that take turns, in the order in which this process looks at them next."""
+PATIENCE_SECONDS = 600.0
+"""How long a worker does other jobs before it takes one of the lines that are served last although others wait."""
+_rotas: dict[str, _Rota] = {}
+"""By queue: what this process remembers between two claims."""
+
+
+@dataclass(slots=True)
+class _Rota:
+    """Whose turn it is. by_turns, last: the lines of a queue's service, those served longest ago first.
+
+    since: the monotonic time since when this process does nothing but other jobs. is_fresh: whether that begins anew
+    with the next claim, because its latest job was one of `last` or it has found nothing to do.
+    """
+
+    by_turns: list[Line]
+    last: list[Line]
+    since: float = 0.0
+    is_fresh: bool = True
+
+    def order(self) -> Iterator[Line]:
+        """Yield all lines that take turns, in the order in which to look at them now."""
+        if self.is_fresh or monotonic() - self.since < PATIENCE_SECONDS:
+            yield from (*self.by_turns, *self.last)
+        else:
+            # If none waits, or no room is left, the next look is that much later.
+            self.since = monotonic()
+            yield from (*self.last, *self.by_turns)
+
+    def served(self, one: Line) -> None:
+        """Put a line behind those with which it takes turns."""
+        for turns in (self.by_turns, self.last):
+            if one in turns:
+                turns.remove(one)
+                turns.append(one)
+        if one in self.last:
+            self.is_fresh = True
+        elif self.is_fresh:
+            self.is_fresh, self.since = False, monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,22 +79,24 @@ class Claim:
 def claim_next(queue: str, *, worker: str) -> Claim | None:
     """Claim the next job of a queue for a worker; None when no job of the queue can be claimed.
 
-    Lines that are served first come in their order. The others take turns: the line served last comes last.
+    Lines that are served first come in their order. The others take turns.
     """
     for environment in [environment for environment, must in _left_out.items() if not must()]:
         del _left_out[environment]
     service = SERVICES.get(queue, Service())
-    by_turns = _taken.setdefault(queue, list(service.by_turns))
-    for one in (*service.first, *by_turns):
+    rota = _rotas.setdefault(queue, _Rota([*service.by_turns], [*service.last]))
+    for one in chain(service.first, rota.order()):
         perform = None
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
         with apart(f"The code of {one.perform}"):
             perform = one.action()
-        if perform is not None and (job := _claim_head(waiting(one), worker)) is not None:
-            if one in by_turns:
-                by_turns.remove(one)
-                by_turns.append(one)
+        if perform is None:
+            continue
+        job = _claim_last(queue, one, worker) if one in service.last else _claim_head(waiting(one), worker)
+        if job is not None:
+            rota.served(one)
             return Claim(job, perform)
+    rota.is_fresh = True
     return None
 
 
@@ -60,15 +107,37 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
-    return any(waiting(one).exists() for one in SERVICES.get(queue, Service()).lines)
+    service = SERVICES.get(queue, Service())
+    if any(waiting(one).exists() for one in (*service.first, *service.by_turns)):
+        return True
+    return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
     """Return the jobs that wait in a line and that this process takes, in the order in which they are taken."""
-    rows = line(one.kind).filter(**one.where)
+    rows = of_line(line(one.kind), one.where)
     if not _left_out or not one.kind.ENVIRONMENT:
         return rows
     return rows.exclude(**{f"{one.kind.ENVIRONMENT}__in": list(_left_out)})
+
+
+def _claim_last(queue: str, one: Line, worker: str) -> Job | None:
+    if not waiting(one).exists():
+        return None
+    with transaction.atomic():
+        # Two workers that count at the same time would both find room.
+        name_lock(f"claims of the last lines of {queue}")
+        return _claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
+
+
+def _is_room_for_last(queue: str) -> bool:
+    """Return whether another worker of a queue may begin a job of the lines that are served last."""
+    last = SERVICES[queue].last
+    reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.by_turns))]
+    if workers_alive().filter(queue__in=reserved, engine_error="").exists():
+        return False
+    running = (of_line(one.kind._default_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)
+    return sum(running) < max(1, workers_alive(queue).count() - 1)
 
 
 def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:

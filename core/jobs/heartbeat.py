@@ -26,7 +26,7 @@ BEAT_SECONDS = 5.0
 ENGINE_BEATS = 6
 """Number of heartbeats between two checks whether the worker's engine answers."""
 ENGINE_SECONDS = 5
-ENGINE_QUEUES = ("build", "duel", "quick")
+ENGINE_QUEUES = ("build", "duel", "quick", "heavy")
 """The queues whose workers start containers."""
 
 

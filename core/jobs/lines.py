@@ -1,8 +1,8 @@
-"""The lines of waiting jobs, one for each kind (two for evaluations): their order, and a job's place."""
+"""The lines of waiting jobs, one or more for each kind: their order, and a job's place."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TypeVar
 
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
@@ -15,6 +15,12 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 def line(kind: type[AnyJob]) -> QuerySet[AnyJob]:
     """Return the jobs of a kind that wait for a worker, in the order in which they are taken, without delayed ones."""
     return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("sort_key", "pk")
+
+
+def of_line(rows: QuerySet[AnyJob], where: Mapping[str, object]) -> QuerySet[AnyJob]:
+    """Return the jobs of one line among those of a kind. where: values of its LINES."""
+    # SQLite uses an index for `IN (1)`, but not for a boolean that stands alone.
+    return rows.filter(**{f"{name}__in": [value] for name, value in where.items()})
 
 
 def places_of(kind: type[AnyJob], ids: Collection[int]) -> dict[int, int]:

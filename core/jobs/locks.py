@@ -7,11 +7,12 @@ table again. `SKIP LOCKED` never waits and is free. Tables that are not in `ORDE
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from typing import Any
 
-from django.db import connections
+from django.db import connection, connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.models import Model
@@ -85,11 +86,19 @@ class LockWatch:
         self._locked.add(table)
 
 
+def name_lock(name: str) -> None:
+    """Take a named lock until the transaction ends. On SQLite a writing transaction locks everything anyway."""
+    if connection.vendor == "postgresql":
+        number = int.from_bytes(hashlib.sha256(f"core {name}".encode()).digest()[:8], "big", signed=True)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
+
+
 def locks_watch() -> None:
     """Watch the locks of every connection, in all threads, from now on."""
     connection_created.connect(_watch, dispatch_uid="core.jobs.locks")
-    for connection in connections.all(initialized_only=True):
-        _watch(connection=connection)
+    for one in connections.all(initialized_only=True):
+        _watch(connection=one)
 
 
 def _watch(*, connection: BaseDatabaseWrapper, **_: Any) -> None:

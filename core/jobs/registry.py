@@ -42,16 +42,18 @@ class Line:
 class Service:
     """The lines that the workers of a queue serve.
 
-    first: served in this order, each before all that follow. by_turns: served in rotation when `first` is empty.
+    first: served in this order, each before all that follow. by_turns: served in rotation when `first` is empty. last:
+    served in rotation when nothing else waits; `core.jobs.claims` has the rules.
     """
 
     first: Sequence[Line] = ()
     by_turns: Sequence[Line] = ()
+    last: Sequence[Line] = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """All lines, in the order in which a newly started worker looks at them."""
-        return (*self.first, *self.by_turns)
+        return (*self.first, *self.by_turns, *self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +96,11 @@ STEPS: list[str] = []
 _ON_FAILURE: list[str] = []
 
 
-def queue_serve(queue: str, *, first: Sequence[Line] = (), by_turns: Sequence[Line] = ()) -> None:
+def queue_serve(
+    queue: str, *, first: Sequence[Line] = (), by_turns: Sequence[Line] = (), last: Sequence[Line] = ()
+) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
-    SERVICES[queue] = Service(first, by_turns)
+    SERVICES[queue] = Service(first, by_turns, last)
 
 
 def task_register(name: str, run: str) -> None:

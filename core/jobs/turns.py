@@ -20,8 +20,11 @@ from collections.abc import Sequence
 from django.db.models import F, Max, QuerySet
 from django.db.models.expressions import CombinedExpression
 
+from core.jobs.lines import of_line
 from core.models import Duel, Job, JobState, Tournament
 
+HEAVY = "is_heavy"
+"""The field of jobs that stand in a line of their own if their environment is heavy."""
 FIRST = 1
 """The lowest turn."""
 FRONT = -(2**40)
@@ -33,27 +36,33 @@ _ROUNDS = 1024
 
 
 def line_up(*, job: Job) -> None:
-    """Give a job that is put in line its flow, turn and sort key."""
+    """Give a job that is put in line its line, flow, turn and sort key."""
+    flow, environment, is_heavy = _flow(job)
+    lines = {HEAVY: is_heavy} if HEAVY in job.LINES else {}
+    for name, value in lines.items():
+        setattr(job, name, value)
     rows = _line(job)
-    flow, environment = _flow(job)
     turn = _next_turn(rows, flow)
     waiting = rows.filter(
         state=JobState.QUEUED, not_before=None, sort_key__gte=sort_key_of(turn), sort_key__lt=sort_key_of(turn + 1)
     )
     before = waiting.filter(**{job.ENVIRONMENT: environment}).exclude(pk=job.pk).count()
     job.flow, job.turn, job.sort_key = flow, turn, sort_key_of(turn, before, job.priority)
-    type(job)._default_manager.filter(pk=job.pk).update(flow=job.flow, turn=job.turn, sort_key=job.sort_key)
+    fields = {"flow": job.flow, "turn": job.turn, "sort_key": job.sort_key}
+    type(job)._default_manager.filter(pk=job.pk).update(**fields, **lines)
 
 
 def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
     """As `line_up`, for unsaved new duels of a tournament, in their order, with two queries for all of them."""
-    rows = Duel.objects.order_by()
+    is_heavy = tournament.environment.is_heavy
+    rows = of_line(Duel.objects.order_by(), {HEAVY: is_heavy})
     flow = _flow_of_tournament(tournament.pk)
     first = _next_turn(rows, flow)
     waiting = rows.filter(state=JobState.QUEUED, turn__gte=first, **{Duel.ENVIRONMENT: tournament.environment_id})
     before = Counter(waiting.values_list("turn", flat=True))
     for turn, duel in enumerate(duels, start=first):
         duel.flow, duel.turn, duel.sort_key = flow, turn, sort_key_of(turn, before[turn], duel.priority)
+        duel.is_heavy = is_heavy
 
 
 def sort_key_of(turn: int, jobs_before: int = 0, priority: int = 0) -> int:
@@ -78,18 +87,23 @@ def priority_write(*, rows: QuerySet[Job], priority: int) -> int:
 
 def _line(job: Job) -> QuerySet[Job]:
     """Return the jobs that are or were in a job's line: lines move at different speeds, so each has its own turns."""
-    return type(job)._default_manager.filter(**{name: getattr(job, name) for name in job.LINES}).order_by()
+    return of_line(type(job)._default_manager.order_by(), {name: getattr(job, name) for name in job.LINES})
 
 
-def _flow(job: Job) -> tuple[str, int]:
-    """Return a job's flow and the key of its environment."""
-    owner, environment = type(job)._default_manager.values_list(job.OWNER, job.ENVIRONMENT).get(pk=job.pk)
+def _flow(job: Job) -> tuple[str, int, bool]:
+    """Return a job's flow, the key of its environment, and whether that is heavy."""
+    paths = (job.OWNER, job.ENVIRONMENT, f"{job.ENVIRONMENT}__is_heavy")
+    owner, *environment = type(job)._default_manager.values_list(*paths).get(pk=job.pk)
+    return _flow_name(job, owner), *environment
+
+
+def _flow_name(job: Job, owner: int) -> str:
     if isinstance(job, Duel) and job.tournament_id is not None:
-        return _flow_of_tournament(job.tournament_id), environment
+        return _flow_of_tournament(job.tournament_id)
     if isinstance(job, Duel) and job.promotion_id is not None:
         # Not behind the challenges that the owner has asked for.
-        return f"promotions of owner {owner}", environment
-    return f"owner {owner}", environment
+        return f"promotions of owner {owner}"
+    return f"owner {owner}"
 
 
 def _flow_of_tournament(tournament_id: int) -> str:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from core.jobs.kinds import LOST_CODE
 from core.jobs.lines import places_of
 from core.jobs.registry import queues_of
+from core.jobs.turns import HEAVY
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
 
@@ -99,7 +100,7 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
     queues = _queues()
     for kind, waiting in in_line.items():
         places = places_of(kind, [job.pk for job in waiting])
-        found |= {(kind.KIND, job.pk): _in_line(_serving(queues, job), places.get(job.pk)) for job in waiting}
+        found |= {(kind.KIND, job.pk): _in_line(job, _serving(queues, job), places.get(job.pk)) for job in waiting}
     return found
 
 
@@ -127,9 +128,10 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     return Wait(WaitCode.DELAYED, f"It is tried again {when}{attempts}, after a fault of the arena.", until=until)
 
 
-def _in_line(queue: _Queue, place: int | None) -> Wait:
+def _in_line(job: Job, queue: _Queue, place: int | None) -> Wait:
+    line = "the queue of heavy environments" if getattr(job, HEAVY, False) else "the queue"
     # A job that was claimed a moment ago no longer has a place.
-    where = "it is next in the queue" if place in (1, None) else f"it is number {place} in the queue"
+    where = f"it is next in {line}" if place in (1, None) else f"it is number {place} in {line}"
     if not queue.workers:
         return Wait(WaitCode.NO_WORKER, f"No worker serves its queue now; {where}.", place)
     if queue.deaf == queue.workers:

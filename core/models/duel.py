@@ -5,7 +5,7 @@ from django.db import models
 from core.models.agent import Submission
 from core.models.challenge import Challenge
 from core.models.environment import Environment
-from core.models.job import PlayedJob
+from core.models.job import PlayedJob, job_indexes
 from core.models.limits import finite, positive
 from core.models.promotion import Promotion
 from core.models.tournament import Tournament
@@ -31,11 +31,15 @@ class Duel(PlayedJob, Checkable):
     OWNER = "player_1__agent__owner"
     """In promotions and challenges, the agent that asked for the duel is player_1."""
     ENVIRONMENT = "player_1__agent__environment"
+    LINES = ("is_heavy",)
     RELATED = ("tournament", "player_1__agent__environment", "player_2__agent__environment")
 
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     promotion = models.ForeignKey(Promotion, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
+    is_heavy = models.BooleanField(
+        default=False, editable=False, help_text="Whether its environment was heavy when it was put in line."
+    )
     number = models.PositiveIntegerField(help_text="Order in the schedule, from 1.")
     round = models.PositiveIntegerField(help_text="Round of the schedule, from 1.")
     # No separate indexes: the indexes below begin with these columns.
@@ -62,7 +66,7 @@ class Duel(PlayedJob, Checkable):
     class Meta(PlayedJob.Meta):
         ordering = ["tournament", "number"]
         indexes = [
-            *PlayedJob.Meta.indexes,
+            *job_indexes("is_heavy"),
             models.Index(fields=["tournament", "round"], name="duel_of_round"),
             # For the latest results of a tournament, e.g. on the page of a ladder.
             models.Index(

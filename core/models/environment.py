@@ -66,6 +66,10 @@ class Environment(QuotaNumbers):
     takes_scripts = models.BooleanField(
         default=False, help_text="Whether scripts, which report their score themselves, may be submitted."
     )
+    is_heavy = models.BooleanField(
+        default=False,
+        help_text="Whether its evaluations and duels take long: new ones stand in lines of their own and go last.",
+    )
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)
     memory_limit_bytes = models.PositiveBigIntegerField()

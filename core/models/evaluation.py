@@ -6,7 +6,7 @@ from django.db import models
 
 from core.models.agent import Submission
 from core.models.environment import Environment
-from core.models.job import Job, JobState, artifact_name
+from core.models.job import Job, JobState, artifact_name, job_indexes
 from core.models.limits import finite
 from core.models.user import User
 from core.models.validation import Validation
@@ -76,7 +76,7 @@ class Evaluation(Job, Checkable):
     OWNER = "agent__owner"
     ENVIRONMENT = "environment"
     RELATED = ("submission__agent__environment", "submission__agent__owner", "seed_list")
-    LINES = ("is_verified",)
+    LINES = ("is_heavy", "is_verified")
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="evaluations")
     agent = models.ForeignKey("core.Agent", on_delete=models.PROTECT, related_name="evaluations")
@@ -92,6 +92,9 @@ class Evaluation(Job, Checkable):
         help_text="The order of the episodes follows from it; with it, the seed of every episode is known.",
     )
     is_verified = models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment.")
+    is_heavy = models.BooleanField(
+        default=False, editable=False, help_text="Whether its environment was heavy when it was put in line."
+    )
     is_current = models.BooleanField(
         default=False, editable=False, help_text="Whether its agent stands on the board with it."
     )
@@ -120,7 +123,7 @@ class Evaluation(Job, Checkable):
     class Meta(Job.Meta):
         ordering = ["pk"]
         indexes = [
-            *Job.Meta.indexes,
+            *job_indexes("is_heavy", "is_verified"),
             # The board by rank and by date. With the agent at the end, both exclude barred agents without reading
             # the table.
             models.Index(

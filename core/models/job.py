@@ -48,6 +48,30 @@ class CancelCode(models.TextChoices):
     ENVIRONMENT_RETIRED = "environment_retired", "its environment is no longer part of the arena"
 
 
+def job_indexes(*lines: str) -> list[models.Index]:
+    """Return the indexes of a kind of job. lines: its LINES."""
+    return [
+        models.Index(
+            fields=["state", "lease_expires_at"],
+            condition=models.Q(state__in=["QUEUED", "RUNNING"]),
+            name="%(class)s_open",
+        ),
+        models.Index(
+            fields=[*lines, "sort_key", "id"],
+            condition=models.Q(state="QUEUED", not_before__isnull=True),
+            name="%(class)s_in_line",
+        ),
+        models.Index(fields=[*lines, "-begun_turn"], condition=models.Q(begun_turn__gt=1), name="%(class)s_begun_turn"),
+        models.Index(fields=["flow", "-turn"], name="%(class)s_flow"),
+        # SQLite uses a partial index only if the query repeats its exact condition.
+        models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
+        models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),
+        models.Index(fields=["created_at", "id"], name="%(class)s_created"),
+        # For the job finished last, which the watchdog reads twice a minute.
+        models.Index(fields=["state", "-ended_at"], name="%(class)s_ended"),
+    ]
+
+
 class Job(models.Model):
     """One unit of background work. Only `core.jobs.states.transition` changes its state."""
 
@@ -130,26 +154,7 @@ class Job(models.Model):
                 name="%(class)s_cancelled_has_code",
             ),
         ]
-        indexes = [
-            models.Index(
-                fields=["state", "lease_expires_at"],
-                condition=models.Q(state__in=["QUEUED", "RUNNING"]),
-                name="%(class)s_open",
-            ),
-            models.Index(
-                fields=["sort_key", "id"],
-                condition=models.Q(state="QUEUED", not_before__isnull=True),
-                name="%(class)s_in_line",
-            ),
-            models.Index(fields=["-begun_turn"], condition=models.Q(begun_turn__gt=1), name="%(class)s_begun_turn"),
-            models.Index(fields=["flow", "-turn"], name="%(class)s_flow"),
-            # SQLite uses a partial index only if the query repeats its exact condition.
-            models.Index(fields=["id"], condition=models.Q(state="QUEUED"), name="%(class)s_waiting"),
-            models.Index(fields=["lease_expires_at"], condition=models.Q(state="RUNNING"), name="%(class)s_running"),
-            models.Index(fields=["created_at", "id"], name="%(class)s_created"),
-            # For the job finished last, which the watchdog reads twice a minute.
-            models.Index(fields=["state", "-ended_at"], name="%(class)s_ended"),
-        ]
+        indexes = job_indexes()
 
     @property
     def is_over(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from datetime import datetime
 
@@ -13,6 +12,7 @@ from django.utils.crypto import salted_hmac
 
 from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
+from core.jobs.locks import name_lock
 from core.models import Agent, Environment, QuotaName, User
 from core.people.quota_selectors import (
     Quota,
@@ -52,8 +52,8 @@ def upload_lock(*, owner: User, environment: Environment, address_digest: str = 
         return owner_lock(owner)
     locked = owner_share(owner)
     if quotas_shared(locked, environment, now=timezone.now()):
-        _hold(f"anonymous {environment.pk}")
-    _hold(f"client {environment.pk} {address_digest}")
+        name_lock(f"quotas anonymous {environment.pk}")
+    name_lock(f"quotas client {environment.pk} {address_digest}")
     return locked
 
 
@@ -67,14 +67,6 @@ def owner_share(owner: User) -> User:
     if not found.is_active:
         raise Refused(CLOSED, code=ACCOUNT_CLOSED)
     return found
-
-
-def _hold(name: str) -> None:
-    """Take a named lock until the transaction ends. On SQLite a writing transaction locks everything anyway."""
-    if connection.vendor == "postgresql":
-        number = int.from_bytes(hashlib.sha256(f"core.quotas {name}".encode()).digest()[:8], "big", signed=True)
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [number])
 
 
 def quota_check(

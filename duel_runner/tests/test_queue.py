@@ -36,7 +36,7 @@ def played(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     for line in SERVICES["duel"].lines:
         monkeypatch.setattr(line.perform, play)
     # The state of a process that has done nothing yet.
-    monkeypatch.setattr(claims, "_taken", {})
+    monkeypatch.setattr(claims, "_rotas", {})
     return done
 
 

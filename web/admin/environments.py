@@ -40,7 +40,7 @@ OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
 FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
     (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "unavailable_because", "is_active")),
     ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
-                        "episodes_per_evaluation", "takes_scripts", "parallel_matches")),
+                        "episodes_per_evaluation", "takes_scripts", "is_heavy", "parallel_matches")),
     ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
                                     "test_cap")),
     ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",

@@ -18,6 +18,8 @@ from arena_kit.environment.spec import ActionArraySpec, ArraySpec, GymnasiumSour
 
 EXTRAS = ("box2d", "mujoco")
 """The extras of Gymnasium that are extras of the arena, too."""
+HEAVY_EXTRAS = ("mujoco",)
+"""The extras whose environments simulate so much in a step that their jobs get a line of their own."""
 PROBED_EPISODES, PROBED_STEPS = 8, 300
 """Episodes, and steps of each, that random play takes to find out whether a reset leaves something behind."""
 
@@ -52,6 +54,8 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
         "gymnasium": source,
         "observation": {"shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire},
     }
+    if extra in HEAVY_EXTRAS:
+        data["heavy"] = True
     if action is None:
         data["action_count"] = action_count
         actions = f"`0` to `{action_count - 1}`"

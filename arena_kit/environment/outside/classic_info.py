@@ -11,7 +11,7 @@ MARK = "num_matches_in_duel"
 """The key by which a classic folder is recognised."""
 REQUIRED = ("slug", "name", "image", "description", MARK, "memory_limit", "cpu_limit")
 OPTIONAL = ("action_count", "forfeit_score", "max_steps", "version")
-PASSED = ("matches_per_validation", "parallel_matches", "env_id", "action_names", "openings")
+PASSED = ("matches_per_validation", "parallel_matches", "env_id", "action_names", "openings", "heavy")
 """Keys of other environments that mean the same here."""
 MAX_STEPS = 1000
 """A match of a classic environment is ended after this many moves, unless its file says otherwise."""

@@ -45,7 +45,7 @@ class Command(BaseCommand):
         self._say(f"Starting the workers of {', '.join(queues)}.")
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
-        if {"duel", "quick"} & set(queues) and settings.SANDBOX == "docker":
+        if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
         supervisor.run(grace_seconds=settings.STOP_GRACE_SECONDS)
         self._say("All workers have ended.")

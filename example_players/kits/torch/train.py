@@ -37,21 +37,24 @@ def network(inputs: int, actions: int) -> Any:
     )  # fmt: skip
 
 
-def play(environment: Any, model: Any, seed: int | None = None) -> tuple[list[Any], list[Any], list[float]]:
-    """Play an episode; return the logarithm of each action's probability, the entropies and the rewards."""
+def chances(model: Any, states: Any, masks: Any) -> Any:
+    """Return the distribution over the valid actions in each of these states."""
+    return torch.distributions.Categorical(logits=model(states).masked_fill(~masks, -1e9), validate_args=False)
+
+
+def play(environment: Any, model: Any, seed: int | None = None) -> list[tuple[Any, Any, Any, float]]:
+    """Play an episode; return the state, the mask of valid actions, the action and the reward of each step."""
     state, info = environment.reset(seed=seed)
-    logarithms, entropies, rewards, is_over = [], [], [], False
+    steps, is_over = [], False
     while not is_over:
-        preferences = model(torch.as_tensor(state, dtype=torch.float32).ravel())
+        seen = torch.as_tensor(state, dtype=torch.float32).ravel()
         mask = torch.as_tensor(info["action_mask"], dtype=torch.bool)
-        chances = torch.distributions.Categorical(logits=preferences.masked_fill(~mask, -1e9))
-        action = chances.sample()
+        with torch.no_grad():
+            action = chances(model, seen, mask).sample()
         state, reward, terminated, truncated, info = environment.step(int(action))
-        logarithms.append(chances.log_prob(action))
-        entropies.append(chances.entropy())
-        rewards.append(float(reward))
+        steps.append((seen, mask, action, float(reward)))
         is_over = terminated or truncated
-    return logarithms, entropies, rewards
+    return steps
 
 
 def returns_of(rewards: list[float]) -> list[float]:
@@ -69,15 +72,17 @@ def learn(environment: Any, model: Any, episodes: int, seed: int) -> None:
     optimiser = torch.optim.Adam(model.parameters(), lr=LEARNING_RATE)
     for batch in range(max(1, episodes // BATCH)):
         played = [play(environment, model, seed if batch == number == 0 else None) for number in range(BATCH)]
-        logarithms, entropies = (torch.stack([one for match in played for one in match[part]]) for part in (0, 1))
-        gains = torch.tensor([gain for *_, rewards in played for gain in returns_of(rewards)])
+        # The network sees all steps once more, together: that takes a fraction of the time of one by one.
+        states, masks, actions = (torch.stack([step[part] for steps in played for step in steps]) for part in range(3))
+        gains = torch.tensor([gain for steps in played for gain in returns_of([step[-1] for step in steps])])
         gains = (gains - gains.mean()) / (gains.std(correction=0) + 1e-6)
-        loss = -(logarithms * gains).mean() - ENTROPY * entropies.mean()
+        chosen = chances(model, states, masks)
+        loss = -(chosen.log_prob(actions) * gains).mean() - ENTROPY * chosen.entropy().mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        if (batch + 1) % 20 == 0:
-            mean = sum(sum(rewards) for *_, rewards in played) / BATCH
+        if (batch + 1) % 10 == 0:
+            mean = sum(step[-1] for steps in played for step in steps) / BATCH
             print(f"{(batch + 1) * BATCH} episodes: mean return {mean:.2f}")
 
 
