@@ -9,7 +9,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy
-from aiming import MIDDLE, OFFSETS, arrival, place_for, situation, towards
+from aiming import (  # type: ignore[import-not-found]  # the folder of a player is on its path
+    MIDDLE,
+    OFFSETS,
+    arrival,
+    place_for,
+    situation,
+    towards,
+)
 
 # Loaded once, for all `Player` objects. The comment shows in the traceback when the file is missing.
 BEST = numpy.load(Path(__file__).with_name("q_table.npy")).argmax(axis=1).tolist()  # train.py writes it
@@ -40,7 +47,7 @@ def action(state: Sequence[float]) -> int:
     """Return the action for a state."""
     x, y, speed_x, speed_y, paddle = (float(value) for value in state[:5])
     if speed_x > 0:
-        return towards(MIDDLE, paddle)
+        return int(towards(MIDDLE, paddle))
     height, speed = arrival(y, speed_y, round(x / -speed_x))
     row, sign = situation(height, speed)
-    return towards(place_for(height, sign * OFFSETS[BEST[row]]), paddle)
+    return int(towards(place_for(height, sign * OFFSETS[BEST[row]]), paddle))

@@ -14,7 +14,15 @@ from random import Random
 from typing import Any
 
 import numpy
-from aiming import MIDDLE, OFFSETS, SHAPE, arrival, place_for, situation, towards
+from aiming import (  # type: ignore[import-not-found]  # beside this file
+    MIDDLE,
+    OFFSETS,
+    SHAPE,
+    arrival,
+    place_for,
+    situation,
+    towards,
+)
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.opponents import opponent_maker
