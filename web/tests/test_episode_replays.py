@@ -119,11 +119,9 @@ def test_what_is_not_there_is_said_to_be_so(client: Client, evaluation: Evaluati
     row = scored.recording(evaluation, Recording.Choice.BEST, replay=document("mine"))
     scored.recording(evaluation, Recording.Choice.MEDIAN, state=JobState.QUEUED)
     scored.recording(evaluation, Recording.Choice.WORST)
-    for make in (lambda choice: file(evaluation, "json", choice), lambda choice: api(evaluation, choice)):
-        assert client.get(make("median")).status_code == 409
-        assert client.get(make("worst")).status_code == 404
-        assert client.get(make("BEST")).status_code == 404
-        assert client.get(make("sixth")).status_code == 404
+    for choice, status in (("median", 409), ("worst", 404), ("BEST", 404), ("sixth", 404)):
+        assert client.get(file(evaluation, "json", choice)).status_code == status
+        assert client.get(api(evaluation, choice)).status_code == status
     assert client.get(file(evaluation, "pdf")).status_code == 404
     assert client.get("/evaluations/999/episodes/best/replay.json").status_code == 404
     with row.replay_document.storage.open(str(row.replay_document.name), "wb") as damaged:
