@@ -31,11 +31,12 @@ from arena_kit.cli.common import (
     show,
     tell,
 )
+from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.ladder_report import Row, report_html
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.records import DuelRecord
-from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.run import run_duel
@@ -63,7 +64,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
     parser = argparse.ArgumentParser(
         prog="arena ladder",
         description="Play every agent of a folder (a folder or a zip each) against every other one, and write one HTML "
@@ -71,8 +71,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 played, 3 played and an agent forfeited, 1 it could not be played, 2 wrong arguments.",
     )
     parser.add_argument("folder", type=Path, help="a folder that holds agents")
-    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_environment_options(parser, (spec.slug for spec in all_specs() if spec.seats == 2))
     parser.add_argument("--matches", type=positive, default=20, help="matches of each duel, even (default 20)")
     parser.add_argument("--seed", type=int, default=0, metavar="N",
                         help="seed of the first duel; the others count up from it, or share it where matches begin "
@@ -86,9 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ladder(options: argparse.Namespace, folder: Path) -> int:
-    if options.environments is not None:
-        use_folder(options.environments)
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     if spec.seats != 2:
         raise BadArgument(f"{spec.name} has no duels: its number of seats is {spec.seats}. Use `arena evaluate`.")
     if options.matches % 2:
