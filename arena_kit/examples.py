@@ -20,7 +20,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from arena_kit.content import content_folder
+from arena_kit.content import LIBRARY, content_folder
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.zips import zip_bytes
@@ -67,6 +67,7 @@ EXAMPLES: Mapping[str, Example] = {
     "minimax": Example(GAMES),
     "pong_aim": Example(("pong",)),
     "pong_follow": Example(("pong",)),
+    "pong_q": Example(("pong",), weights="q_table.npy"),
     "q_learning": Example(GRIDS, weights="q_table.npy"),
     "random": Example(arrays=True),
     "reinforce": Example(("CartPole-v1",), weights="weights.npz"),
@@ -201,9 +202,10 @@ def _takes_arrays(environment: str) -> bool:
 
 
 def _weights_path(folder: Path, environment: str, arguments: Mapping[str, Any], store: Path) -> Path:
-    """Return the path of the weights, which differs for every environment, its arguments and version of `train.py`."""
+    """Return the path of the weights, which differs for every environment, its arguments and the code that trains."""
     seen = json.dumps([environment, arguments, version("gymnasium"), version("numpy")], sort_keys=True)
-    digest = hashlib.sha256(seen.encode() + (folder / "train.py").read_bytes()).hexdigest()
+    trains = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")) if path.name != ENTRY_POINT)
+    digest = hashlib.sha256(seen.encode() + trains).hexdigest()
     # The name may hold slashes, and it may come from a request.
     where = re.sub(r"[^\w.-]", "_", environment, flags=re.ASCII)[:NAME_CHARACTERS]
     return store / f"{folder.name}-{where}-{digest[:16]}" / _example(folder.name).weights
@@ -217,6 +219,8 @@ def _train(folder: Path, environment: str, arguments: Mapping[str, Any], weights
         command = ["train.py", environment, "--arguments", json.dumps(arguments), "--output", str(new.resolve())]
         # One thread: the matrices are too small to share, and other work needs the cores.
         variables = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+        # In a checkout, arena_kit is found by its place alone.
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [str(LIBRARY.parent), variables.get("PYTHONPATH")]))
         done = subprocess.run([sys.executable, *command], cwd=folder, env=variables, check=False)
         if done.returncode or not new.exists():
             raise TrainingFailed(

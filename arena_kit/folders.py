@@ -7,6 +7,7 @@ import fcntl
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 DATA_DIR_HINT = "Make the folder, mount it, or set DATA_DIR to an existing folder."
@@ -41,6 +42,21 @@ class OwnFolder:
         lock, self._lock = self._lock, -1
         if lock >= 0:
             os.close(lock)
+
+
+@contextlib.contextmanager
+def own_temporary_folder(prefix: str, *, mode: int = 0o700) -> Iterator[Path]:
+    """Make a folder among the machine's temporary ones, and remove it at the end.
+
+    First, folders of this prefix are removed whose processes were killed. Raises OSError.
+    """
+    parent = Path(tempfile.gettempdir())
+    remove_abandoned(parent, prefix)
+    folder = OwnFolder(parent, prefix, mode=mode)
+    try:
+        yield folder.path
+    finally:
+        folder.close()
 
 
 def remove_abandoned(parent: Path, prefix: str) -> int:

@@ -5,11 +5,12 @@ The code of an opponent runs in this process, without any sandbox: use it for pl
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import importlib.util
 import inspect
 import itertools
 import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from random import Random
@@ -18,10 +19,13 @@ from typing import Any
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.examples import FOLDER, names
+from arena_kit.folders import own_temporary_folder
 
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 RANDOM = "random"
 _numbers = itertools.count(1)
+_at_exit = contextlib.ExitStack()
+atexit.register(_at_exit.close)
 
 
 class UnknownOpponent(ArenaEnvironmentError):
@@ -97,7 +101,8 @@ def _maker_of_path(spec: EnvironmentSpec, opponent: str | Path) -> Callable[...,
 def _unpacked(archive: Path) -> Path:
     from arena_kit.upload.archive import ArchiveRefused, unpack_archive
 
-    folder = Path(tempfile.mkdtemp(prefix="arena-opponent-"))
+    # A player may read its files at any time, so they stay until this process ends.
+    folder = _at_exit.enter_context(own_temporary_folder("arena-opponent-"))
     try:
         with archive.open("rb") as file:
             unpack_archive(file, folder / "player")

@@ -8,6 +8,7 @@ import itertools
 import json
 import os
 import platform
+import signal
 import statistics
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from typing import TypeVar
 
 from arena_kit.environment.records import DuelRecord, MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.folders import own_temporary_folder
 from arena_kit.referee.run import PlayedDuel, Player, pair_seed, run_duel, run_match
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
@@ -69,10 +71,10 @@ def open_sandbox(kind: str, base_image: str, folder: Path) -> Iterator[Sandbox]:
 
 @contextlib.contextmanager
 def work_folder() -> Iterator[Path]:
-    """Create a temporary folder that players can read."""
-    with tempfile.TemporaryDirectory(prefix="arena-bench-") as name:
-        Path(name).chmod(0o755)
-        yield Path(name)
+    """Create a temporary folder that players can read; it is removed after SIGTERM, too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with own_temporary_folder("arena-bench-", mode=0o755) as folder:
+        yield folder
 
 
 @contextlib.contextmanager

@@ -11,16 +11,24 @@ from arena_kit.environment.adapters import video
 from arena_kit.environment.episodes import EvaluationArchive
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.environment.replay import ReplayMismatch
+from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.referee.recheck.evaluations import other_runtime
 from core.jobs.artifacts import recording_stored
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.worker import Lease, PlatformFault
 from core.links import page
-from core.models import JobFault, Recording
+from core.models import Evaluation, JobFault, Recording, Validation
 from core.notices.alarms import alarm_raise
 from duel_runner.rules import rules
 
-FIELDS = {"video": video.VIDEO, "poster": video.STILL, "steps": video.RETURNS, "text": video.TEXT}
+FIELDS = {
+    "video": video.VIDEO,
+    "poster": video.STILL,
+    "steps": video.RETURNS,
+    "text": video.TEXT,
+    "replay_document": video.DOCUMENT,
+    "replay_page": video.PAGE,
+}
 """Fields of a recording, and the drawing program's names of their files."""
 
 
@@ -40,6 +48,8 @@ def draw(recording: Recording, lease: Lease) -> None:
         actions=episode.actions,
         score=episode.score,
         folders=(str(settings.ENVIRONMENTS_DIR),),
+        number=episode.number,
+        facts=_facts(recording, played, episode.number),
     )
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
@@ -63,6 +73,17 @@ def draw(recording: Recording, lease: Lease) -> None:
         files = {field: folder / file for field, file in FIELDS.items() if file in made.files}
         with recording_stored(recording=recording, files=files) as stored:
             job_succeed(job=recording, log=lease.text, **stored)
+
+
+def _facts(recording: Recording, played: Evaluation | Validation, number: int) -> ReplayFacts:
+    """Return what the replay files of an episode say besides its states."""
+    submission = recording.evaluation.submission
+    return ReplayFacts(
+        match_id=f"{played.KIND}-{played.pk}-episode-{number}",
+        agents=(ReplayAgent(str(submission.agent_id), str(submission), submission.number),),
+        start_time=played.started_at.isoformat() if played.started_at else None,
+        end_time=played.ended_at.isoformat() if played.ended_at else None,
+    )
 
 
 def _fail(recording: Recording, lease: Lease, code: str, error: str) -> None:

@@ -175,6 +175,7 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
     choices = ("BEST", "MEDIAN", "WORST") if len({one.score for one in practice_results(validation)}) > 1 else ("BEST",)
     assert [(one.choice, one.state) for one in recordings] == [(choice, JobState.SUCCEEDED) for choice in choices]
     assert all(one.steps and one.video and one.poster for one in recordings), [one.log for one in recordings]
+    assert all(one.replay_document and one.replay_page for one in recordings)
 
     code, said = verify(evaluation, "--replay-players")
 

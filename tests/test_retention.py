@@ -347,6 +347,6 @@ def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
         "Submission.archive",
         *(f"{kind}.{name}" for kind in ("Duel", "Validation") for name in ("records", "player_1_log", "player_2_log")),
         *(f"Evaluation.{name}" for name in ("records", "player_log")),
-        *(f"Recording.{name}" for name in ("video", "poster", "steps", "text")),
+        *(f"Recording.{name}" for name in ("video", "poster", "steps", "text", "replay_document", "replay_page")),
     }
     assert found == kept_for_ever | with_their_days

@@ -14,6 +14,7 @@ from web.environments import kit_views as kits
 from web.environments import static_views as statics
 from web.environments import views as environments
 from web.evaluations import board_views as boards
+from web.evaluations import replay_views as recordings
 from web.evaluations import views as evaluations
 from web.kit import views as kit
 from web.notices import views as inbox
@@ -107,6 +108,11 @@ site = [
         "evaluations/<int:evaluation_id>/episodes/<slug:choice>/frames.json",
         evaluations.episode_states,
         name="episode_frames",
+    ),
+    path(
+        "evaluations/<int:evaluation_id>/episodes/<slug:choice>/replay.<slug:form>",
+        recordings.replay_file,
+        name="recording_replay",
     ),
     path(
         "evaluations/<int:evaluation_id>/episodes/<slug:choice>/<slug:name>",

@@ -29,8 +29,9 @@ from arena_kit.cli.common import (
     show,
     tell,
 )
+from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
-from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlatformFault, run_duel, run_evaluation
@@ -67,7 +68,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs())
     parser = argparse.ArgumentParser(
         prog="arena check",
         description="Check a submission as the arena does: the files with the words of the upload form, then play "
@@ -76,8 +76,7 @@ def _parser() -> argparse.ArgumentParser:
         "2 wrong arguments.",
     )
     parser.add_argument("player", help="a folder, or a zip")
-    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_environment_options(parser, (spec.slug for spec in all_specs()))
     parser.add_argument("--files-only", action="store_true", help="do not play")
     parser.add_argument("--seed", type=int, default=SELF_SEED, help="seed of the play against itself (default 0)")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
@@ -88,9 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _check(options: argparse.Namespace, folder: Path) -> int:
-    if options.environments is not None:
-        use_folder(options.environments)
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     try:
         checked = _checked(options, spec, folder)
     except (SandboxError, PlatformFault) as error:

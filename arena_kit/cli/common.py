@@ -8,13 +8,13 @@ import json
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO
 
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
+from arena_kit.folders import own_temporary_folder
 from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
 from arena_kit.text import plain_text
 
@@ -35,13 +35,14 @@ def run_command(action: Callable[[Path], int], *, as_json: bool = False) -> int:
     The status is 2 for wrong arguments, 130 after Ctrl-C and 141 if the output is no longer read; 1, 2, 3 or 4 if a
     site did not do what was asked. as_json: whether an error is printed as JSON, too.
     """
-    # SIGTERM becomes an exception, so that no process of a submission is left running.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    # These signals become exceptions, so that no process of a submission and no folder is left.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # A command under `nohup` goes on when its terminal is closed.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     try:
-        with tempfile.TemporaryDirectory(prefix="arena-") as name:
-            folder = Path(name)
-            # Submissions run as another user, who must be able to reach their files in it.
-            folder.chmod(0o711)
+        # Submissions run as another user, who must be able to reach their files in it.
+        with own_temporary_folder("arena-cli-", mode=0o711) as folder:
             status = action(folder)
             sys.stdout.flush()
             return status

@@ -23,10 +23,11 @@ from arena_kit.cli.common import (
     print_json,
     run_command,
 )
+from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.episodes import write_evaluation
-from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
@@ -50,11 +51,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
-    if options.environments is not None:
-        use_folder(options.environments)
     if options.json and str(options.log) == "-":
         raise BadArgument("Standard output takes one document: leave out --json or --log -.")
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     if spec.seats != 1:
         raise BadArgument(f"{spec.name} has {spec.seats} seats. Use `arena play`.")
     # Raises if the environment needs a package that is missing, before any player starts.
@@ -63,15 +62,13 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
 
 
 def _parser() -> argparse.ArgumentParser:
-    ids = ", ".join(spec.public_id for spec in all_specs() if spec.seats == 1)
     parser = argparse.ArgumentParser(
         prog="arena evaluate",
         description="Play episodes of an environment with one seat, with the referee and limits of the site.",
         epilog="Exit code: 0 all episodes were played, 3 the player failed, 1 the platform failed, 2 wrong arguments.",
     )
     parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
-    parser.add_argument("--environment", required=True, metavar="ID", help=f"one of: {ids}")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_environment_options(parser, (spec.public_id for spec in all_specs() if spec.seats == 1), metavar="ID")
     parser.add_argument("--episodes", type=positive, help="number of episodes (default: as in a validation)")
     parser.add_argument("--first-seed", type=_seed, default=FIRST_SEED, metavar="SEED",
                         help="seed of the first episode; the others count up from it (default 1)")  # fmt: skip

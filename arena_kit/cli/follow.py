@@ -43,7 +43,7 @@ def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.slee
     """Ask for a version until its phases are over; return it with the exit status.
 
     say: gets a sentence for every change. The status is 0 if the version is ready, 3 if it failed, and 1 if the arena
-    failed on it or it waits for something that waiting does not bring. Raises SiteError when the network or the site
+    failed on it or it waits for something that will not happen by itself. Raises SiteError when the network or the site
     fails too often.
     """
     heard, stuck = "", 0

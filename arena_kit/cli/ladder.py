@@ -24,17 +24,19 @@ from arena_kit.cli.common import (
     add_json_option,
     add_sandbox_options,
     chosen_sandbox,
+    content_write,
     player_image,
     positive,
     run_command,
     show,
     tell,
 )
+from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
-from arena_kit.cli.ladder_report import REPLAYS_A_DUEL, Row, report_html
+from arena_kit.cli.ladder_report import Row, report_html
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.records import DuelRecord
-from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.run import run_duel
@@ -62,7 +64,6 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
     parser = argparse.ArgumentParser(
         prog="arena ladder",
         description="Play every agent of a folder (a folder or a zip each) against every other one, and write one HTML "
@@ -70,10 +71,11 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 played, 3 played and an agent forfeited, 1 it could not be played, 2 wrong arguments.",
     )
     parser.add_argument("folder", type=Path, help="a folder that holds agents")
-    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_environment_options(parser, (spec.slug for spec in all_specs() if spec.seats == 2))
     parser.add_argument("--matches", type=positive, default=20, help="matches of each duel, even (default 20)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first duel; the others count up from it")
+    parser.add_argument("--seed", type=int, default=0, metavar="N",
+                        help="seed of the first duel; the others count up from it, or share it where matches begin "
+                        "with openings")  # fmt: skip
     parser.add_argument("--output", type=Path, default=Path("ladder.html"), metavar="FILE", help="default ladder.html")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     add_sandbox_options(parser)
@@ -83,9 +85,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _ladder(options: argparse.Namespace, folder: Path) -> int:
-    if options.environments is not None:
-        use_folder(options.environments)
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     if spec.seats != 2:
         raise BadArgument(f"{spec.name} has no duels: its number of seats is {spec.seats}. Use `arena evaluate`.")
     if options.matches % 2:
@@ -104,7 +104,7 @@ def _ladder(options: argparse.Namespace, folder: Path) -> int:
         show(options, trouble, f"The ladder could not be played ({error.code}): {error}")
         return TRY_LATER
     rows = rank([entrant.name for entrant in entrants], records)
-    _write(options.output, report_html(spec, rows, records))
+    content_write(options.output, lambda: report_html(spec, rows, records).encode())
     data = {"environment": spec.id, "report": str(options.output), "rows": [row.as_json() for row in rows]}
     show(options, data, f"{ladder_text(rows)}\nThe report is in {options.output}.")
     return NO if any(row.forfeits for row in rows) else DONE
@@ -177,7 +177,8 @@ def _play_all(
                 spec,
                 launch,
                 names=(pair[0].name, pair[1].name),
-                seed=options.seed + number,
+                # As in an edition of a site: duels that share their openings compare the agents best.
+                seed=options.seed if spec.openings else options.seed + number,
                 match_count=options.matches,
                 parallel_matches=spec.parallel_matches,
                 limits=spec.limits,
@@ -196,12 +197,6 @@ def _advance(bar: tqdm, before: float, done: int) -> None:  # type: ignore[type-
     bar.update(before + done - bar.n)
 
 
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
-
-
 def ladder_text(rows: Sequence[Row]) -> str:
     """Return the table for a terminal."""
     width = max(5, *(len(row.name) for row in rows))
@@ -211,4 +206,4 @@ def ladder_text(rows: Sequence[Row]) -> str:
         f"  {row.points:>6g}  {row.forfeits:>8}"
         for row in rows
     ]
-    return "\n".join([*lines, f"Replays of each duel in the report: {REPLAYS_A_DUEL}."])
+    return "\n".join(lines)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from arena_kit.cli.common import DONE, BadArgument, content_write
+from arena_kit.cli.environments import use_own_environments
 from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
 from arena_kit.environment.local_document import local_record
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
-from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.document import (
     EVERYTHING,
     ReplayOptions,
@@ -40,8 +41,7 @@ class Replay:
 
 def replay_local(options: argparse.Namespace, wanted: ReplayOptions) -> int:
     """Show or write a match of a file. Raises BadArgument and ArenaEnvironmentError."""
-    if options.environments is not None:
-        use_folder(options.environments)
+    use_own_environments(options)
     replay = read_replay(Path(options.what), options.match or 1)
     write_replay(replay, html=options.html, document=options.document, options=wanted)
     if options.json:

@@ -26,13 +26,14 @@ from arena_kit.cli.common import (
     print_json,
     run_command,
 )
+from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.classic import match_result
 from arena_kit.environment.local_document import local_document
 from arena_kit.environment.openings import check_openings
 from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256
-from arena_kit.environment.registry import all_specs, get_spec, use_folder
+from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlatformFault, PlayedDuel, run_duel
@@ -54,9 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
     if options.json and str(options.output) == "-":
         raise BadArgument("Standard output takes one document: leave out --json or --output -.")
-    if options.environments is not None:
-        use_folder(options.environments)
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     if spec.seats == 1:
         raise BadArgument(f"{spec.name} has one seat. Use `arena evaluate`.")
     check_openings(spec)
@@ -64,7 +63,6 @@ def _spec(options: argparse.Namespace) -> EnvironmentSpec:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs() if spec.seats == 2)
     parser = argparse.ArgumentParser(
         prog="arena play",
         description="Play a duel between two players and write its result.",
@@ -73,8 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("player_1", help="a folder or zip with player.py, or an image name (sandbox docker)")
     parser.add_argument("player_2", help="the same; may be the same player")
-    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_environment_options(parser, (spec.slug for spec in all_specs() if spec.seats == 2))
     parser.add_argument("--matches", type=positive, help="number of matches (default: the environment's)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the duel (default 0)")
     parser.add_argument("--parallel", type=positive, help="matches played at once (default: the environment's)")

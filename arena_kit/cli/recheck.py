@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import IO
 
 from arena_kit.cli.common import add_json_option, print_json
+from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.environment.episodes import EvaluationArchive, evaluation_sha256, holds_evaluation
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.records import record_sha256
-from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.registry import get_spec
 from arena_kit.referee.recheck import duels, evaluations
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.text import plain_text
@@ -35,8 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check downloaded records. Returns 0 if they verify, 1 if they do not, 2 if they cannot be checked."""
     options = _parser().parse_args(arguments)
     try:
-        if options.environments is not None:
-            use_folder(options.environments)
+        use_own_environments(options)
         with options.records.open("rb") as file:
             if holds_evaluation(file):
                 check = _evaluation(file, options.sha256, options.seeds_sha256)
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds, from the page of the evaluation"
     )
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_folder_option(parser)
     add_json_option(parser)
     return parser
 

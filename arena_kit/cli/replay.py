@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.common import BadArgument, add_json_option, add_sandbox_options, positive, run_command
+from arena_kit.cli.environments import add_folder_option
 from arena_kit.cli.install import add_install_option
 from arena_kit.cli.local_replay import replay_local
 from arena_kit.cli.site_replay import compare, replay_site
@@ -45,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
                         help=f"at most this many states {document}, default {MAX_FRAMES}")  # fmt: skip
     parser.add_argument("--diff", metavar="MY_PLAYER", help="a folder or zip with player.py (DUEL/MATCH only)")
     parser.add_argument("--side", type=int, choices=(1, 2), help="which player it is (default: your own agent)")
-    parser.add_argument("--environments", type=Path, metavar="FOLDER", help="folder with environments of your own")
+    add_folder_option(parser)
     add_sandbox_options(parser)
     add_install_option(parser)
     add_site_option(parser)

@@ -20,6 +20,7 @@ from arena_kit.cli.common import (
     print_json,
     show,
 )
+from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.sites import client_of
@@ -28,7 +29,7 @@ from arena_kit.client.answers import DuelLine
 from arena_kit.client.replays import Replay
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.records import MatchRecord
-from arena_kit.environment.registry import get_spec, use_folder
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.document import ReplayOptions
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
@@ -73,8 +74,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
     """Play a match of a site again with a player here. Raises BadArgument and SiteError."""
     client = client_of(options)
     duel = client.duel(duel_id)
-    if options.environments is not None:
-        use_folder(options.environments)
+    use_own_environments(options)
     player = _side(options, client, duel)
     spec = _spec(duel, client.site)
     record = client.match(duel.id, number)

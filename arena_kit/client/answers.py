@@ -178,79 +178,43 @@ class DuelLine:
 
 
 def arena_of(data: object) -> Arena:
-    found = Fields(data, "the site's description")
-    return Arena(
-        name=found.line("name"),
-        api_versions=found.lines("api_versions"),
-        version=found.line("version"),
-        kit_version=found.line("kit_version"),
-        max_upload_bytes=found.whole("max_upload_bytes"),
-        answer=found.data,
-    )
+    return Fields(data, "the site's description").read(Arena)
 
 
 def token_of(data: object) -> NewToken:
     found = Fields(data, "the token")
-    expires = found.line("expires_at") if found.has("expires_at") else ""
-    return NewToken(token=found.line("token"), hint=found.line("hint"), expires_at=expires)
+    return found.read(NewToken, expires_at=found.line("expires_at") if found.has("expires_at") else "")
 
 
 def environment_of(data: object) -> Environment:
-    found = Fields(data, "the environment")
-    return Environment(
-        slug=found.line("slug"),
-        version=found.line("version"),
-        name=found.line("name"),
-        is_scored=found.flag("is_scored"),
-        takes_scripts=found.flag("takes_scripts"),
-        answer=found.data,
-    )
+    return Fields(data, "the environment").read(Environment)
 
 
 def agent_of(found: Fields) -> AgentLine:
-    return AgentLine(
-        id=found.whole("id"),
-        name=found.line("name"),
-        owner=found.line("owner"),
-        environment=found.line("environment"),
-        is_public=found.flag("is_public"),
-    )
+    return found.read(AgentLine)
 
 
 def version_of(data: object) -> Version:
     found = Fields(data, "the version")
     agent = found.part("agent")
-    phases = tuple(
-        Phase(one.line("kind"), one.whole("id"), one.line("state"), one.line("fault"), one.line("error_code"))
-        for one in found.parts("phases")
-    )
-    return Version(
-        id=found.line("id"),
-        number=found.whole("number"),
+    return found.read(
+        Version,
         agent_id=agent.whole("id"),
         agent=agent.line("name"),
         owner=agent.line("owner"),
-        environment=found.line("environment"),
-        status=found.line("status"),
-        phases=phases,
+        phases=tuple(one.read(Phase) for one in found.parts("phases")),
         error=found.text("error"),
-        warnings=found.lines("warnings"),
-        answer=found.data,
     )
 
 
 def job_of(data: object) -> Job:
     found = Fields(data, "the job")
     wait = found.part("wait") if found.has("wait") else None
-    return Job(
-        kind=found.line("kind"),
-        id=found.whole("id"),
-        state=found.line("state"),
-        error_code=found.line("error_code"),
+    return found.read(
+        Job,
         error=found.text("error"),
         wait=wait.line("sentence") if wait else "",
         is_stuck=wait.flag("is_stuck") if wait else False,
-        answer=found.data,
     )
 
 
@@ -292,33 +256,26 @@ def _place(row: Fields, agent: str, number: int, owner: str, value: str, note: s
 
 def challenge_of(data: object) -> Challenge:
     found = Fields(data, "the challenge")
-    duels = []
-    for line in found.parts("duels"):
-        opponent, result = line.part("opponent"), line.part("result")
-        duels.append(
-            ChallengeDuel(
-                duel=line.whole("duel"),
-                opponent=f"{opponent.part('agent').line('name')}, version {opponent.whole('number')}",
-                state=line.line("state"),
-                won=result.whole("won"),
-                drawn=result.whole("drawn"),
-                lost=result.whole("lost"),
-            )
-        )
-    return Challenge(found.whole("id"), found.line("environment"), tuple(duels), found.data)
+    return found.read(Challenge, duels=tuple(_challenge_duel(line) for line in found.parts("duels")))
+
+
+def _challenge_duel(line: Fields) -> ChallengeDuel:
+    opponent, result = line.part("opponent"), line.part("result")
+    return line.read(
+        ChallengeDuel,
+        opponent=f"{opponent.part('agent').line('name')}, version {opponent.whole('number')}",
+        **{name: result.whole(name) for name in ("won", "drawn", "lost")},
+    )
 
 
 def duel_of(data: object) -> DuelLine:
     found = Fields(data, "the duel")
     one, two = (found.part(name).part("agent") for name in ("player_1", "player_2"))
-    return DuelLine(
-        id=found.whole("id"),
-        environment=found.line("environment"),
+    return found.read(
+        DuelLine,
         rules=found.line("environment_version"),
         players=(one.line("name"), two.line("name")),
         owners=(one.line("owner"), two.line("owner")),
-        match_count=found.whole("match_count"),
-        answer=found.data,
     )
 
 

@@ -154,7 +154,7 @@ def _meaning(status: int, site: str) -> tuple[Trouble, str]:
     """Return the kind of an error, and a sentence for an answer that has none of its own."""
     match status:
         case 401:
-            return Trouble.LOGIN_NEEDED, f"{site} wants to know who you are. Run: arena login {site}"
+            return Trouble.LOGIN_NEEDED, f"{site} asks for a login. Run: arena login {site}"
         case 403:
             return Trouble.NOT_ALLOWED, f"{site} does not let you see or change this."
         case 404:

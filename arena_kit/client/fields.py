@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from arena_kit.client.errors import SiteError, Trouble
 from arena_kit.text import plain_line, plain_text
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 WHOLE_LIMIT = 2**63
+Record = TypeVar("Record", bound="DataclassInstance")
 
 
 class Fields:
@@ -83,6 +88,18 @@ class Fields:
         """Return a text as it came, to compare it; it must never be shown."""
         return self._text(name)
 
+    def read(self, kind: type[Record], **given: object) -> Record:
+        """Return a record of this object: each field of the class that is not given is read by its name and type.
+
+        A text is read as one line, and the field `answer` is the whole object as it came.
+        """
+        for field in fields(kind):
+            if field.name == "answer":
+                given[field.name] = self.data
+            elif field.name not in given:
+                given[field.name] = _READERS[str(field.type)](self, field.name)
+        return kind(**given)
+
     def wrong(self, how: str) -> SiteError:
         """Return the error of an answer that is not understood. how: e.g. `has no name`."""
         return SiteError(
@@ -107,3 +124,13 @@ class Fields:
         if name not in self.data:
             raise self.wrong(f"has no {name}")
         return self.data[name]
+
+
+_READERS: Mapping[str, Callable[[Fields, str], object]] = {
+    "str": Fields.line,
+    "int": Fields.whole,
+    "bool": Fields.flag,
+    "float": Fields.number,
+    "tuple[str, ...]": Fields.lines,
+}
+"""How a field of a record is read, by its type as it is written in the class."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+from arena_kit.content import LIBRARY
+from arena_kit.examples import make_archive
 from arena_kit.folders import OwnFolder, remove_abandoned
 
 
@@ -34,3 +37,33 @@ def test_a_folder_is_abandoned_when_its_process_was_killed_and_only_then(tmp_pat
     own.close()
     own.close()
     assert [path.name for path in tmp_path.iterdir()] == ["own-not-a-folder"]
+
+
+OPPONENT = """
+import sys, time
+import arena_kit
+arena_kit.make("tic-tac-toe", opponent=sys.argv[1])
+print("ready", flush=True)
+time.sleep(float(sys.argv[2]))
+"""
+
+
+def test_an_opponent_from_a_zip_leaves_no_folder_behind(tmp_path: Path) -> None:
+    archive, temporary = tmp_path / "mine.zip", tmp_path / "temporary"
+    archive.write_bytes(make_archive("dummy"))
+    temporary.mkdir()
+
+    def trained(seconds: int) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", OPPONENT, str(archive), str(seconds)]
+        variables = {**os.environ, "TMPDIR": str(temporary)}
+        return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=variables, cwd=LIBRARY.parent)
+
+    killed = trained(600)
+    assert killed.stdout is not None
+    assert killed.stdout.readline() == "ready\n"
+    killed.kill()
+    killed.communicate()
+    assert len(list(temporary.glob("arena-opponent-*"))) == 1
+    # The next one removes what the killed one has left, and at its end its own.
+    assert trained(0).communicate()[0] == "ready\n"
+    assert list(temporary.iterdir()) == []

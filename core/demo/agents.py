@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from django.conf import settings
@@ -20,9 +20,14 @@ SCORED = {
 """The agents of environments that the demo ranks by score; those that learn need only seconds."""
 
 
-def examples_upload(owner: User, environments: Sequence[Environment]) -> list[Submission]:
-    """Upload the example players that are missing to every environment; return the new submissions."""
-    return list(_upload(owner, environments))
+def examples_upload(
+    owner: User, environments: Sequence[Environment], say: Callable[[str], None] = lambda _: None
+) -> list[Submission]:
+    """Upload the example players that are missing to every environment; return the new submissions.
+
+    Agents that learn are trained first, which `say` is told.
+    """
+    return list(_upload(owner, {environment: names(environment.slug) for environment in environments}, say))
 
 
 def images_follow_sandbox(note: Path, sandbox: str) -> int:
@@ -43,25 +48,22 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
 
 
 def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
-    """As `examples_upload`, for environments that are ranked by score; agents that learn are trained first."""
-    uploaded = []
-    for environment in environments:
-        for player in SCORED.get(environment.env_id, ()):
+    """As `examples_upload`, for environments that are ranked by score."""
+    return list(_upload(owner, {environment: SCORED.get(environment.env_id, ()) for environment in environments}, say))
+
+
+def _upload(
+    owner: User, players: Mapping[Environment, Sequence[str]], say: Callable[[str], None]
+) -> Iterator[Submission]:
+    for environment, wanted in players.items():
+        for player in wanted:
             if _is_here(environment, player):
                 continue
             if EXAMPLES.get(player, Example()).weights:
                 say(f"{player.replace('_', '-')} learns {environment} ...")
             # The trained weights are kept with the demo's data.
             archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
-            uploaded.append(_create(owner, environment, player, archive))
-    return uploaded
-
-
-def _upload(owner: User, environments: Sequence[Environment]) -> Iterator[Submission]:
-    for environment in environments:
-        for player in names(environment.slug):
-            if not _is_here(environment, player):
-                yield _create(owner, environment, player, make_archive(player))
+            yield _create(owner, environment, player, archive)
 
 
 def _is_here(environment: Environment, player: str) -> bool:

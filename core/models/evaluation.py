@@ -220,6 +220,12 @@ class Recording(Job):
     text = models.FileField(
         upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="JSON: states as text."
     )
+    replay_document = models.FileField(
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="The replay for programs, gzip."
+    )
+    replay_page = models.FileField(
+        upload_to=artifact_name, max_length=200, blank=True, editable=False, help_text="The replay as HTML, gzip."
+    )
 
     class Meta(Job.Meta):
         constraints = [

@@ -57,7 +57,7 @@ PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Validation, ("player_1_log", "player_2_log")),
     (Evaluation, ("player_log",)),
 )
-RECORDED = ("video", "poster", "steps", "text")
+RECORDED = ("video", "poster", "steps", "text", "replay_document", "replay_page")
 SESSION_DAYS = 1
 """Days for which sessions are kept after their end."""
 MESSAGE_DAYS = 30

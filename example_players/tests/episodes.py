@@ -32,6 +32,11 @@ class Episode:
 def make_players(archive: bytes, folder: Path, patch: pytest.MonkeyPatch) -> Any:
     """Unpack an archive and load it with the player server's code; return a function that makes its players."""
     unpack_archive(io.BytesIO(archive), folder)
+    return load_players(folder, patch)
+
+
+def load_players(folder: Path, patch: pytest.MonkeyPatch) -> Any:
+    """Load a folder with the player server's code; return a function that makes its players."""
     patch.chdir(folder)
     patch.setattr(sys, "path", [*sys.path])
     patch.delitem(sys.modules, "player", raising=False)

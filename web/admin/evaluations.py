@@ -65,7 +65,7 @@ class RecordingAdmin(JobAdmin[Recording]):
     list_filter = (*JobAdmin.list_filter, "choice", "evaluation__environment")
     list_select_related = ("evaluation__submission__agent", "evaluation__environment")
     search_fields = ("=evaluation__id", "evaluation__agent__name", "error", "worker")
-    exclude = (*JobAdmin.exclude, "video", "poster", "steps", "text")
+    exclude = (*JobAdmin.exclude, "video", "poster", "steps", "text", "replay_document", "replay_page")
     readonly_fields = (*JobAdmin.readonly_fields, "files")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recording]:

@@ -17,6 +17,7 @@ from web.duels import replay_api as replays
 from web.environments import api as environments
 from web.environments import folder_api as folders
 from web.evaluations import api as evaluations
+from web.evaluations import replay_api as recordings
 from web.jobs import api as jobs
 from web.kit import api as site
 from web.notices import api as inbox
@@ -113,6 +114,7 @@ routes = [
     *native("evaluations/<int:pk>/", evaluations.EvaluationShown, "evaluation"),
     *native("evaluations/<int:pk>/episodes/", evaluations.EpisodeList, "episodes"),
     *native("evaluations/<int:pk>/episodes/<int:number>/", evaluations.EpisodeShown, "episode"),
+    *native("evaluations/<int:pk>/recordings/<slug:choice>/replay/", recordings.RecordingReplay, "recording_replay"),
     *native("jobs/", jobs.Queues, "jobs"),
     *native("jobs/<slug:kind>/", jobs.JobList, "jobs_of_kind"),
     *native("jobs/<slug:kind>/<int:pk>/", jobs.JobShown, "job"),

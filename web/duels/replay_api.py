@@ -19,7 +19,7 @@ from core.submissions.selectors import agent_source_visible
 from web.api.authentication import viewer_of
 from web.api.views import one
 from web.duels.api import HELD_BACK, NOT_PLAYED, shown_duel
-from web.duels.replay_views import replay_response
+from web.duels.replay_views import match_response
 from web.site.throttling import AccountThrottle, ReplayFileThrottle, StrangerThrottle
 
 FILE = "The replay as an attachment. docs/reference/replay-files.md describes the JSON document."
@@ -45,6 +45,18 @@ class ReplayQuery(serializers.Serializer[Any]):
     gzip = serializers.BooleanField(default=False, help_text="Compress the file. JSON only.")
 
 
+def asked(request: Request) -> tuple[ReplayForm, ReplayOptions, bool]:
+    """Return the form that a request asks for, what the document holds, and whether to compress it.
+
+    Raises ValidationError.
+    """
+    query = ReplayQuery(data=request.query_params)
+    query.is_valid(raise_exception=True)
+    wanted = query.validated_data
+    options = ReplayOptions(wanted["include_observations"], wanted["include_actions"], wanted["max_frames"])
+    return ReplayForm(wanted["format"]), options, wanted["gzip"]
+
+
 class Replayed(APIView):
     """What replays of duels and of validations share."""
 
@@ -53,12 +65,8 @@ class Replayed(APIView):
 
     def send(self, request: Request, row: Duel | Validation, number: int) -> HttpResponseBase:
         """Answer with the file. Raises ValidationError and NotStored."""
-        query = ReplayQuery(data=request.query_params)
-        query.is_valid(raise_exception=True)
-        wanted = query.validated_data
-        options = ReplayOptions(wanted["include_observations"], wanted["include_actions"], wanted["max_frames"])
-        form, compress = ReplayForm(wanted["format"]), wanted["gzip"]
-        return replay_response(request._request, row, number, form, options, compress=compress)
+        form, options, compress = asked(request)
+        return match_response(request._request, row, number, form, options, compress=compress)
 
 
 class MatchReplay(Replayed):

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions
 from arena_kit.environment.replay_file.page import PageExtras
-from core.duels.replays import ReplayForm, embedded_page, replay_file_make, replay_tag
+from core.duels.replays import ReplayFile, ReplayForm, embedded_page, replay_file_make, replay_tag
 from core.duels.selectors import NotStored, duel_get, match_get
 from core.models import Duel, Validation
 from core.tournaments.results import duel_check
@@ -28,13 +28,13 @@ EMBED_SECONDS = 300
 @explained
 def match_replay(request: HttpRequest, duel_id: int, number: int, form: str) -> HttpResponseBase:
     """Send a match of a duel as a file."""
-    return replay_response(request, get_duel(request, duel_id), number, form_of(form))
+    return match_response(request, get_duel(request, duel_id), number, form_of(form))
 
 
 @explained
 def validation_replay(request: HttpRequest, validation_id: int, number: int, form: str) -> HttpResponseBase:
     """Send a match of a submission against itself as a file, to people who may see its logs."""
-    return replay_response(request, get_validation(request, validation_id), number, form_of(form))
+    return match_response(request, get_validation(request, validation_id), number, form_of(form))
 
 
 @require_safe
@@ -57,7 +57,7 @@ def match_card(request: HttpRequest, duel_id: int, number: int) -> HttpResponseB
     )
 
 
-def replay_response(
+def match_response(
     request: HttpRequest,
     job: Duel | Validation,
     number: int,
@@ -66,11 +66,19 @@ def replay_response(
     *,
     compress: bool = False,
 ) -> HttpResponseBase:
-    """Answer with a replay file as an attachment, or with 304 if the browser has it already. Raises NotStored."""
-    tag = replay_tag(job, number, form, options, compress)
+    """Answer with the replay file of a match. Raises NotStored."""
+    return replay_response(
+        request,
+        replay_tag(job, number, form, options, compress),
+        lambda: replay_file_make(job=job, number=number, form=form, options=options, compress=compress),
+    )
+
+
+def replay_response(request: HttpRequest, tag: str, make: Callable[[], ReplayFile]) -> HttpResponseBase:
+    """Answer with a replay file as an attachment, or with 304 if the browser has it already. tag: the file's ETag."""
     response = get_conditional_response(request, etag=tag)
     if response is None:
-        file = replay_file_make(job=job, number=number, form=form, options=options, compress=compress)
+        file = make()
         response = HttpResponse(file.content, content_type=file.kind)
         response["Content-Disposition"] = f'attachment; filename="{file.name}"'
     response["ETag"] = tag

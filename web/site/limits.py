@@ -57,6 +57,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:validation_replay": (ReplayFileThrottle,),
     "web:embedded_match": (ReplayThrottle,),
     "web:match_card": (ReplayFileThrottle,),
+    "web:recording_replay": (ReplayFileThrottle,),
     "web:episode": (ReplayThrottle,),
     "web:episode_frames": (ReplayThrottle,),
     "web:duel_results": (ResultsThrottle,),

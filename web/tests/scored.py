@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TypeVar
 from uuid import UUID
@@ -147,6 +148,7 @@ def recording(
     frames: Sequence[str] = (),
     state: JobState = JobState.SUCCEEDED,
     practice: Validation | None = None,
+    replay: Mapping[str, object] | None = None,
 ) -> Recording:
     """A recorded episode, of practice or of the evaluation: of text when it has frames, a WebM when it has bytes."""
     number = list(Recording.Choice).index(choice) + 1
@@ -163,6 +165,9 @@ def recording(
         if video:
             made.video.save("episode.webm", ContentFile(video))
             made.poster.save("still.webp", ContentFile(b"RIFF"))
+        if replay:
+            made.replay_document.save("replay.json.gz", ContentFile(gzip.compress(json.dumps(replay).encode())))
+            made.replay_page.save("replay.html.gz", ContentFile(gzip.compress(b"<p>" + json.dumps(replay).encode())))
     return made
 
 

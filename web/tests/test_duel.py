@@ -59,6 +59,16 @@ def test_everyone_sees_outcome_counts_and_every_match_once(client: Client, stage
     assert "tic-tac-toe-v1" in page
 
 
+def test_page_and_api_say_how_many_matches_were_distinct(client: Client, stage: Stage) -> None:
+    page, address = f"/duels/{stage.duel.pk}/", f"/api/v1/duels/{stage.duel.pk}/"
+    for count, line in ((41, "<dt>Distinct matches</dt><dd>41 of 60</dd>"), (None, None)):
+        Duel.objects.filter(pk=stage.duel.pk).update(distinct_matches=count)
+
+        assert client.get(address).json()["distinct_matches"] == count
+        shown = client.get(page).content.decode()
+        assert line in shown if line else "Distinct matches" not in shown
+
+
 def test_matches_stand_under_the_result_they_had(client: Client, stage: Stage) -> None:
     page = html(client, address(stage.duel))
 

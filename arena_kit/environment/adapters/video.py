@@ -6,6 +6,7 @@ that drawing happens in a process of its own, without a display and with limits.
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import os
@@ -23,12 +24,18 @@ from timeit import timeit
 from typing import Any
 
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment, render_modes
+from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import Action, ArenaEnvironmentError, MissingExtra
 from arena_kit.environment.registry import get_spec, use_folder
 from arena_kit.environment.replay import ReplayMismatch
+from arena_kit.environment.replay_file.document import document_bytes, replay_document
+from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
+from arena_kit.environment.replay_file.page import replay_page
+from arena_kit.environment.replay_file.views import NotDrawable
 from arena_kit.environment.spec import EnvironmentSpec
 
 VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "text.json"
+DOCUMENT, PAGE = "replay.json.gz", "replay.html.gz"
 STILL_WIDTH = 320
 FRAMES_PER_SECOND = 30
 """A video has at most this many frames per second; that of a faster environment keeps its speed and leaves out
@@ -80,6 +87,10 @@ class Job:
     folders: tuple[str, ...] = ()
     """The folders of organisers' own environments."""
     bounds: Bounds = Bounds()
+    number: int = 1
+    """The episode's number in the records."""
+    facts: ReplayFacts | None = None
+    """What its replay files say besides its states; None for no such files."""
 
     def to_json(self) -> str:
         """Return a JSON object, with array actions in hexadecimal."""
@@ -96,7 +107,11 @@ class Job:
                 tuple(map(bytes.fromhex, given)) if given and isinstance(given[0], str) else tuple(map(int, given))
             )
             bounds, folders = Bounds(**data.pop("bounds", {})), tuple(data.pop("folders", ()))
-            return cls(actions=actions, bounds=bounds, folders=folders, **data)
+            facts = data.pop("facts", None)
+            if facts is not None:
+                agents = tuple(ReplayAgent(**agent) for agent in facts.pop("agents"))
+                facts = ReplayFacts(agents=agents, **facts)
+            return cls(actions=actions, bounds=bounds, folders=folders, facts=facts, **data)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise CannotRecord(f"The job cannot be read: {type(error).__name__}: {error}") from None
 
@@ -106,7 +121,7 @@ class Recording:
     """The result of a recording."""
 
     files: tuple[str, ...]
-    """Names of the files that were written: VIDEO, STILL, RETURNS, TEXT."""
+    """Names of the files that were written: VIDEO, STILL, RETURNS, TEXT, DOCUMENT, PAGE."""
     no_video: str = ""
     """Why there is no video; empty when there is one."""
 
@@ -116,8 +131,8 @@ def record(job: Job, folder: Path) -> Recording:
 
     `episode.json` holds rewards and returns, one entry per step, and about the video its `stride` (steps from one frame
     to the next; the last step is always shown), `fps`, `frames`, size, and whether it was `cut`. `text.json` holds
-    frames, actions, rewards and returns, with an entry for the start. Raises ReplayMismatch when the episode does not
-    reach its recorded score again.
+    frames, actions, rewards and returns, with an entry for the start. `replay.json.gz` and `replay.html.gz` are its
+    replay files. Raises ReplayMismatch when the episode does not reach its recorded score again.
     """
     for own in job.folders:
         use_folder(Path(own))
@@ -127,6 +142,7 @@ def record(job: Job, folder: Path) -> Recording:
     if _is_text(spec):
         (folder / TEXT).write_text(json.dumps(text_replay(spec, job), separators=(",", ":")), encoding="utf-8")
         made.append(TEXT)
+    made += _write_replay(spec, job, rewards, folder)
     try:
         facts = _record_video(spec, job, folder)
         made += [VIDEO, STILL]
@@ -203,6 +219,24 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
             break
     environment.close()
     return {"frames": frames, "actions": actions, "rewards": rewards, "returns": returns}
+
+
+def _write_replay(spec: EnvironmentSpec, job: Job, rewards: list[float], folder: Path) -> list[str]:
+    """Write the replay files of a job with facts; return their names, none where the rules cannot be drawn."""
+    if job.facts is None:
+        return []
+    score = job.score if job.score is not None else sum(rewards)
+    record = EpisodeRecord(job.number, job.seed, job.actions, score, truncated=False)
+    try:
+        contents = {
+            DOCUMENT: document_bytes(replay_document(spec, record, job.facts)),
+            PAGE: replay_page(spec, record, job.facts).encode(),
+        }
+    except NotDrawable:
+        return []
+    for name, content in contents.items():
+        (folder / name).write_bytes(gzip.compress(content, compresslevel=6, mtime=0))
+    return list(contents)
 
 
 def headless() -> None:

@@ -26,7 +26,7 @@ class BadKey(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a classic environment does not say of itself, and what its trial therefore found out by random play.
+    """Facts that a classic environment does not declare; its trial finds them by random play.
 
     shape, dtype, wire: those of its states. action_count: one more than the greatest action. score: the greatest total
     of rewards. uses_chance: whether it draws from `random` or `numpy.random`.

@@ -1,4 +1,4 @@
-"""Finds out by random play what a classic environment does not say of itself, in the process that tries it."""
+"""Finds by random play the facts that a classic environment does not declare, in the process that tries it."""
 
 from __future__ import annotations
 

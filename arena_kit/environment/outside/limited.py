@@ -25,7 +25,7 @@ FILE_BYTES = 16 << 20
 PROCESSES = 64
 """Where the kernel counts them by user namespace."""
 PARENT_SECONDS = 1.0
-"""How often a process looks whether the one that started it is still there."""
+"""Seconds between two looks of a process at whether its parent still runs."""
 MOST_EXCUSED = 10
 """At least this part of the wall time counts, however busy the machine is."""
 ROOT = Path(__file__).resolve().parents[3]

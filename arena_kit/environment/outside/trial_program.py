@@ -17,7 +17,7 @@ from arena_kit.environment.outside.sentences import sentence_of
 
 MATCHES = 3
 SECONDS = 18.0
-"""After this time the trial ends itself and says at which line; the one that waits for it kills it a little later."""
+"""After this time the trial ends itself and names the line; its parent kills it a little later."""
 
 
 class TooLong(BaseException):

@@ -77,6 +77,19 @@ def replay_document(
     return {"version": VERSION, "metadata": metadata, "truncated": len(frames) < len(steps), "frames": frames}
 
 
+def document_reduced(document: Json, options: ReplayOptions) -> Json:
+    """Return a whole document with only what the options ask for."""
+    frames = document["frames"][: options.max_frames]
+    metadata = document["metadata"]
+    if not options.include_observations:
+        frames = [frame | {"observations": {}} for frame in frames]
+        metadata = metadata | {"observations": "left out"}
+    if not options.include_actions:
+        frames = [frame | {"actions": {}} for frame in frames]
+    is_cut = document["truncated"] or len(frames) < len(document["frames"])
+    return document | {"metadata": metadata, "truncated": is_cut, "frames": frames}
+
+
 def document_bytes(document: Json, *, compress: bool = False) -> bytes:
     """Return the document as JSON in ASCII without spaces, or that in gzip without a time."""
     try:

@@ -56,13 +56,26 @@ def replay_page(
     return _page(spec, record, facts, shown, note, extras)
 
 
-def thinned(views: Sequence[FrameView], budget: int) -> tuple[list[FrameView], str]:
+def replay_theatre(
+    spec: EnvironmentSpec, record: Played, facts: ReplayFacts, *, max_bytes: int = MAX_BYTES, place: str = ""
+) -> str:
+    """Return the player with one replay, for a page that holds several and shows one at a time.
+
+    The page brings `player_style` and `player_script`; the elements have ids, so all but one stand in a `<template>`.
+    place: stands in front of the state in every address, e.g. `match=3&`. Raises NotDrawable.
+    """
+    views = frame_views(spec, record, facts.names)
+    shown, note = thinned(views, max_bytes - len(_theatre(record, facts, views[:1], "", place).encode()), place=place)
+    return _theatre(record, facts, shown, note, place)
+
+
+def thinned(views: Sequence[FrameView], budget: int, *, place: str = "") -> tuple[list[FrameView], str]:
     """Return as many states as fit into a number of bytes, evenly spread, with the first and the last, and a note.
 
     The note is a sentence if anything is missing. If not even two pictures fit, the states have no pictures.
     """
     shared = _shared(views)
-    sizes = [len(_state(view, shared)) + len(_move(view).encode()) + 1 for view in views]
+    sizes = [len(_state(view, shared)) + len(_move(view, place).encode()) + 1 for view in views]
     budget -= len(_json(shared))
     if sum(sizes) <= budget:
         return list(views), ""
@@ -75,17 +88,32 @@ def thinned(views: Sequence[FrameView], budget: int) -> tuple[list[FrameView], s
             return [views[index] for index in kept], note
     if not any(view.svg for view in views):
         return [views[0], *views[max(1, last) :]], "This file shows the first and the last state only."
-    fewer, note = thinned([replace(view, svg="") for view in views], budget)
+    fewer, note = thinned([replace(view, svg="") for view in views], budget, place=place)
     return fewer, f"The pictures are left out, because they would make this file too large. {note}".strip()
 
 
 def page_policy() -> str:
-    """Return the Content-Security-Policy of the page: its own style, its own script and its pictures, nothing else."""
-    script, style = (_hash(_asset(name)) for name in ("player.js", "style"))
+    """Return the Content-Security-Policy of the page."""
+    return policy_of(player_style(), player_script())
+
+
+def policy_of(style: str, *scripts: str) -> str:
+    """Return the Content-Security-Policy of a page with its own style, scripts and pictures, and nothing else."""
+    allowed = " ".join(f"'{_hash(script)}'" for script in scripts)
     return (
-        f"default-src 'none'; script-src '{script}'; style-src '{style}'; img-src data:; base-uri 'none'; "
+        f"default-src 'none'; script-src {allowed}; style-src '{_hash(style)}'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
+
+
+def player_style() -> str:
+    """Return the style of a page with the player."""
+    return _asset("page.css") + _asset("player.css")
+
+
+def player_script() -> str:
+    """Return the script of the player, which begins at once with the replay in the page."""
+    return _asset("player.js")
 
 
 def plain_page(sentence: str) -> str:
@@ -93,7 +121,7 @@ def plain_page(sentence: str) -> str:
     return (
         '<!doctype html>\n<html lang="en-GB"><head><meta charset="utf-8"><meta name="viewport" '
         'content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">'
-        f"<title>{escape(sentence)}</title><style>{_asset('style')}</style></head>"
+        f"<title>{escape(sentence)}</title><style>{player_style()}</style></head>"
         f'<body><main><p class="panel">{escape(sentence)}</p></main></body></html>\n'
     )
 
@@ -106,22 +134,29 @@ def _page(
     note: str,
     extras: PageExtras,
 ) -> str:
-    is_episode = isinstance(record, EpisodeRecord)
     title = " against ".join(facts.names)
     heading = _isolated(title)
-    what = "episode" if is_episode else "match"
-    first = views[0]
-    return Template(_page_template()).substitute(
+    what = _what(record)
+    return Template(_template("page.html")).substitute(
         policy=escape(page_policy()),
         title=escape(f"{title} · {what.capitalize()} {record.number} · {spec.name}"),
         tags="".join(f'<meta property="{escape(name)}" content="{escape(value)}">\n' for name, value in extras.tags),
-        style=_asset("style"),
+        style=player_style(),
         heading=f'<a href="{escape(extras.address)}" target="_blank" rel="noopener">{heading}</a>'
         if extras.address
         else heading,
         subtitle=escape(f"{spec.name}, {what} {record.number}: ") + _isolated(ending(record, facts.names)),
+        theatre=_theatre(record, facts, views, note, ""),
+        script=player_script(),
+    )
+
+
+def _theatre(record: Played, facts: ReplayFacts, views: Sequence[FrameView], note: str, place: str) -> str:
+    is_episode = isinstance(record, EpisodeRecord)
+    first = views[0]
+    return Template(_template("theatre.html")).substitute(
         notes=f'<p class="note" role="note">{escape(note)}</p>\n' if note else "",
-        what=what,
+        what=_what(record),
         picture=first.picture or "data:,",
         hidden="" if first.svg else " hidden",
         last=views[-1].ply,
@@ -130,10 +165,13 @@ def _page(
         seats="".join(_seat(seat, is_alone=is_episode) for seat in seat_views(record, facts.names)),
         text=escape(plain_text(first.text)),
         moves_title="Steps" if is_episode else "Moves",
-        moves="".join(_move(view) for view in views),
+        moves="".join(_move(view, place) for view in views),
         data=_data(views),
-        script=_asset("player.js"),
     )
+
+
+def _what(record: Played) -> str:
+    return "episode" if isinstance(record, EpisodeRecord) else "match"
 
 
 def _seat(seat: SeatView, *, is_alone: bool) -> str:
@@ -144,13 +182,13 @@ def _seat(seat: SeatView, *, is_alone: bool) -> str:
     )
 
 
-def _move(view: FrameView) -> str:
+def _move(view: FrameView, place: str) -> str:
     discs = (
         "".join(f'<span class="disc seat-{seat + 1}"></span>' for seat in view.seats) or '<span class="disc"></span>'
     )
     current = ' aria-current="step"' if view.ply == 0 else ""
     return (
-        f'<li><a href="#ply={view.ply}"{current}><span class="muted">{view.ply}</span>{discs}'
+        f'<li><a href="#{escape(place)}ply={view.ply}"{current}><span class="muted">{view.ply}</span>{discs}'
         f'<span dir="auto">{escape(view.caption)}</span></a></li>'
     )
 
@@ -186,14 +224,12 @@ def _isolated(text: str) -> str:
 
 
 @cache
-def _page_template() -> str:
-    return (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
+def _template(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 @cache
 def _asset(name: str) -> str:
-    if name == "style":
-        return _asset("page.css") + _asset("player.css")
     return (ASSETS / name).read_text(encoding="utf-8")
 
 

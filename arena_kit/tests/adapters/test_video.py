@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 from dataclasses import replace
@@ -10,14 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import av
+import jsonschema
 import pytest
 
 from arena_kit.environment.adapters import video
 from arena_kit.environment.adapters.video import Bounds, CannotRecord, Job, Recording, record, record_apart
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import ReplayMismatch
+from arena_kit.environment.replay_file.document import SCHEMA
+from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.tests.environment.playing import episode, installed
 
+VALID = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
 PATIENCE = 900.0
 """Seconds that a recording may take; it runs at low priority, so this is generous."""
 
@@ -60,6 +65,24 @@ def test_a_video_a_still_and_the_returns_are_made(tmp_path: Path) -> None:
     assert (frames[0] != frames[-1]).any()
     with av.open(str(tmp_path / "still.webp")) as still:
         assert next(still.decode(video=0)).width == video.STILL_WIDTH
+
+
+@pytest.mark.parametrize("slug", ["cart-pole", "frozen-lake", "pendulum"])
+def test_replay_files_hold_every_state_as_those_of_matches_do(slug: str, tmp_path: Path) -> None:
+    facts = ReplayFacts("evaluation-5-episode-3", (ReplayAgent("7", "anna v1", 1),), "2026-11-22T12:00:00+00:00")
+    played = replace(job(slug), number=3, facts=facts)
+
+    made = video._write_replay(get_spec(slug), Job.from_json(played.to_json()), [played.score or 0.0], tmp_path)
+
+    assert made == ["replay.json.gz", "replay.html.gz"]
+    document = json.loads(gzip.decompress((tmp_path / "replay.json.gz").read_bytes()))
+    VALID.validate(document)
+    assert document["metadata"]["match_id"] == facts.match_id
+    assert document["metadata"]["number"] == 3
+    assert document["metadata"]["total_steps"] == len(played.actions)
+    page = gzip.decompress((tmp_path / "replay.html.gz").read_bytes()).decode()
+    assert "anna v1" in page
+    assert f"#ply={len(played.actions)}" in page
 
 
 def test_text_environments_also_get_a_text_replay(tmp_path: Path) -> None:

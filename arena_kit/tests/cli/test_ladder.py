@@ -7,14 +7,19 @@ import re
 import signal
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from arena_kit.cli.ladder_replays import LEAST_BYTES, shown_matches
 from arena_kit.cli.ladder_report import report_html
 from arena_kit.cli.main import main
-from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
+from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.tests.duels import last_valid, mixed, play
+from arena_kit.tests.environment.playing import match_record
 from arena_kit.tests.playing import GOOD, player
 
 NAMES = ("first<b>", "last", "raises")
@@ -55,9 +60,44 @@ def test_a_folder_of_agents_becomes_one_report(
     assert sum(row["points"] for row in rows) == 12
     html = report.read_text()
     assert "first&lt;b&gt;" in html
-    assert "<b>" not in html
-    assert not re.search(r"""(?:src|href)\s*=|url\(|@import|<script""", html)
-    assert html.count("<details>") == 6
+    assert "first<b>" not in html
+    # Duels share their openings, so an agent that forfeits at once has lost the same matches to both others.
+    assert len(set(re.findall(r"Match (\d+): raises forfeits", html))) == 1
+
+
+def ladder_of(agents: Path, environment: str, report: Path, monkeypatch: pytest.MonkeyPatch) -> list[DuelRecord]:
+    """Play a ladder with players that need no process; return the records of its duels."""
+    records = []
+
+    def played(spec: EnvironmentSpec, _: object, *, names: tuple[str, str], seed: int, match_count: int, **__: object):  # type: ignore[no-untyped-def]
+        duel = play(mixed, last_valid, spec=spec, seed=seed, matches=match_count)
+        records.append(replace(duel.record, players=names))
+        return replace(duel, record=records[-1])
+
+    monkeypatch.setattr("arena_kit.cli.ladder.run_duel", played)
+    words = ["ladder", str(agents), "--environment", environment, "--matches", "6", "--sandbox", "process", "--quiet"]
+    assert main([*words, "--output", str(report)]) == 0
+    return records
+
+
+def test_pairs_of_a_ladder_share_their_openings_as_in_an_edition_of_a_site(
+    agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duels = ladder_of(agents, "connect-four", tmp_path / "report.html", monkeypatch)
+    openings = [[match.actions[: match.opening_count] for match in duel.matches] for duel in duels]
+
+    assert len(duels) == 3
+    assert openings[0] == openings[1] == openings[2]
+    assert openings[0][0::2] == openings[0][1::2]
+    assert len(set(openings[0])) == 3
+
+
+def test_pairs_of_a_ladder_without_openings_have_chance_of_their_own(
+    agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duels = ladder_of(agents, "pong", tmp_path / "report.html", monkeypatch)
+
+    assert len({match.seed for duel in duels for match in duel.matches}) == 9
 
 
 def test_what_is_no_ladder_is_a_sentence(agents: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -74,11 +114,56 @@ def test_what_is_no_ladder_is_a_sentence(agents: Path, tmp_path: Path, capsys: p
 
 def test_the_report_escapes_what_players_say() -> None:
     spec = get_spec("tic-tac-toe")
-    evil = "<script>alert(1)</script>\x1b[2J"
-    match = MatchRecord(1, 1, (0, 1), (), Outcome.PLAYER_2, (-1.0, 1.0), Fault.PLAYER, 0, "player_raised", evil)
-    html = report_html(spec, [], [DuelRecord(spec.id, 1, (evil, "b"), (match,))])
-    assert "<script" not in html
-    assert "\x1b" not in html
+    evil = "</template></script><script>alert(1)</script>\x1b[2J"
+    match = replace(match_record(spec, 1, seed=3, forfeits=0), error=evil)
+    for record in (match, replace(match, actions=(0, 0, 0))):
+        html = report_html(spec, [], [DuelRecord(spec.id, 3, (evil, "b"), (record,))])
+        assert html.count("<script") == html.count("</script>") == (3 if record is match else 2)
+        assert html.count("</template>") == 1
+        assert "\x1b" not in html
+        assert ("does not fit its rules" in html) is (record is not match)
+
+
+def record_of(spec: EnvironmentSpec, players: tuple[str, str], count: int) -> DuelRecord:
+    matches = tuple(match_record(spec, number, seed=number) for number in range(1, count))
+    return DuelRecord(spec.id, 1, players, (*matches, match_record(spec, count, seed=count, forfeits=1)))
+
+
+def test_a_report_shows_every_way_in_which_a_duel_ended() -> None:
+    spec = get_spec("tic-tac-toe")
+    record = record_of(spec, ("a", "b"), 40)
+    shown = [one.match for one in shown_matches(["a", "b"], [record])]
+
+    assert {(match.outcome, match.fault) for match in shown} == {
+        (match.outcome, match.fault) for match in record.matches
+    }
+    assert len(shown) == 4
+    assert [match.number for match in shown] == sorted(match.number for match in shown)
+    assert record.matches[-1] in shown
+
+
+def test_a_report_of_many_duels_keeps_the_rarest_match_of_the_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = get_spec("tic-tac-toe")
+    names = ["a", "b", "c"]
+    records = [record_of(spec, pair, 40) for pair in (("b", "c"), ("a", "c"), ("a", "b"))]
+    monkeypatch.setattr("arena_kit.cli.ladder_replays.MAX_BYTES", 2 * LEAST_BYTES)
+
+    shown = shown_matches(names, records)
+
+    assert [(one.record.players, one.match.number) for one in shown] == [(("a", "b"), 40), (("a", "c"), 40)]
+
+
+def test_a_report_is_no_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = get_spec("connect-four")
+    record = record_of(spec, ("a", "b"), 12)
+    whole = report_html(spec, [], [record])
+    monkeypatch.setattr("arena_kit.cli.ladder_replays.LEAST_BYTES", 1)
+    monkeypatch.setattr("arena_kit.cli.ladder_replays.MAX_BYTES", limit := 80_000)
+    thin = report_html(spec, [], [record])
+
+    assert len(thin.encode()) < limit + 40_000 < len(whole.encode())
+    assert "This file shows" in thin
+    assert "This file shows" not in whole
 
 
 def test_a_packed_folder_is_what_a_site_takes(

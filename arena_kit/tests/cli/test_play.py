@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
+from arena_kit.cli.common import INTERRUPTED
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
@@ -45,16 +48,22 @@ def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[st
     return done
 
 
-def stop(folder: Path, *arguments: str | Path) -> None:
+def stop(folder: Path, *arguments: str | Path, by: signal.Signals = signal.SIGTERM) -> None:
     """Stop the command line from outside while it runs what is in the folder; nothing of that may be left."""
     command = [sys.executable, "-m", "duel_runner", *map(str, arguments)]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    word = f"--player {folder}"
-    assert until(lambda: running(word) != [])
-    process.send_signal(signal.SIGTERM)
-    process.communicate(timeout=30)
-    assert process.returncode == 143
-    assert running(word) == []
+    # A short path: sockets are in it.
+    with tempfile.TemporaryDirectory(prefix="arena-") as temporary:
+        Path(temporary).chmod(0o711)
+        variables = {**os.environ, "TMPDIR": temporary}
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
+        word = f"--player {folder}"
+        assert until(lambda: running(word) != [])
+        assert list(Path(temporary).glob("arena-cli-*")) != []
+        process.send_signal(by)
+        process.communicate(timeout=30)
+        assert process.returncode == (INTERRUPTED if by is signal.SIGINT else 128 + by)
+        assert running(word) == []
+        assert list(Path(temporary).glob("arena-cli-*")) == []
 
 
 def document(path: Path) -> dict[str, Any]:
@@ -136,9 +145,10 @@ def test_a_failing_platform_writes_a_document_with_the_error(tmp_path: Path, mon
     assert "engine_unavailable" in done.stderr
 
 
-def test_a_stop_from_outside_leaves_no_player_behind(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_stop_from_outside_leaves_no_player_and_no_folder_behind(tmp_path: Path, by: signal.Signals) -> None:
     with folders(player(start="while True: pass"), GOOD) as (one, two):
-        stop(one, one, two, *BASE, "--logs", tmp_path / "logs")
+        stop(one, one, two, *BASE, "--logs", tmp_path / "logs", by=by)
 
 
 @pytest.mark.docker

@@ -142,7 +142,7 @@ def test_texts_of_an_environment_end_no_element() -> None:
     from arena_kit.environment.replay_file import page
 
     assert "</" not in page._data(views)
-    assert "<script>" not in page._move(views[0])
+    assert "<script>" not in page._move(views[0], "")
 
 
 def test_a_page_that_would_be_too_large_has_fewer_states_and_says_so() -> None:

@@ -181,7 +181,7 @@ class Command(BaseCommand):
         login = organiser_create(data)
         password = f"password {login.password}, stored" if login.is_new else "password"
         self._say(f"Organiser: log in as {login.email}, {password} in {data / 'organiser-password'}")
-        submissions = examples_upload(owner_create(data), games)
+        submissions = examples_upload(owner_create(data), games, self._say)
         self._say(f"Example agents: {len(submissions)} uploaded" if submissions else "Example agents: already uploaded")
         rebuilt = images_follow_sandbox(data / "sandbox", settings.SANDBOX)
         if rebuilt:

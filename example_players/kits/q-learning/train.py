@@ -13,7 +13,7 @@ import arena_kit
 
 ENVIRONMENT = "$environment"
 OPPONENT = "random"
-"""Whom it learns against: `random`, the name of an example player, or the path of a folder; unused with one seat."""
+"""The opponent to learn against: `random`, the name of an example player, or a folder; unused with one seat."""
 STEPS = 150_000
 """Own moves to learn from."""
 DISCOUNT = 0.98

@@ -17,7 +17,7 @@ except ModuleNotFoundError:
 
 ENVIRONMENT = "$environment"
 OPPONENT = "random"
-"""Whom it learns against: `random`, the name of an example player, or the path of a folder; unused with one seat."""
+"""The opponent to learn against: `random`, the name of an example player, or a folder; unused with one seat."""
 EPISODES = 4_000
 BATCH = 20
 """Episodes between two changes of the network."""

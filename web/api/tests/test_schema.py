@@ -169,6 +169,7 @@ def aim(case: schemathesis.Case[Any], arena: Arena) -> dict[str, Any]:
         "agent_id": arena.stage.anna.agent_id,
         "number": 1,
         "kind": "build",
+        "choice": "best",
         "slug": "cart-pole",
         "env_id": "CartPole-v1",
     }

@@ -1,8 +1,5 @@
 // Steps through the states of a match: on the site, in embedded pages and in files that work by themselves.
 // Names of players are set only as text.
-const viewer = document.getElementById("viewer");
-const [picture, caption, count, text, controls] = ["frame", "caption", "count", "text", "controls"].map((id) => document.getElementById(id));
-const links = [...document.querySelectorAll("#moves a")];
 const FRAME_MILLISECONDS = 900;
 // A match of many states is played faster, in about a minute.
 const MATCH_MILLISECONDS = 60000;
@@ -23,13 +20,12 @@ const CONTROLS = `
   <fieldset class="speed"><legend class="sr">Speed</legend>
     <label><input type="radio" name="speed" value="0.5"><span>0.5×</span></label><label><input type="radio" name="speed" value="1" checked><span>1×</span></label><label><input type="radio" name="speed" value="2"><span>2×</span></label></fieldset>
   <p class="muted keys"><kbd>Space</kbd> plays or pauses, <kbd>←</kbd> <kbd>→</kbd> go one step, <kbd>Home</kbd> <kbd>End</kbd> go to the start or the end.</p>`;
+// What `load` finds in the page. board: of classic environments only, which draw HTML.
+let viewer, picture, caption, count, text, controls, board, links, current, slider, playButton;
 let frames = [];
-let current = links.find((link) => link.hasAttribute("aria-current"));
 let position = 0;
 let timer = null;
-let slider, playButton;
-// Of classic environments only, which draw HTML.
-const board = document.getElementById("board");
+let loads = 0;
 const drawing = document.createElement("div");
 let root = null;
 const decoded = [];
@@ -125,9 +121,14 @@ function mark(link) {
 function remember() {
   const url = new URL(location);
   const { ply } = frames[position];
-  if (viewer.dataset.frames) url.searchParams.set("ply", ply);
-  if (viewer.dataset.frames) url.hash = "";
-  else url.hash = `ply=${ply}`;
+  if (viewer.dataset.frames) {
+    url.searchParams.set("ply", ply);
+    url.hash = "";
+  } else {
+    const words = new URLSearchParams(url.hash.slice(1));
+    words.set("ply", ply);
+    url.hash = words;
+  }
   try {
     history.replaceState(null, "", url);
   } catch {
@@ -214,9 +215,6 @@ function listen() {
       jump(index);
     });
   }
-  document.addEventListener("keydown", onKey);
-  document.addEventListener("visibilitychange", () => { if (document.hidden && timer) pause(); });
-  window.addEventListener("hashchange", () => { if (asked() !== null) jump(nearest(asked())); });
 }
 
 // The states: within the page where it works by itself, else from the server.
@@ -232,16 +230,29 @@ async function read() {
   return answer.frames;
 }
 
+// Begins with the replay that the page holds; a page of several calls it again for each that it puts in place.
 async function load() {
+  const mine = ++loads;
+  clearTimeout(timer);
+  timer = null;
+  frames = [];
+  decoded.length = 0;
+  [viewer, picture, caption, count, text, controls, board] = ["viewer", "frame", "caption", "count", "text", "controls", "board"].map((id) => document.getElementById(id));
+  links = [...document.querySelectorAll("#moves a")];
+  current = links.find((link) => link.hasAttribute("aria-current"));
   try {
-    frames = await read();
+    const found = await read();
+    if (mine !== loads) return;
+    frames = found;
     await image(nearest(asked() ?? Number(viewer.dataset.position))).decode().catch(() => {});
   } catch (error) {
+    if (mine !== loads) return;
     // Without frames, the page still shows one state and links to all others.
     controls.classList.add("plain");
     caption.textContent = `${caption.textContent} (The player did not load: ${error.message})`;
     return;
   }
+  if (mine !== loads) return;
   controls.innerHTML = CONTROLS;
   slider = document.getElementById("slider");
   slider.max = frames.length - 1;
@@ -253,4 +264,8 @@ async function load() {
   show(nearest(asked() ?? Number(viewer.dataset.position)), true);
 }
 
+const isReady = () => Boolean(playButton?.isConnected);
+document.addEventListener("keydown", (event) => { if (isReady()) onKey(event); });
+document.addEventListener("visibilitychange", () => { if (document.hidden && timer) pause(); });
+window.addEventListener("hashchange", () => { if (isReady() && asked() !== null) jump(nearest(asked())); });
 load();
