@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import json
 import os
 import threading
@@ -40,6 +41,7 @@ from arena_kit.environment.server.frames import (
     unpack_data,
     unpack_states,
 )
+from arena_kit.text import plain_text
 
 if TYPE_CHECKING:
     from arena_kit.environment.spec import EnvironmentSpec
@@ -69,7 +71,7 @@ class ServerConnection:
         self.observation_bytes = spec.observation.byte_count
         self.action_bytes = 0 if spec.action is None else spec.action.byte_count
         self._lock = threading.Lock()
-        self._next, self._dropped = 0, list[int]()
+        self._numbers, self._dropped = itertools.count(1), list[int]()
         self._because = ""
         try:
             self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
@@ -92,8 +94,7 @@ class ServerConnection:
 
     def new_match(self) -> int:
         """Return a number for a new match."""
-        self._next += 1
-        return self._next
+        return next(self._numbers)
 
     def drop(self, match: int) -> None:
         """Forget a match; the server is told with the next frame."""
@@ -141,15 +142,25 @@ class ServerConnection:
             frame = pack_data(Kind.DROP, dropped) + frame
         try:
             self._process.wire.sendall(frame)
+            return self._receive()
         except OSError as error:
             raise self._lost(error) from None
-        return self._receive()
+        except BrokenEnvironment:
+            raise
+        except BaseException:
+            # Its answer would be taken for that of the next question.
+            self._end("a question to its server was interrupted.")
+            raise
 
     def _receive(self) -> tuple[int, bytes]:
-        data = self._piece()
+        data, timer = self._piece(), None
         while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
             if len(data) > MAX_FRAME_BYTES:
                 raise self._failed("its server sent too much.")
+            # An answer that comes in pieces has no more time than one that comes at once.
+            timer = timer or Timer(self._process.pid)
+            if timer.seconds() >= ANSWER_SECONDS:
+                raise self._lost(BlockingIOError())
             data += self._piece()
         length, kind = HEAD.unpack_from(data)
         if len(data) != 4 + length:
@@ -207,6 +218,8 @@ class RemoteEnvironment:
 
     def reset(self, seed: int) -> None:
         ahead, self._ahead = self._ahead, None
+        if not -(1 << 63) <= seed < 1 << 63:
+            raise ValueError(f"The seed {seed} does not fit.")
         if ahead is not None and ahead[0] == seed:
             state = ahead[1]
         else:
@@ -304,7 +317,15 @@ def connect(spec: EnvironmentSpec) -> RemoteEnvironment:
 def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> str:
     """Return what an environment from outside draws of a frame: untrusted text. Raises BrokenEnvironment."""
     drawn = server_of(spec).data(Kind.DRAW, [what, frame])
-    return drawn if isinstance(drawn, str) else ""
+    return plain_text(drawn) if isinstance(drawn, str) else ""
+
+
+def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
+    """Return the opening of a match of an environment from outside. Raises BrokenEnvironment."""
+    drawn = server_of(spec).data(Kind.OPENING, seed)
+    if not isinstance(drawn, list) or not all(type(action) is int for action in drawn):
+        raise BrokenEnvironment(f"{spec.id}: an opening is no list of actions.")
+    return tuple(drawn)
 
 
 def server_of(spec: EnvironmentSpec) -> ServerConnection:

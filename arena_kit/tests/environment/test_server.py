@@ -31,7 +31,9 @@ from arena_kit.environment.server.frames import (
 )
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding
+from arena_kit.tests.duels import play
 from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic
 
 
@@ -199,6 +201,63 @@ def test_a_copy_of_the_server_that_its_code_has_forked_does_not_answer(tmp_path:
     assert [game.step({number % 2: 0}) for number in range(2)] == [(0.0, 0.0)] * 2
 
 
+def test_a_process_that_has_ended_keeps_its_number_until_it_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = server_of(remote(FOLDERS / "nim" / "info.yml"))
+    os.kill(server.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+    assert not server.is_alive()
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # it is still there
+    server.close()
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: killed.append(group))
+    server.close()
+    assert killed == [], "another process may have the number now"
+
+
+def test_a_question_that_is_interrupted_leaves_no_answer_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = remote(FOLDERS / "nim" / "info.yml").make()
+    game.reset(0)
+
+    def interrupted(_: object) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client.ServerConnection, "_piece", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            game.step({0: 2})
+    with pytest.raises(BrokenEnvironment, match="interrupted"):
+        game.step({0: 0})
+
+
+def test_an_answer_that_comes_in_pieces_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = remote(FOLDERS / "nim" / "info.yml").make()
+    game.reset(0)
+    asked: list[int] = []
+
+    class Later:
+        def __init__(self, _: int) -> None: ...
+
+        def seconds(self) -> float:
+            asked.append(1)
+            return float(len(asked))
+
+    monkeypatch.setattr(client, "Timer", Later)
+    monkeypatch.setattr(client.ServerConnection, "_piece", lambda _: b"")
+    with pytest.raises(BrokenEnvironment, match="did not answer within 20 s"):
+        game.step({0: 0})
+    assert len(asked) == client.ANSWER_SECONDS
+
+
+def test_a_seed_of_a_forged_record_is_no_crash() -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    with pytest.raises(ValueError, match="does not fit"):
+        spec.make().reset(1 << 80)
+    record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
+    assert verify_record(spec, record) == []
+    forged = replace(record, matches=(replace(record.matches[0], seed=1 << 80), record.matches[1]))
+    assert "does not fit" in " ".join(map(str, verify_record(spec, forged)))
+
+
 def test_html_and_head_are_drawn_by_the_server() -> None:
     spec = remote(FOLDERS / "classic_nim" / "info.yml")
     assert draw(spec, Drawing.HTML, {"state": [2]}).count('<li class="stone">') == 2
@@ -206,6 +265,14 @@ def test_html_and_head_are_drawn_by_the_server() -> None:
     assert draw(spec, Drawing.PICTURE, {"state": [2]}) == frame_to_svg({"state": [2]})
     with pytest.raises(BrokenEnvironment, match="classic_nim/environment.py, line"):
         draw(spec, Drawing.HTML, {"state": "x"})
+
+
+def test_what_is_drawn_has_no_characters_that_no_page_can_hold(tmp_path: Path) -> None:
+    path = classic(tmp_path, "game", info="action_count: 2\n")
+    code = path.with_name("environment.py")
+    code.write_text(code.read_text().replace('return f"<p>', 'return "\\ud800\\x1b" f"<p>'))
+    spec = replace(read_info(path), is_outside=True)
+    assert draw(spec, Drawing.HTML, {"state": 2}) == "<p>2</p>"
 
 
 def test_frames_come_back_as_they_were_packed() -> None:
