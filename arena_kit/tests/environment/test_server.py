@@ -17,7 +17,15 @@ from arena_kit.environment.info import read_info
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.server import client
-from arena_kit.environment.server.client import Drawing, RemoteEnvironment, close_servers, draw, server_of, step_ahead
+from arena_kit.environment.server.client import (
+    Drawing,
+    RemoteEnvironment,
+    close_servers,
+    draw,
+    reset_ahead,
+    server_of,
+    step_ahead,
+)
 from arena_kit.environment.server.frames import (
     BadFrame,
     State,
@@ -34,7 +42,7 @@ from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding
 from arena_kit.tests.duels import play
-from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic
+from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic, copied
 
 
 @pytest.fixture(autouse=True)
@@ -87,6 +95,21 @@ def test_steps_of_many_matches_are_played_with_one_frame() -> None:
     for number, game in enumerate(games):
         assert game.step({0: number % 3}) == (0.0, 0.0)
         assert list(game.observe(1).observation) == [9 - number % 3]
+
+
+def test_large_observations_of_many_matches_come_in_several_frames(tmp_path: Path) -> None:
+    info = copied("nim", tmp_path)
+    info.write_text(info.read_text().replace("shape: [1]", "shape: [1048576]"))
+    code = info.with_name("environment.py")
+    code.write_text(code.read_text().replace("[self._stones],", "bytes([self._stones]) * 1048576,"))
+    games = [remote(info).make() for _ in range(70)]
+    reset_ahead((game, 0) for game in games)
+    for game in games:
+        game.reset(0)
+    step_ahead((game, {0: number % 3}) for number, game in enumerate(games))
+    for number, game in enumerate(games):
+        game.step({0: number % 3})
+        assert game.observe(1).observation[:2] == bytes([9 - number % 3] * 2)
 
 
 def test_an_illegal_action_stays_illegal_and_changes_nothing() -> None:
