@@ -203,6 +203,22 @@ def test_a_folder_that_has_changed_its_version_is_not_played_as_the_old_one(tmp_
         spec.make()
 
 
+def test_records_of_earlier_rules_are_checked_by_these(tmp_path: Path) -> None:
+    info = copied("nim", tmp_path)
+    rules = info.with_name("environment.py")
+    newer = rules.read_text().replace("class Nim", "class Longer").replace("self._stones = 10", "self._stones = 15")
+    info.with_name("longer.py").write_text(newer)
+    text = info.read_text().replace("version: 1", "version: 2").replace("environment:Nim", "longer:Longer")
+    info.write_text(text + "earlier: {1: {entry_point: 'environment:Nim'}}\n")
+    now = remote(info)
+    (before,) = (replace(one, is_outside=True) for one in now.earlier)
+    for spec, stones in ((now, 15), (before, 10)):
+        record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
+        assert record.environment == spec.id
+        assert len(record.matches[0].actions) == stones
+        assert verify_record(spec, record) == []
+
+
 def test_a_server_gets_no_secrets_and_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
     code = "self.told = dict(os.environ)"
