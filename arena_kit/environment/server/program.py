@@ -90,27 +90,30 @@ class Server:
         rewards = tuple(map(float, environment.step(actions)))
         if len(rewards) != seats:
             raise BrokenEnvironment(f"step returned {len(rewards)} rewards for {seats} seats.")
-        if not all(map(isfinite, rewards)):
+        if any(rewards) and not all(map(isfinite, rewards)):
             raise BrokenEnvironment(f"the rewards {rewards} are not finite.")
         return self._state(environment, rewards)
 
     def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
         """Return what has become of a match. Raises BrokenEnvironment for what a player would pay for otherwise."""
         spec, to_move = self._spec, tuple(map(int, environment.to_move))
-        if len(set(to_move)) < len(to_move) or not all(0 <= seat < spec.seats for seat in to_move):
+        if to_move and (min(to_move) < 0 or max(to_move) >= spec.seats or len(set(to_move)) < len(to_move)):
             raise BrokenEnvironment(f"the seats {to_move} move, but there are {spec.seats} seats.")
         seen = {seat: self._seen(environment, seat) for seat in to_move or range(spec.seats)}
         if spec.action is None:
             for seat in to_move:
-                self._check_valid(seen[seat].valid_actions)
+                valid = seen[seat].valid_actions
+                # On the hot path: only what is wrong is looked at closely.
+                if not valid or min(valid) < 0 or max(valid) >= spec.action_count:
+                    self._complain(valid)
         return State(Status.PLAYED, rewards, bool(environment.truncated), to_move, seen)
 
-    def _check_valid(self, valid: Sequence[int]) -> None:
+    def _complain(self, valid: Sequence[int]) -> None:
         if not valid:
             raise BrokenEnvironment("the match goes on, but there is no valid action.")
         count = self._spec.action_count
-        if wrong := [action for action in (min(valid), max(valid)) if not 0 <= action < count]:
-            raise BrokenEnvironment(f"the action {wrong[0]} is valid, but action_count is {count}.")
+        wrong = next(action for action in valid if not 0 <= action < count)
+        raise BrokenEnvironment(f"the action {wrong} is valid, but action_count is {count}.")
 
     def _seen(self, environment: Environment, seat: int) -> Observation:
         values, valid = environment.observe(seat)
