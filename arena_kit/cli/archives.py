@@ -24,20 +24,23 @@ class Unpackable(Exception):
 @contextlib.contextmanager
 def archive_of(word: str) -> Iterator[tuple[IO[bytes], tuple[str, ...]]]:
     """Yield the zip of a folder, or a zip itself, and notes for the user. Raises BadArgument and Unpackable."""
-    path = Path(word)
+    with contextlib.ExitStack() as stack:
+        # What goes wrong while the archive is used has nothing to do with reading it.
+        file, notes = _opened(Path(word), stack)
+        yield file, notes
+
+
+def _opened(path: Path, stack: contextlib.ExitStack) -> tuple[IO[bytes], tuple[str, ...]]:
     try:
         if path.is_dir():
-            with tempfile.TemporaryFile() as made:
-                file = cast(IO[bytes], made)
-                notes = pack_folder(path, file).notes
-                file.seek(0)
-                yield file, notes
-        elif path.is_file():
-            with path.open("rb") as given:
-                yield given, ()
-        else:
-            raise BadArgument(f"There is no file or folder {word}.")
+            file = cast(IO[bytes], stack.enter_context(tempfile.TemporaryFile()))  # noqa: SIM115  (the stack closes it)
+            notes = pack_folder(path, file).notes
+            file.seek(0)
+            return file, notes
+        if path.is_file():
+            return stack.enter_context(path.open("rb")), ()
     except Refused as refusal:
         raise Unpackable(str(refusal), code=refusal.code) from None
     except OSError as error:
-        raise BadArgument(f"{word} cannot be read: {error.strerror}.") from None
+        raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+    raise BadArgument(f"There is no file or folder {path}.")

@@ -17,7 +17,10 @@ from arena_kit.cli.common import (
     add_json_option,
     add_sandbox_options,
     chosen_sandbox,
+    content_write,
     display_name,
+    output_check,
+    output_open,
     player_image,
     positive,
     print_json,
@@ -90,8 +93,8 @@ def _seed(text: str) -> int:
 
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:
     for path in (options.records, options.log):
-        if path is not None and not path.parent.is_dir():
-            raise BadArgument(f"The folder {path.parent} does not exist.")
+        if path is not None and str(path) != "-":
+            output_check(path)
     image = player_image(options.player, options.sandbox, folder / "player")
     required = requirements_of(options.player, image)
     sandbox = chosen_sandbox(options, folder / "channel")
@@ -124,13 +127,13 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
             print_json({"environment": spec.id, "code": error.code, "error": str(error)})
         return NOT_PLAYED
     if options.records is not None:
-        with options.records.open("wb") as file:
+        with output_open(options.records) as file:
             write_evaluation(played.record, file)
     if str(options.log) == "-":
         # The log may hold control sequences for terminals.
         sys.stdout.write(plain_text(played.player_log))
     elif options.log is not None:
-        options.log.write_text(played.player_log, encoding="utf-8")
+        content_write(options.log, played.player_log.encode)
     print(verdict_text(played, time.monotonic() - begun), file=sys.stderr)
     if options.json:
         print_json(verdict_data(spec, played))

@@ -43,7 +43,7 @@ def version_named(client: Client, word: str) -> Version:
     if is_public_id(word):
         return client.version(word)
     parts = word.split("/")
-    if not 2 <= len(parts) <= 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdigit()):
+    if not 2 <= len(parts) <= 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdecimal()):
         raise BadArgument(f"{plain_line(word)} is no {VERSION_HELP}.")
     agent = agent_named(client, "/".join(parts[:2]))
     number = agent if isinstance(agent, int) else agent.id

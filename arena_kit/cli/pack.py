@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.common import (
+    DONE,
+    NO,
+    BadArgument,
+    add_json_option,
+    output_check,
+    output_open,
+    run_command,
+    show,
+    tell,
+)
 from arena_kit.upload.archive import READ_BYTES, ArchiveRefused, inspect_contents
 
 
@@ -32,19 +42,16 @@ def _pack(options: argparse.Namespace) -> int:
     if not folder.is_dir():
         raise BadArgument(f"There is no folder {options.folder}.")
     target = options.output or Path(f"{folder.resolve().name}.zip")
-    if not target.parent.is_dir():
-        raise BadArgument(f"The folder {target.parent} of the output does not exist.")
+    output_check(target)
     try:
         with archive_of(options.folder) as (file, notes):
             report = inspect_contents(file)
             digest = hashlib.sha256()
             file.seek(0)
-            part = target.with_name(f"{target.name}.part")
-            with part.open("wb") as output:
+            with output_open(target) as output:
                 while piece := file.read(READ_BYTES):
                     digest.update(piece)
                     output.write(piece)
-            part.replace(target)
     except (ArchiveRefused, Unpackable) as refusal:
         show(options, {"code": refusal.code, "error": str(refusal)}, f"Not packed ({refusal.code}): {refusal}")
         return NO

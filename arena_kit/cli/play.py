@@ -20,7 +20,11 @@ from arena_kit.cli.common import (
     add_json_option,
     add_sandbox_options,
     chosen_sandbox,
+    content_write,
     display_name,
+    folder_made,
+    output_check,
+    output_open,
     player_image,
     positive,
     print_json,
@@ -95,8 +99,10 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     parallel = options.parallel or spec.parallel_matches
     given = (options.player_1, options.player_2)
     names = (display_name(options.player_1), display_name(options.player_2))
-    if options.output is not None and str(options.output) != "-" and not options.output.parent.is_dir():
-        raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
+    if options.output is not None and str(options.output) != "-":
+        output_check(options.output)
+    if options.logs is not None:
+        folder_made(options.logs)
     images = [player_image(player, options.sandbox, folder / f"player-{index}")
               for index, player in enumerate(given, start=1)]  # fmt: skip
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
@@ -158,15 +164,11 @@ def _write(spec: EnvironmentSpec, played: PlayedDuel, error: str, options: argpa
     if str(options.output) == "-":
         sys.stdout.writelines(local_document(spec, played.record, error))
     elif options.output is not None:
-        # Written beside it and renamed, so that a file with the final name is always complete.
-        part = options.output.with_name(options.output.name + ".part")
-        with part.open("w", encoding="utf-8") as file:
-            file.writelines(local_document(spec, played.record, error))
-        part.replace(options.output)
+        with output_open(options.output) as file:
+            file.writelines(piece.encode() for piece in local_document(spec, played.record, error))
     if options.logs is not None:
-        options.logs.mkdir(parents=True, exist_ok=True)
         for name, text in zip(("player_1", "player_2", "referee"), (*played.player_logs, played.log), strict=True):
-            (options.logs / f"{name}.log").write_text(text, encoding="utf-8")
+            content_write(options.logs / f"{name}.log", text.encode)
 
 
 def summary_data(spec: EnvironmentSpec, played: PlayedDuel) -> dict[str, object]:

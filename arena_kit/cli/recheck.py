@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from arena_kit.cli.common import add_json_option, print_json
+from arena_kit.cli.common import add_json_option, print_json, run_command
 from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.environment.episodes import EvaluationArchive, evaluation_sha256, holds_evaluation
 from arena_kit.environment.protocol import ArenaEnvironmentError
@@ -35,6 +35,10 @@ class Check:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check downloaded records. Returns 0 if they verify, 1 if they do not, 2 if they cannot be checked."""
     options = _parser().parse_args(arguments)
+    return run_command(lambda _: _recheck(options), as_json=options.json)
+
+
+def _recheck(options: argparse.Namespace) -> int:
     try:
         use_own_environments(options)
         with options.records.open("rb") as file:

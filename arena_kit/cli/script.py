@@ -16,7 +16,9 @@ from arena_kit.cli.common import (
     add_json_option,
     add_sandbox_options,
     chosen_sandbox,
+    content_write,
     image_name,
+    output_check,
     print_json,
     run_command,
     unpack,
@@ -65,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace, folder: Path) -> int:
     if options.json and str(options.log) == "-":
         raise BadArgument("Standard output takes one document: leave out --json or --log -.")
-    if options.log is not None and not options.log.parent.is_dir():
-        raise BadArgument(f"The folder {options.log.parent} of the output does not exist.")
+    if options.log is not None and str(options.log) != "-":
+        output_check(options.log)
     image = _image(options, folder / "files")
     try:
         limits = ScriptLimits()
@@ -92,10 +94,11 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
             print_json({"code": error.code, "error": str(error)})
         return NOT_RUN
     if str(options.log) == "-":
-        sys.stdout.write(run.end.log)
+        # The log may hold control sequences for terminals.
+        sys.stdout.write(plain_text(run.end.log))
     elif options.log is not None:
-        options.log.write_text(run.end.log, encoding="utf-8")
-    print(verdict_text(run), file=sys.stderr)
+        content_write(options.log, run.end.log.encode)
+    print(plain_text(verdict_text(run)), file=sys.stderr)
     if options.json:
         print_json(verdict_data(run))
     return NO_SCORE if isinstance(run.verdict, ScriptFailure) else SCORED

@@ -28,9 +28,15 @@ class Sites:
 
 
 def path_of_sites() -> Path:
-    """Return the path of the file: in `$XDG_CONFIG_HOME/arena-kit`, or in `~/.config/arena-kit`."""
+    """Return the path of the file: in `$XDG_CONFIG_HOME/arena-kit`, or in `~/.config/arena-kit`. Raises BadArgument."""
     given = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(given) if given.startswith("/") else Path.home() / ".config") / "arena-kit" / FILE
+    try:
+        return (Path(given) if given.startswith("/") else Path.home() / ".config") / "arena-kit" / FILE
+    except RuntimeError:
+        raise BadArgument(
+            f"You have no home folder here to keep tokens in. Set XDG_CONFIG_HOME, or {SITE_VARIABLE} and "
+            f"{TOKEN_VARIABLE} instead of logging in."
+        ) from None
 
 
 def read_sites() -> Sites:
@@ -77,14 +83,20 @@ def add_site_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _given_token(site: str) -> str:
+    """Return the token of the environment; "" if it is that of another site, which must never see it."""
+    own = os.environ.get(SITE_VARIABLE, "")
+    is_for_site = not own or site_address(own) == site
+    return os.environ.get(TOKEN_VARIABLE, "") if is_for_site else ""
+
+
 def client_of(options: argparse.Namespace, *, needs_token: bool = False) -> Client:
     """Return the client of the chosen site, with its token if there is one. Raises BadArgument and SiteError."""
-    sites = read_sites()
-    chosen = options.site or os.environ.get(SITE_VARIABLE, "") or sites.last
+    chosen = options.site or os.environ.get(SITE_VARIABLE, "") or read_sites().last
     if not chosen:
         raise BadArgument(NO_SITE)
     site = site_address(chosen)
-    token = os.environ.get(TOKEN_VARIABLE, "") or sites.tokens.get(site, "")
+    token = _given_token(site) or read_sites().tokens.get(site, "")
     if needs_token and not token:
         raise SiteError(
             f"This needs an account at {site}. Run: arena login {site}, or set {TOKEN_VARIABLE}.",

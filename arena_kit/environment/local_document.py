@@ -44,7 +44,7 @@ def local_record(text: str) -> DuelRecord:
         first, second = map(str, check["players"])
         lines = [json.dumps(match) for match in check["records"]]
         environment, seed = str(check["environment"]), int(check["seed"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
         raise ArtifactDamaged(
             "This file has no records of matches: a replay needs what `arena play --output` writes, "
             "or the records of a duel or an evaluation."

@@ -13,6 +13,7 @@ from functools import lru_cache
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings, in_words
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment, IllegalAction
+from arena_kit.environment.server.client import draw_opening
 from arena_kit.environment.spec import EnvironmentSpec
 
 ATTEMPTS = 1_000
@@ -31,12 +32,14 @@ def opening_of(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     """Return the actions of the opening of a match; `()` without openings.
 
     The actions are those of a record: one for each seat that acts, step by step. Positions that are already over, and
-    those that the solver calls decided, are drawn again. seed: of the match, see `pair_seed`. Raises NoOpening, and
-    whatever the rules and the solver raise.
+    those that the solver calls decided, are drawn again. Of an environment from outside, its server draws the opening.
+    seed: of the match, see `pair_seed`. Raises NoOpening, and whatever the rules and the solver raise.
     """
     openings = spec.openings
     if openings is None:
         return ()
+    if spec.is_outside:
+        return draw_opening(spec, seed)
     decided = _solver(spec, openings)
     environment = spec.make()
     for attempt in range(ATTEMPTS):
@@ -68,6 +71,11 @@ def check_openings(spec: EnvironmentSpec) -> None:
     """Play every line of the book, or draw some openings. Raises NoOpening with the file, the key and a sentence."""
     openings = spec.openings
     if openings is None:
+        return
+    if spec.is_outside:
+        # Its trial has looked at the book, in a process of its own.
+        for seed in range(CHECKED_SEEDS):
+            opening_of(spec, seed)
         return
     try:
         decided = _solver(spec, openings)

@@ -82,6 +82,8 @@ def _plies(where: str, value: object) -> tuple[int, int]:
 
 def _read_book(where: str, path: Path) -> tuple[tuple[int, ...], ...]:
     """Return the lines of a book: YAML with a list of lists of actions, or text with an opening a line."""
+    if not path.is_file():
+        raise ValueError(f"{where}: there is no book {path.name} beside this file.")
     try:
         with path.open("rb") as file:
             raw = file.read(BOOK_BYTES + 1)
@@ -116,6 +118,7 @@ def _text_lines(where: str, path: Path, text: str) -> tuple[tuple[int, ...], ...
 
 def _yaml_lines(where: str, name: str, text: str) -> tuple[tuple[int, ...], ...]:
     try:
+        _check_events(where, name, text)
         data = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise ValueError(f"{where}: {name} is not YAML: {' '.join(str(error).split())}.") from None
@@ -123,6 +126,17 @@ def _yaml_lines(where: str, name: str, text: str) -> tuple[tuple[int, ...], ...]
     if not is_lines or not all(type(action) is int for line in data for action in line):
         raise ValueError(f"{where}: {name} must be a list of lists of actions, which are whole numbers.")
     return tuple(tuple(line) for line in data)
+
+
+def _check_events(where: str, name: str, text: str) -> None:
+    """Refuse what would take hours to read, or more memory than there is. Raises ValueError and YAMLError."""
+    depth = 0
+    for event in yaml.parse(text, yaml.SafeLoader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ValueError(f"{where}: {name} uses an alias (*name), which a book does not need.")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > 2:
+            raise ValueError(f"{where}: {name} must be a list of lists of actions, which are whole numbers.")
 
 
 def in_words(line: tuple[int, ...]) -> str:

@@ -22,7 +22,7 @@ from arena_kit.sandbox.ending import Ending
 POLL_SECONDS = 1.0
 GOODBYE_POLL_SECONDS = 0.05
 LONG_PAUSE_SECONDS = 0.05
-"""When `on_progress` or an environment server takes longer than this, the players are not charged for that time."""
+"""When `on_progress` or the environment takes longer than this, the players are not charged for that time."""
 
 
 class Duel:
@@ -108,7 +108,7 @@ class Duel:
 
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once those that a lost player cannot play."""
-        begun = []
+        begun, since = [], self._clock()
         while self._next <= self.count and len(self._active) < self._room():
             number, self._next = self._next, self._next + 1
             match = self._new_match(number)
@@ -125,6 +125,7 @@ class Duel:
             resets_play_ahead([match.first_step for match in begun])
         for match in begun:
             self._send(match.start())
+        self._forgive_if_long(since)
 
     def _room(self) -> int:
         return min(link.parallel_matches for link in self.links)
@@ -190,7 +191,11 @@ class Duel:
             return
         self._reported, self._reported_at = done, begun
         self._on_progress(self._reported)
-        if self._clock() - begun > LONG_PAUSE_SECONDS:
+        self._forgive_if_long(begun)
+
+    def _forgive_if_long(self, since: float) -> None:
+        """Restart the players' clocks if the referee was busy for long since then, as it is with a slow environment."""
+        if self._clock() - since > LONG_PAUSE_SECONDS:
             self._forgive_pause()
 
     def _forgive_pause(self) -> None:
@@ -243,24 +248,23 @@ class Duel:
         is_idle = all(request.kind is END for request in link.outstanding)
         charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
         cpu /= len(answers)
+        since = self._clock()
         if self._spec.is_outside:
             self._step_ahead(link.index, answers)
         for request, answer in answers:
             request.match.cpu_seconds[link.index] += cpu
             self._answer(link, request, answer, charged)
             charged = 0.0
+        self._forgive_if_long(since)
 
     def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
         """Let the environment server play the steps that these answers lead to."""
-        begun = self._clock()
         next_steps = (
             request.match.next_step(player, answer.action, answer.sequence)
             for request, answer in answers
             if answer.kind is ACTION
         )
         steps_play_ahead([step for step in next_steps if step is not None])
-        if self._clock() - begun > LONG_PAUSE_SECONDS:
-            self._forgive_pause()
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match

@@ -16,7 +16,9 @@ from arena_kit.upload.conda_names import OTHER_VERSIONS, WHEELS, is_conda_only
 FROM_BASE_IMAGE = frozenset({"pip", "setuptools", "wheel"})
 PYTHON = "python"
 """`arena_kit.upload.pythons` reads its version, which chooses the base image."""
-_LINE = re.compile(r"(?:[\w./-]+::)?(\w[\w.-]*)\s*([^\[\]]*?)\s*(?:\[([^\[\]]*)\])?", re.ASCII)
+MAX_CHARACTERS = 300
+"""A longer line is none that people write."""
+_LINE = re.compile(r"(?:[\w./-]+::)?(\w[\w.-]*)(.*)", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|([^\s,'"]*))\s*(?:,|\Z)""", re.ASCII)
 _BUILD = re.compile(r"(==?[^=,|<>!~\s]+)=[\w.*]+")
 _SHOWN = 60
@@ -60,11 +62,17 @@ def conda_requirement(item: str) -> CondaRequirement | None:
 
 def parse(item: str) -> tuple[str, str] | None:
     """Return the name of a package and its version as conda writes it; None for a line of another form."""
-    found = _LINE.fullmatch(item.strip()) if item.isascii() else None
-    if found is None:
+    plain = item.strip()
+    if not plain.isascii() or len(plain) > MAX_CHARACTERS:
         return None
-    package, version, keys = found.groups()
-    if keys is not None:
+    # Cut at the bracket first: one pattern for all parts would take minutes for a line of many spaces.
+    head, bracket, rest = plain.partition("[")
+    keys, after = rest[:-1], rest[-1:]
+    found = _LINE.fullmatch(head)
+    if found is None or "]" in head or (bracket and (after != "]" or "[" in keys or "]" in keys)):
+        return None
+    package, version = found[1], found[2].strip()
+    if bracket:
         position, named = 0, {}
         while position < len(keys):
             key = _KEY.match(keys, position)

@@ -15,6 +15,9 @@ from arena_kit.upload.requirements import read_yaml
 
 Version = tuple[int, int]
 CONDA_FILES = ("environment.yml", "environment.yaml")
+MAX_CHARACTERS = 300
+"""Longer conditions on a version are not looked at."""
+_LONG_NUMBER = re.compile(r"\d{10}", re.ASCII)
 _PINNED = re.compile(r"(?:cpython-)?(\d+)\.(\d+)(?:\.\d+)?", re.ASCII)
 
 
@@ -88,7 +91,8 @@ def _wanted(name: str, text: str) -> WantedPython | None:
     if name == "pyproject.toml":
         try:
             project = tomllib.loads(text).get("project", {})
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):
+            # Also for a number with more digits than Python reads.
             return None
         asked = project.get("requires-python") if isinstance(project, dict) else None
         shown = f"pyproject.toml (requires-python {str(asked)[:30]})"
@@ -105,6 +109,9 @@ def _wanted(name: str, text: str) -> WantedPython | None:
 
 
 def _specified(text: str, source: str) -> WantedPython | None:
+    # Python refuses to read numbers of thousands of digits, and only when versions are compared.
+    if len(text) > MAX_CHARACTERS or _LONG_NUMBER.search(text):
+        return None
     try:
         return WantedPython(SpecifierSet(text), source)
     except InvalidSpecifier:

@@ -84,7 +84,13 @@ class Limited:
         return self._process.pid
 
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        # Asked without taking its status: until `kill` takes it, no other process can get its number.
+        if self._process.returncode is not None:
+            return False
+        try:
+            return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
+        except ChildProcessError:
+            return False
 
     def limit_waiting(self, seconds: float) -> None:
         """Let every wait for the wire end in BlockingIOError after this time, without a system call of its own."""
@@ -112,15 +118,16 @@ class Limited:
     def kill(self) -> None:
         """End the process and what it started. May be called twice."""
         self.wire.close()
-        # Its session outlives it while anything that it started runs, and so no other process can have its number.
+        if self._process.returncode is not None:
+            return  # its number may belong to another process by now
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
     @property
     def status(self) -> int | None:
-        """The exit status; below 0 the signal that ended it."""
-        return self._process.poll()
+        """The exit status, known after `kill`; below 0 the signal that ended it."""
+        return self._process.returncode
 
 
 def confine(parent: int, *, processor_seconds: int = 0) -> None:

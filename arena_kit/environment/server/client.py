@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import json
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -40,6 +41,7 @@ from arena_kit.environment.server.frames import (
     unpack_data,
     unpack_states,
 )
+from arena_kit.text import plain_text
 
 if TYPE_CHECKING:
     from arena_kit.environment.spec import EnvironmentSpec
@@ -68,8 +70,11 @@ class ServerConnection:
         self.id, self.seats = spec.id, spec.seats
         self.observation_bytes = spec.observation.byte_count
         self.action_bytes = 0 if spec.action is None else spec.action.byte_count
+        row_bytes = spec.seats * (self.observation_bytes + 4 * spec.action_count + 64)
+        self.rows_at_once = max(1, MAX_FRAME_BYTES // 2 // row_bytes)
+        """So many matches go into one frame, whose answer must not become too large."""
         self._lock = threading.Lock()
-        self._next, self._dropped = 0, list[int]()
+        self._numbers, self._dropped = itertools.count(1), list[int]()
         self._because = ""
         try:
             self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
@@ -92,8 +97,7 @@ class ServerConnection:
 
     def new_match(self) -> int:
         """Return a number for a new match."""
-        self._next += 1
-        return self._next
+        return next(self._numbers)
 
     def drop(self, match: int) -> None:
         """Forget a match; the server is told with the next frame."""
@@ -141,20 +145,33 @@ class ServerConnection:
             frame = pack_data(Kind.DROP, dropped) + frame
         try:
             self._process.wire.sendall(frame)
+            return self._receive()
         except OSError as error:
             raise self._lost(error) from None
-        return self._receive()
+        except BrokenEnvironment:
+            raise
+        except BaseException:
+            # Its answer would be taken for that of the next question.
+            self._end("a question to its server was interrupted.")
+            raise
 
     def _receive(self) -> tuple[int, bytes]:
-        data = self._piece()
+        data: bytes | bytearray = self._piece()
+        timer = None
         while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
             if len(data) > MAX_FRAME_BYTES:
                 raise self._failed("its server sent too much.")
+            # An answer that comes in pieces has no more time than one that comes at once.
+            timer = timer or Timer(self._process.pid)
+            if timer.seconds() >= ANSWER_SECONDS:
+                raise self._lost(BlockingIOError())
+            # A bytearray, because a large answer comes in hundreds of pieces.
+            data = data if isinstance(data, bytearray) else bytearray(data)
             data += self._piece()
         length, kind = HEAD.unpack_from(data)
         if len(data) != 4 + length:
             raise self._failed("its server broke the protocol: it said more than it was asked.")
-        return kind, data[HEAD.size :]
+        return kind, bytes(data[HEAD.size :])
 
     def _piece(self) -> bytes:
         """Return what comes next from the server, at least one byte."""
@@ -207,6 +224,8 @@ class RemoteEnvironment:
 
     def reset(self, seed: int) -> None:
         ahead, self._ahead = self._ahead, None
+        if not -(1 << 63) <= seed < 1 << 63:
+            raise ValueError(f"The seed {seed} does not fit.")
         if ahead is not None and ahead[0] == seed:
             state = ahead[1]
         else:
@@ -304,7 +323,15 @@ def connect(spec: EnvironmentSpec) -> RemoteEnvironment:
 def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> str:
     """Return what an environment from outside draws of a frame: untrusted text. Raises BrokenEnvironment."""
     drawn = server_of(spec).data(Kind.DRAW, [what, frame])
-    return drawn if isinstance(drawn, str) else ""
+    return plain_text(drawn) if isinstance(drawn, str) else ""
+
+
+def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
+    """Return the opening of a match of an environment from outside. Raises BrokenEnvironment."""
+    drawn = server_of(spec).data(Kind.OPENING, seed)
+    if not isinstance(drawn, list) or not all(type(action) is int for action in drawn):
+        raise BrokenEnvironment(f"{spec.id}: an opening is no list of actions.")
+    return tuple(drawn)
 
 
 def server_of(spec: EnvironmentSpec) -> ServerConnection:
@@ -327,11 +354,11 @@ def close_servers() -> None:
 
 
 def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
-    """Play steps of many matches with one frame for each server; `step` of each then has its result at once.
+    """Play steps of many matches with few frames for each server; `step` of each then has its result at once.
 
     rows: environments and the actions that `step` will get next. Raises BrokenEnvironment.
     """
-    for server, steps in _by_server(rows).items():
+    for server, steps in _by_server(rows):
         payload = pack_steps([(one.place[1], actions) for one, actions in steps], server.action_bytes)
         states: Sequence[State] = server.states(Kind.STEP, payload, len(steps))
         for (environment, actions), state in zip(steps, states, strict=True):
@@ -339,22 +366,27 @@ def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
 
 
 def reset_ahead(rows: Iterable[tuple[Any, int]]) -> None:
-    """Begin many matches with one frame for each server; `reset` of each then has its result at once.
+    """Begin many matches with few frames for each server; `reset` of each then has its result at once.
 
     rows: environments and seeds. Raises BrokenEnvironment.
     """
-    for server, begun in _by_server(rows).items():
+    for server, begun in _by_server(rows):
         payload = pack_resets([one.place[1] for one, _ in begun], [seed for _, seed in begun])
         states = server.states(Kind.RESET, payload, len(begun))
         for (environment, seed), state in zip(begun, states, strict=True):
             environment.announce(seed, state)
 
 
-def _by_server(rows: Iterable[tuple[Any, What]]) -> dict[ServerConnection, list[tuple[RemoteEnvironment, What]]]:
+def _by_server(
+    rows: Iterable[tuple[Any, What]],
+) -> Iterator[tuple[ServerConnection, Sequence[tuple[RemoteEnvironment, What]]]]:
+    """Yield servers with rows that fit into one frame."""
     found: dict[ServerConnection, list[tuple[RemoteEnvironment, What]]] = {}
     for environment, what in rows:
         found.setdefault(environment.place[0], []).append((environment, what))
-    return found
+    for server, its_rows in found.items():
+        for start in range(0, len(its_rows), server.rows_at_once):
+            yield server, its_rows[start : start + server.rows_at_once]
 
 
 def _argument(spec: EnvironmentSpec) -> dict[str, Any]:

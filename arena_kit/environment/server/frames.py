@@ -31,6 +31,7 @@ class Kind(IntEnum):
     FRAME = 4
     DRAW = 5
     DROP = 6
+    OPENING = 7
     STATES = 129
     DATA = 130
 

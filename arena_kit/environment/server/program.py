@@ -12,15 +12,17 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.info import read_info
+from arena_kit.environment.openings import opening_of
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
-from arena_kit.environment.protocol import Environment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.server.frames import (
     HEAD,
     MAX_FRAME_BYTES,
@@ -55,6 +57,7 @@ class Server:
             Kind.FRAME: self._frame,
             Kind.DRAW: self._draw,
             Kind.DROP: self._drop,
+            Kind.OPENING: self._opening,
         }
 
     @property
@@ -83,16 +86,34 @@ class Server:
         return self._state(environment, ())
 
     def _play(self, match: int, actions: dict[int, Any]) -> State:
-        environment = self._matches[match]
-        return self._state(environment, tuple(map(float, environment.step(actions))))
+        environment, seats = self._matches[match], self._spec.seats
+        rewards = tuple(map(float, environment.step(actions)))
+        if len(rewards) != seats:
+            raise BrokenEnvironment(f"step returned {len(rewards)} rewards for {seats} seats.")
+        if any(rewards) and not all(map(isfinite, rewards)):
+            raise BrokenEnvironment(f"the rewards {rewards} are not finite.")
+        return self._state(environment, rewards)
 
     def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
+        """Return what has become of a match. Raises BrokenEnvironment for what a player would pay for otherwise."""
         spec, to_move = self._spec, tuple(map(int, environment.to_move))
-        if rewards and len(rewards) != spec.seats:
-            raise ValueError(f"step returned {len(rewards)} rewards for {spec.seats} seats")
-        seats = to_move or range(spec.seats)
-        seen = {seat: self._seen(environment, seat) for seat in seats}
+        if to_move and (min(to_move) < 0 or max(to_move) >= spec.seats or len(set(to_move)) < len(to_move)):
+            raise BrokenEnvironment(f"the seats {to_move} move, but there are {spec.seats} seats.")
+        seen = {seat: self._seen(environment, seat) for seat in to_move or range(spec.seats)}
+        if spec.action is None:
+            for seat in to_move:
+                valid = seen[seat].valid_actions
+                # On the hot path: only what is wrong is looked at closely.
+                if not valid or min(valid) < 0 or max(valid) >= spec.action_count:
+                    self._complain(valid)
         return State(Status.PLAYED, rewards, bool(environment.truncated), to_move, seen)
+
+    def _complain(self, valid: Sequence[int]) -> None:
+        if not valid:
+            raise BrokenEnvironment("the match goes on, but there is no valid action.")
+        count = self._spec.action_count
+        wrong = next(action for action in valid if not 0 <= action < count)
+        raise BrokenEnvironment(f"the action {wrong} is valid, but action_count is {count}.")
 
     def _seen(self, environment: Environment, seat: int) -> Observation:
         values, valid = environment.observe(seat)
@@ -137,6 +158,10 @@ class Server:
             return head_of(self._spec) if what == "head" else html_of(self._spec, frame["state"])
 
         return self._data(drawn)
+
+    def _opening(self, payload: bytes) -> bytes:
+        # A solver is code of the folder, too.
+        return self._data(lambda: opening_of(self._spec, unpack_data(payload)))
 
     def _data(self, found: Callable[[], Any]) -> bytes:
         """Return a frame of JSON: {"data": what was found} or {"error": a sentence}."""
@@ -184,7 +209,9 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         facts = argument["facts"]
-        spec = read_info(path, None if facts is None else facts_of(facts))
+        newest = read_info(path, None if facts is None else facts_of(facts))
+        # Earlier rules play no duels, but their records are replayed and checked.
+        spec = next((one for one in (newest, *newest.earlier) if one.id == argument["id"]), newest)
         if spec.id != argument["id"]:
             raise ValueError(f"the folder now holds {spec.id}, not {argument['id']}; start the arena again")
         spec.make_here()

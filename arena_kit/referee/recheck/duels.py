@@ -77,9 +77,9 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
         yield fault
         return
     environment = spec.make()
-    environment.reset(match.seed)
     scores, moves = [0.0] * spec.seats, [0] * spec.seats
     try:
+        environment.reset(match.seed)
         for rewards in play_opening(environment, match.actions[: match.opening_count]):
             scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
         _simulate(environment, match.actions[match.opening_count :], scores, moves)

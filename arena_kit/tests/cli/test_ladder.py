@@ -178,3 +178,6 @@ def test_a_packed_folder_is_what_a_site_takes(
     assert main(["pack", str(agents), "--json"]) == 3
     assert json.loads(capsys.readouterr().out)["code"] == "entry_point_in_folder"
     assert main(["pack", str(agents / "nothing")]) == 2
+    capsys.readouterr()
+    assert main(["pack", str(agents / "last"), "--output", "/proc/x.zip"]) == 2
+    assert capsys.readouterr().err.startswith("arena: /proc/x.zip cannot be written: ")

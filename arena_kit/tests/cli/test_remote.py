@@ -170,6 +170,40 @@ def test_a_token_is_not_sent_to_a_site_it_was_not_saved_for(
     assert (status, json.loads(out)["code"]) == (4, "login_needed")
 
 
+@pytest.mark.parametrize("chosen", ["http://127.0.0.1:1", "https://arena.example.org/other"])
+def test_the_token_of_the_environment_is_that_of_its_site(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch, chosen: str
+) -> None:
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert arena("status", ID, "--site", f"{remote.url}/")[0] == 0
+    monkeypatch.setenv("ARENA_URL", chosen)
+    assert arena("status", ID, "--site", remote.url)[0] == 0
+    monkeypatch.delenv("ARENA_URL")
+    assert arena("status", ID, "--site", remote.url)[0] == 0
+    sent = [headers.get("Authorization") for _, _, headers, _ in remote.asked]
+    assert sent == [f"Bearer {TOKEN}", None, f"Bearer {TOKEN}"]
+
+
+def test_a_machine_without_a_home_takes_site_and_token_from_the_environment(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CONFIG_HOME")
+    monkeypatch.setattr(Path, "home", homeless)
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert arena("status", ID)[0] == 0
+    monkeypatch.delenv("ARENA_TOKEN")
+    status, _, err = arena("status", ID)
+    assert status == 2
+    assert "no home folder" in err
+
+
+def test_a_number_that_is_no_number_is_a_sentence(remote: Site, arena: Arena) -> None:
+    assert "is no id of a version" in arena("status", "tic-tac-toe/mine/²")[2]
+
+
 def follow_through(remote: Site, *answers: dict[str, object]) -> tuple[int, list[str], int]:
     """Follow a version that changes as given; return status, sentences, and how often it was slept."""
     left, heard, slept = list(answers), list[str](), list[float]()

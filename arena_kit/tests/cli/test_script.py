@@ -51,6 +51,13 @@ def test_a_main_file_never_takes_the_place_of_another_submission_py(tmp_path: Pa
     assert mine.read_text() == GOOD
 
 
+def test_output_of_a_script_cannot_move_the_cursor(tmp_path: Path) -> None:
+    (tmp_path / "shows.py").write_text(GOOD + "print('\\x1b[2J\\x1b]0;owned\\x07seen')")
+    done = run("script", tmp_path / "shows.py", *BASE, "--log", "-")
+    assert "seen" in done.stdout
+    assert not {"\x1b", "\x07"} & set(done.stdout + done.stderr)
+
+
 def test_a_script_without_a_score_is_told_why(tmp_path: Path) -> None:
     (tmp_path / "raises.py").write_text(GOOD + "1 / 0")
     (tmp_path / "sleeps.py").write_text("import time; time.sleep(60)")

@@ -175,6 +175,8 @@ def game(folder: Path, openings: object, **files: str) -> Path:
         ({"from": "book", "file": "words.txt"}, "openings: file: line 2 of words.txt must be actions"),
         ({"from": "book", "file": "twice.txt"}, "openings: file: twice.txt has the opening 3 3 twice"),
         ({"from": "book", "file": "text.yml"}, "openings: file: text.yml must be a list of lists of actions"),
+        ({"from": "book", "file": "bomb.yml"}, "openings: file: bomb.yml uses an alias"),
+        ({"from": "book", "file": "deep.yml"}, "openings: file: deep.yml must be a list of lists"),
         ({"plies": 2, "solver": "solver"}, "openings: solver: must be written module:function"),
     ],
     ids=str,
@@ -183,6 +185,7 @@ def test_openings_that_make_no_sense_are_refused_by_file_and_key(
     openings: object, complaint: str, tmp_path: Path
 ) -> None:
     books = {"empty_txt": "# nothing\n", "words_txt": "3 3\na b\n", "twice_txt": "3 3\n3,3\n", "text_yml": "- 3\n"}
+    books |= {"bomb_yml": "- &x [3, 3]\n- *x\n", "deep_yml": "[" * 500_000}
 
     with pytest.raises(BadInfo) as refused:
         read_info(game(tmp_path, openings, **books))

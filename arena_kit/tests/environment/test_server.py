@@ -17,7 +17,15 @@ from arena_kit.environment.info import read_info
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.server import client
-from arena_kit.environment.server.client import Drawing, RemoteEnvironment, close_servers, draw, server_of, step_ahead
+from arena_kit.environment.server.client import (
+    Drawing,
+    RemoteEnvironment,
+    close_servers,
+    draw,
+    reset_ahead,
+    server_of,
+    step_ahead,
+)
 from arena_kit.environment.server.frames import (
     BadFrame,
     State,
@@ -31,8 +39,10 @@ from arena_kit.environment.server.frames import (
 )
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding
-from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic
+from arena_kit.tests.duels import play
+from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic, copied
 
 
 @pytest.fixture(autouse=True)
@@ -85,6 +95,21 @@ def test_steps_of_many_matches_are_played_with_one_frame() -> None:
     for number, game in enumerate(games):
         assert game.step({0: number % 3}) == (0.0, 0.0)
         assert list(game.observe(1).observation) == [9 - number % 3]
+
+
+def test_large_observations_of_many_matches_come_in_several_frames(tmp_path: Path) -> None:
+    info = copied("nim", tmp_path)
+    info.write_text(info.read_text().replace("shape: [1]", "shape: [1048576]"))
+    code = info.with_name("environment.py")
+    code.write_text(code.read_text().replace("[self._stones],", "bytes([self._stones]) * 1048576,"))
+    games = [remote(info).make() for _ in range(70)]
+    reset_ahead((game, 0) for game in games)
+    for game in games:
+        game.reset(0)
+    step_ahead((game, {0: number % 3}) for number, game in enumerate(games))
+    for number, game in enumerate(games):
+        game.step({0: number % 3})
+        assert game.observe(1).observation[:2] == bytes([9 - number % 3] * 2)
 
 
 def test_an_illegal_action_stays_illegal_and_changes_nothing() -> None:
@@ -178,6 +203,22 @@ def test_a_folder_that_has_changed_its_version_is_not_played_as_the_old_one(tmp_
         spec.make()
 
 
+def test_records_of_earlier_rules_are_checked_by_these(tmp_path: Path) -> None:
+    info = copied("nim", tmp_path)
+    rules = info.with_name("environment.py")
+    newer = rules.read_text().replace("class Nim", "class Longer").replace("self._stones = 10", "self._stones = 15")
+    info.with_name("longer.py").write_text(newer)
+    text = info.read_text().replace("version: 1", "version: 2").replace("environment:Nim", "longer:Longer")
+    info.write_text(text + "earlier: {1: {entry_point: 'environment:Nim'}}\n")
+    now = remote(info)
+    (before,) = (replace(one, is_outside=True) for one in now.earlier)
+    for spec, stones in ((now, 15), (before, 10)):
+        record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
+        assert record.environment == spec.id
+        assert len(record.matches[0].actions) == stones
+        assert verify_record(spec, record) == []
+
+
 def test_a_server_gets_no_secrets_and_no_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "hidden")
     code = "self.told = dict(os.environ)"
@@ -199,6 +240,63 @@ def test_a_copy_of_the_server_that_its_code_has_forked_does_not_answer(tmp_path:
     assert [game.step({number % 2: 0}) for number in range(2)] == [(0.0, 0.0)] * 2
 
 
+def test_a_process_that_has_ended_keeps_its_number_until_it_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = server_of(remote(FOLDERS / "nim" / "info.yml"))
+    os.kill(server.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)
+    assert not server.is_alive()
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # it is still there
+    server.close()
+    killed: list[int] = []
+    monkeypatch.setattr(os, "killpg", lambda group, _: killed.append(group))
+    server.close()
+    assert killed == [], "another process may have the number now"
+
+
+def test_a_question_that_is_interrupted_leaves_no_answer_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = remote(FOLDERS / "nim" / "info.yml").make()
+    game.reset(0)
+
+    def interrupted(_: object) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client.ServerConnection, "_piece", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            game.step({0: 2})
+    with pytest.raises(BrokenEnvironment, match="interrupted"):
+        game.step({0: 0})
+
+
+def test_an_answer_that_comes_in_pieces_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = remote(FOLDERS / "nim" / "info.yml").make()
+    game.reset(0)
+    asked: list[int] = []
+
+    class Later:
+        def __init__(self, _: int) -> None: ...
+
+        def seconds(self) -> float:
+            asked.append(1)
+            return float(len(asked))
+
+    monkeypatch.setattr(client, "Timer", Later)
+    monkeypatch.setattr(client.ServerConnection, "_piece", lambda _: b"")
+    with pytest.raises(BrokenEnvironment, match="did not answer within 20 s"):
+        game.step({0: 0})
+    assert len(asked) == client.ANSWER_SECONDS
+
+
+def test_a_seed_of_a_forged_record_is_no_crash() -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    with pytest.raises(ValueError, match="does not fit"):
+        spec.make().reset(1 << 80)
+    record = play(lambda asked: asked.good_answer(), spec=spec, matches=2).record
+    assert verify_record(spec, record) == []
+    forged = replace(record, matches=(replace(record.matches[0], seed=1 << 80), record.matches[1]))
+    assert "does not fit" in " ".join(map(str, verify_record(spec, forged)))
+
+
 def test_html_and_head_are_drawn_by_the_server() -> None:
     spec = remote(FOLDERS / "classic_nim" / "info.yml")
     assert draw(spec, Drawing.HTML, {"state": [2]}).count('<li class="stone">') == 2
@@ -206,6 +304,14 @@ def test_html_and_head_are_drawn_by_the_server() -> None:
     assert draw(spec, Drawing.PICTURE, {"state": [2]}) == frame_to_svg({"state": [2]})
     with pytest.raises(BrokenEnvironment, match="classic_nim/environment.py, line"):
         draw(spec, Drawing.HTML, {"state": "x"})
+
+
+def test_what_is_drawn_has_no_characters_that_no_page_can_hold(tmp_path: Path) -> None:
+    path = classic(tmp_path, "game", info="action_count: 2\n")
+    code = path.with_name("environment.py")
+    code.write_text(code.read_text().replace('return f"<p>', 'return "\\ud800\\x1b" f"<p>'))
+    spec = replace(read_info(path), is_outside=True)
+    assert draw(spec, Drawing.HTML, {"state": 2}) == "<p>2</p>"
 
 
 def test_frames_come_back_as_they_were_packed() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.upload.archive import ArchiveReport
-from arena_kit.upload.conda import conda_requirement
+from arena_kit.upload.conda import conda_requirement, parse
 from arena_kit.upload.conda_names import CONDA_ONLY, WHEELS, is_conda_only, likely_wheel
 from arena_kit.upload.pythons import ChosenPython, choose_python, read_wanted_python
 from arena_kit.upload.requirements import parse_environment_yml
@@ -49,10 +49,34 @@ def test_what_is_left_out_or_renamed_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "item", ["", "  ", "[x]", "numpy[version]", "numpy[version='1", "a b[c]d", "nümpy", "-e .", "=1"]
+    "item",
+    ["", "  ", "[x]", "numpy[version]", "numpy[version='1", "a b[c]d", "a]", "a[b]]", "a[[b]", "nümpy", "-e .", "=1"],
 )
 def test_a_line_that_is_no_package_is_not_understood(item: str) -> None:
     assert conda_requirement(item) is None
+
+
+@pytest.mark.parametrize(
+    "item", ["a" + " " * 60_000 + "]", "a" * 60_000 + "]", "a[k=" + " " * 60_000, "a" + " ," * 9_000]
+)
+def test_a_line_that_is_long_on_purpose_is_refused_at_once(item: str) -> None:
+    # One pattern for the whole line took minutes for a thousand spaces, and nothing could interrupt it.
+    assert parse(item) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".python-version", "3." + "9" * 5000),
+        ("pyproject.toml", f'[project]\nrequires-python = ">=3.{"9" * 5000}"\n'),
+        ("pyproject.toml", f"[project]\nx = {'9' * 5000}\n"),
+        ("environment.yml", f"dependencies: ['python=3.{'9' * 250}']\n"),
+    ],
+)
+def test_a_version_that_no_python_has_is_not_understood(name: str, text: str) -> None:
+    report = ArchiveReport("player.py", ("player.py", name), 0)
+    asked = read_wanted_python(report, lambda _: text)
+    assert choose_python(asked, ((3, 11), (3, 12))) == ChosenPython((3, 11))
 
 
 @pytest.mark.parametrize(
