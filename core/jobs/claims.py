@@ -1,16 +1,15 @@
 """How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each.
 
 Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
-workers of that one live. Otherwise they take such a job when nothing else waits, or after PATIENCE_SECONDS without one,
+workers of that one live. Otherwise they take such a job when nothing else waits, or after ten minutes without one,
 so that none starves; and one of several workers always stays free for the other lines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
-from time import monotonic
 from typing import Any
 
 from django.db import connection, transaction
@@ -21,6 +20,7 @@ from core.jobs.lifecycle import job_claim, job_take
 from core.jobs.lines import line, of_line
 from core.jobs.locks import name_lock
 from core.jobs.registry import SERVICES, Line, Service
+from core.jobs.rota import Rota
 from core.jobs.worker_selectors import workers_alive
 from core.models import Job, JobState
 
@@ -28,44 +28,8 @@ HEADS, LOOKS = 8, 3
 """On SQLite: how many jobs at the head of a line are tried before it is read again, and how often it is read."""
 _left_out: dict[int, Callable[[], bool]] = {}
 """The environments whose jobs this process leaves to other workers, each with a function that says whether it must."""
-PATIENCE_SECONDS = 600.0
-"""How long a worker does other jobs before it takes one of the lines that are served last although others wait."""
-_rotas: dict[str, _Rota] = {}
+_rotas: dict[str, Rota] = {}
 """By queue: what this process remembers between two claims."""
-
-
-@dataclass(slots=True)
-class _Rota:
-    """Whose turn it is. by_turns, last: the lines of a queue's service, those served longest ago first.
-
-    since: the monotonic time since when this process does nothing but other jobs. is_fresh: whether that begins anew
-    with the next claim, because its latest job was one of `last` or it has found nothing to do.
-    """
-
-    by_turns: list[Line]
-    last: list[Line]
-    since: float = 0.0
-    is_fresh: bool = True
-
-    def order(self) -> Iterator[Line]:
-        """Yield all lines that take turns, in the order in which to look at them now."""
-        if self.is_fresh or monotonic() - self.since < PATIENCE_SECONDS:
-            yield from (*self.by_turns, *self.last)
-        else:
-            # If none waits, or no room is left, the next look is that much later.
-            self.since = monotonic()
-            yield from (*self.last, *self.by_turns)
-
-    def served(self, one: Line) -> None:
-        """Put a line behind those with which it takes turns."""
-        for turns in (self.by_turns, self.last):
-            if one in turns:
-                turns.remove(one)
-                turns.append(one)
-        if one in self.last:
-            self.is_fresh = True
-        elif self.is_fresh:
-            self.is_fresh, self.since = False, monotonic()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,17 +38,18 @@ class Claim:
 
     job: Job
     perform: Callable[[Any, Any], None]
+    line: Line
 
 
 def claim_next(queue: str, *, worker: str) -> Claim | None:
     """Claim the next job of a queue for a worker; None when no job of the queue can be claimed.
 
-    Lines that are served first come in their order. The others take turns.
+    Lines that are served first come in their order. The others share this process's time.
     """
     for environment in [environment for environment, must in _left_out.items() if not must()]:
         del _left_out[environment]
     service = SERVICES.get(queue, Service())
-    rota = _rotas.setdefault(queue, _Rota([*service.by_turns], [*service.last]))
+    rota = _rotas.setdefault(queue, Rota(service.by_turns, service.last))
     for one in chain(service.first, rota.order()):
         perform = None
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
@@ -94,10 +59,16 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
             continue
         job = _claim_last(queue, one, worker) if one in service.last else _claim_head(waiting(one), worker)
         if job is not None:
-            rota.served(one)
-            return Claim(job, perform)
-    rota.is_fresh = True
+            rota.serve(one)
+            return Claim(job, perform, one)
+    rota.rest()
     return None
+
+
+def charge(queue: str, claim: Claim, seconds: float) -> None:
+    """Count the time that a claimed job took against its line. seconds: of wall time."""
+    if queue in _rotas:
+        _rotas[queue].charge(claim.line, seconds)
 
 
 def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:

@@ -42,8 +42,8 @@ class Line:
 class Service:
     """The lines that the workers of a queue serve.
 
-    first: served in this order, each before all that follow. by_turns: served in rotation when `first` is empty. last:
-    served in rotation when nothing else waits; `core.jobs.claims` has the rules.
+    first: served in this order, each before all that follow. by_turns: share a worker's time when `first` is empty.
+    last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules.
     """
 
     first: Sequence[Line] = ()

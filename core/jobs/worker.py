@@ -25,7 +25,7 @@ from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
 from core.jobs.bells import ring
-from core.jobs.claims import claim_next, is_work_waiting
+from core.jobs.claims import charge, claim_next, is_work_waiting
 from core.jobs.heartbeat import activity
 from core.jobs.lifecycle import job_hand_back, job_heartbeat, job_release
 from core.jobs.log import job_about, log_end, log_start
@@ -133,7 +133,11 @@ def step(queue: str, *, before: Callable[[], None] | None = None) -> Performed:
         return Performed.NOTHING
     if before is not None:
         before()
-    return perform(claim.job, claim.perform)
+    begun = time.monotonic()
+    try:
+        return perform(claim.job, claim.perform)
+    finally:
+        charge(queue, claim, time.monotonic() - begun)
 
 
 def _ring_if_work_waits(queue: str) -> None:

@@ -7,7 +7,7 @@ from itertools import count
 import pytest
 from django.db import connection
 
-from core.jobs import claims
+from core.jobs import claims, rota
 from core.jobs.claims import claim_next, is_work_waiting
 from core.jobs.lifecycle import job_enqueue, job_succeed
 from core.jobs.lines import line, of_line, places_of
@@ -170,7 +170,7 @@ def test_reserved_workers_take_nothing_else() -> None:
 
 def test_a_heavy_job_does_not_starve_behind_work_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(claims, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(rota, "monotonic", lambda: clock[0])
     task, quick = heavy_task(), player(factories.task())
     heavy = [enqueued(player(task)) for _ in range(2)]
     order = []
@@ -187,7 +187,7 @@ def test_a_heavy_job_does_not_starve_behind_work_without_end(monkeypatch: pytest
 
 def test_time_in_which_nothing_waits_does_not_bring_a_heavy_job_forward(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = [0.0]
-    monkeypatch.setattr(claims, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(rota, "monotonic", lambda: clock[0])
     quick = player(factories.task())
     enqueued(quick)
     assert (taken(), taken()) != (None, None)
