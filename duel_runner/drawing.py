@@ -10,6 +10,7 @@ from django.conf import settings
 from arena_kit.environment.adapters import video
 from arena_kit.environment.episodes import EvaluationArchive
 from arena_kit.environment.record_archive import ArtifactDamaged
+from arena_kit.environment.registry import kept_text
 from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.referee.recheck.evaluations import other_runtime
 from core.jobs.artifacts import recording_stored
@@ -34,15 +35,15 @@ def draw(recording: Recording, lease: Lease) -> None:
     except (FileNotFoundError, ValueError, ArtifactDamaged, LookupError) as error:
         _fail(recording, lease, "records_unreadable", f"The records of this {played.KIND} cannot be read: {error}")
         return
-    job = video.Job(
-        environment=played.environment_version,
-        seed=episode.seed,
-        actions=episode.actions,
-        score=episode.score,
-        folders=(str(settings.ENVIRONMENTS_DIR),),
-    )
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
+        job = video.Job(
+            environment=played.environment_version,
+            seed=episode.seed,
+            actions=episode.actions,
+            score=episode.score,
+            folders=(str(settings.ENVIRONMENTS_DIR), str(_kept_folder(folder, played.environment_version))),
+        )
         try:
             made = video.record_apart(job, folder, watch=lease.raise_if_lost)
         except ReplayMismatch as mismatch:
@@ -63,6 +64,15 @@ def draw(recording: Recording, lease: Lease) -> None:
         files = {field: folder / file for field, file in FIELDS.items() if file in made.files}
         with recording_stored(recording=recording, files=files) as stored:
             job_succeed(job=recording, log=lease.text, **stored)
+
+
+def _kept_folder(folder: Path, version: str) -> Path:
+    """Return a folder with the file of an environment whose file is in none; the process that draws has no database."""
+    kept = folder / "environments"
+    if text := kept_text(version):
+        kept.mkdir()
+        (kept / "kept.yml").write_text(text, encoding="utf-8")
+    return kept
 
 
 def _fail(recording: Recording, lease: Lease, code: str, error: str) -> None:

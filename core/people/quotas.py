@@ -52,8 +52,8 @@ def upload_lock(*, owner: User, environment: Environment, address_digest: str = 
         return owner_lock(owner)
     locked = owner_share(owner)
     if quotas_shared(locked, environment, now=timezone.now()):
-        _hold(f"anonymous {environment.pk}")
-    _hold(f"client {environment.pk} {address_digest}")
+        hold(f"anonymous {environment.pk}")
+    hold(f"client {environment.pk} {address_digest}")
     return locked
 
 
@@ -69,7 +69,7 @@ def owner_share(owner: User) -> User:
     return found
 
 
-def _hold(name: str) -> None:
+def hold(name: str) -> None:
     """Take a named lock until the transaction ends. On SQLite a writing transaction locks everything anyway."""
     if connection.vendor == "postgresql":
         number = int.from_bytes(hashlib.sha256(f"core.quotas {name}".encode()).digest()[:8], "big", signed=True)

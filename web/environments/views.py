@@ -120,8 +120,8 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "quotas": upload_quotas(request.user, row, form) if isinstance(request.user, User) else [],
         "players": names(row.slug),
         "kits": kits_of(row),
-        # The folder of an organiser is not in arena-kit.
-        "is_outside": row.slug in own_slugs(),
+        # The folder of an organiser is not in arena-kit, nor is what a submission added.
+        "is_outside": row.is_added or row.slug in own_slugs(),
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),
