@@ -53,7 +53,10 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
 
 
 def read_text(text: str, where: str) -> EnvironmentSpec:
-    """Return the spec in the text of a file about an environment of Gymnasium. where: the file's name. Raises BadInfo."""
+    """Return the spec in the text of a file about an environment of Gymnasium.
+
+    where: the file's name, for complaints. Raises BadInfo.
+    """
     try:
         data = parse_yaml(text)
     except BadFile as error:

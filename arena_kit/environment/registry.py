@@ -40,7 +40,7 @@ KEPT_PREFIX = "gym-"
 """Begins the slugs of environments whose files are in no folder, so that no others are looked for there."""
 _left_out: list[LeftOut] = []
 _sources: list[Callable[[str], str]] = []
-"""Functions that return the text of a file that is in no folder, by the slug of its environment; "" for no such file."""
+"""Functions that return the text of a file that is in no folder, by the slug of its environment; "" for none."""
 _own: list[str] = []
 """The slugs found in organisers' folders when `all_specs` last read them."""
 

@@ -96,9 +96,7 @@ def environment_add(*, env_id: str) -> Environment:
             # Another id with the same words has just been added.
             raise _busy()
         takes_players = settings.OPEN_ENVIRONMENTS == "all"
-        environment, _ = environment_sync(
-            spec=read_text(file, env_id), added_file=file, takes_players=takes_players
-        )
+        environment, _ = environment_sync(spec=read_text(file, env_id), added_file=file, takes_players=takes_players)
     logger.info("%s was added by a submission.", env_id, extra={"env_id": env_id})
     return environment
 

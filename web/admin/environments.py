@@ -181,8 +181,9 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
         do_each(self, request, queryset, action)
         return None
 
-
-    @admin.action(description="Remove environments that submissions added and no agent belongs to", permissions=["change"])
+    @admin.action(
+        description="Remove environments that submissions added and no agent belongs to", permissions=["change"]
+    )
     def remove_added(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
         answer = ask(self, request, queryset, REMOVE)
         if isinstance(answer, HttpResponse):

@@ -159,7 +159,6 @@ class SubmitForm(FilesForm):
         """env_ids: those that are offered. has_account: whether the board shows the account's name anyway."""
         super().__init__(*args, **kwargs)
         self.env_ids = env_ids
-        self.fields["archive"].widget.attrs["data-main"] = self["main_file"].auto_id
         if has_account:
             del self.fields["user_id"]
 

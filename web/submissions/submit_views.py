@@ -1,4 +1,4 @@
-"""The page that submits to an environment by its id, as the API does: with an account, or without where that is allowed."""
+"""The page that submits to an environment by its id, as the API does, with an account or without."""
 
 from __future__ import annotations
 

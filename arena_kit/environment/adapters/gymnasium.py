@@ -167,7 +167,10 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
             arguments["render_mode"] = mode
         if mode == "rgb_array":
             arguments |= source.picture_arguments
-        made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
+        with warnings.catch_warnings():
+            # That Gymnasium has a newer version of an id is no news to the organisers who chose this one.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise _missing(source, error) from error
     except (gymnasium.error.Error, TypeError) as error:

@@ -11,7 +11,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
-from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ParseError
@@ -115,10 +114,11 @@ class SubmitForm:
 def read_submit(request: Request) -> SubmitForm:
     """Validate a submission in the order that clients expect. Raises ParseError or ValidationError."""
     # Without a body, request.data is an empty dict.
-    sent: Mapping[str, Any] = request.data
+    sent: Mapping[str, Any] = request.data if isinstance(request.data, Mapping) else {}
     client_id = _client_id(sent.get("client_id"))
     if (request.content_type or "").startswith("application/json"):
-        archive, mode = _text_archive(sent, request.FILES), "single"
+        # Django's own request closes them at its end; the framework's has none for JSON.
+        archive, mode = _text_archive(sent, request._request.FILES), "single"
     else:
         archive, mode = _archive(sent, request.FILES)
     words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
@@ -178,7 +178,9 @@ def _text_archive(sent: Mapping[str, Any], uploads: MultiValueDict[str, Uploaded
     return archive_upload(pack_script([file], base_name(name)), uploads)
 
 
-def _archive(sent: Mapping[str, Any], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], str]:
+def _archive(
+    sent: Mapping[str, Any], uploads: MultiValueDict[str, UploadedFile[bytes]]
+) -> tuple[UploadedFile[bytes], str]:
     """Return the uploaded zip, or a zip packed from scripts, and the mode as in Labels."""
     many = uploads.getlist("files")
     files = many or uploads.getlist("file")[-1:]
