@@ -148,6 +148,7 @@ class SubmitForm(FilesForm):
     env_id = forms.CharField(
         label="Environment",
         max_length=100,
+        help_text="Its id, such as CartPole-v1.",
         widget=forms.TextInput(attrs={"list": "env-ids", "autocomplete": "off", "spellcheck": "false"}),
     )
     user_id = forms.CharField(
@@ -173,7 +174,6 @@ class SubmitForm(FilesForm):
         """Labels of a submission by id; without a name it is anonymous, as in the API."""
         return replace(
             super().labels,
-            algorithm=self.cleaned_data["algorithm"] or "Custom",
             user=self.cleaned_data.get("user_id") or "anonymous",
         )
 
