@@ -165,7 +165,7 @@ class SubmitForm(FilesForm):
 
     def clean_env_id(self) -> str:
         env_id: str = self.cleaned_data["env_id"]
-        if not may_be_added(env_id) and scored_environment(env_id) is None:
+        if scored_environment(env_id) is None and not may_be_added(env_id):
             raise ValidationError("There is no leaderboard of this id. Choose one of those that are offered.")
         return env_id
 

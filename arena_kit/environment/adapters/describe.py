@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
 import time
@@ -22,15 +23,16 @@ EXTRAS = ("box2d", "mujoco")
 """The extras of Gymnasium that are extras of the arena, too."""
 PROBED_EPISODES, PROBED_STEPS = 8, 300
 """Episodes, and steps of each, that random play takes to find out whether a reset leaves something behind."""
-PROBED_SECONDS = 8.0
-"""Time after which that is not known, and every episode gets a new environment to be safe."""
 
 
-def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | None = None) -> dict[str, Any]:
+def describe(
+    registered_id: str, arguments: dict[str, Any], max_steps: int | None = None, *, probe_seconds: float = math.inf
+) -> dict[str, Any]:
     """Return the keys and values of the file of a registered environment.
 
-    arguments: for `gymnasium.make`. max_steps: the limit of steps, needed where Gymnasium names none. Raises
-    MissingExtra, UnusableSpace and BrokenEnvironment.
+    arguments: for `gymnasium.make`. max_steps: the limit of steps, needed where Gymnasium names none.
+    probe_seconds: processor time for finding out whether a reset leaves something behind; what it does not suffice for
+    gets a new environment for every episode. Raises MissingExtra, UnusableSpace and BrokenEnvironment.
     """
     environment = open_environment(GymnasiumSource(registered_id, arguments))
     entry = registered(registered_id)
@@ -47,7 +49,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     if hasattr(environment.unwrapped, "mujoco_renderer"):
         # MuJoCo's default camera stands still while the robot runs out of the picture.
         source["picture_arguments"] = {"camera_name": "track"}
-    if _leaves_something(source["id"], arguments):
+    if _leaves_something(source["id"], arguments, probe_seconds):
         source["new_each_episode"] = True
     name = bare_name(registered_id)
     data: dict[str, Any] = {
@@ -131,14 +133,14 @@ def _description(registered_id: str, environment: Any, observation: ArraySpec, a
     )
 
 
-def _leaves_something(registered_id: str, arguments: dict[str, Any]) -> bool:
+def _leaves_something(registered_id: str, arguments: dict[str, Any], seconds: float) -> bool:
     """Return whether an episode in a used environment differs, or may differ, from the same episode in a new one."""
     source = GymnasiumSource(registered_id, arguments)
     used = open_environment(source)
-    until = time.monotonic() + PROBED_SECONDS
+    until = time.process_time() + seconds
     for seed in range(PROBED_EPISODES):
         new = open_environment(source)
-        if _played(used, seed) != _played(new, seed) or time.monotonic() > until:
+        if _played(used, seed) != _played(new, seed) or time.process_time() > until:
             return True
         new.close()
     used.close()

@@ -14,6 +14,7 @@ from arena_kit.environment.outside.limited import confine
 
 MOST_STEPS = 1000
 """The limit of steps where Gymnasium names none."""
+PROBE_SECONDS = 8.0
 DETAIL_CHARACTERS = 500
 
 
@@ -29,7 +30,9 @@ def describe_here(registered_id: str, slug: str) -> dict[str, str]:
 
     try:
         steps = None if registered(registered_id).max_episode_steps else MOST_STEPS
-        text = text_of(describe(registered_id, {}, steps) | {"slug": slug, "name": registered_id})
+        text = text_of(
+            describe(registered_id, {}, steps, probe_seconds=PROBE_SECONDS) | {"slug": slug, "name": registered_id}
+        )
         spec = read_text(text, registered_id)
         check_fit(spec)
     except UnusableSpace as error:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from arena_kit.environment import registry
+from arena_kit.environment.adapters.describe import describe
 from arena_kit.environment.adapters.ids import kept_slug
 from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.info import BadInfo, read_text
@@ -149,9 +150,6 @@ def test_a_text_must_be_about_an_environment_of_gymnasium() -> None:
         read_text("- a list", "it")
 
 
-def test_a_probe_that_takes_too_long_is_on_the_safe_side(monkeypatch: pytest.MonkeyPatch) -> None:
-    from arena_kit.environment.adapters import describe
-
-    assert "new_each_episode" not in describe.describe("CartPole-v0", {})["gymnasium"]
-    monkeypatch.setattr(describe, "PROBED_SECONDS", -1.0)
-    assert describe.describe("CartPole-v0", {})["gymnasium"]["new_each_episode"] is True
+def test_a_probe_that_takes_too_long_is_on_the_safe_side() -> None:
+    assert "new_each_episode" not in describe("CartPole-v0", {})["gymnasium"]
+    assert describe("CartPole-v0", {}, probe_seconds=-1.0)["gymnasium"]["new_each_episode"] is True

@@ -127,7 +127,7 @@ def read_submit(request: Request) -> SubmitForm:
     data: dict[str, str] = labels.validated_data
     return SubmitForm(
         env_id=data["env_id"],
-        environment=None if may_be_added(data["env_id"]) else environment_known(data["env_id"]),
+        environment=_environment(data["env_id"]),
         archive=archive,
         is_script=mode != "zip",
         mode=mode,
@@ -150,6 +150,12 @@ def environment_known(env_id: str) -> Environment:
         more = "?all=true lists all ids" if settings.OPEN_ENVIRONMENTS != "false" else " lists all boards"
         raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments{more}.")
     return row
+
+
+def _environment(env_id: str) -> Environment | None:
+    """Return the environment with this board; None for one that this submission may add. Raises ParseError."""
+    row = scored_environment(env_id)
+    return None if row is None and may_be_added(env_id) else row or environment_known(env_id)
 
 
 def _client_id(text: object) -> UUID | None:
