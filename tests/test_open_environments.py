@@ -18,9 +18,8 @@ from tests.samples import BALANCING, archive, deliver_messages
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
-@pytest.mark.parametrize("draws", [False, pytest.param(True, marks=pytest.mark.nightly)])
-def test_an_agent_adds_an_environment_and_is_evaluated_and_checked_in_it(
-    settings: Settings, tmp_path: Path, client: Client, *, draws: bool
+def test_an_agent_adds_an_environment_and_is_evaluated_drawn_and_checked_in_it(
+    settings: Settings, tmp_path: Path, client: Client
 ) -> None:
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
     settings.OPEN_ENVIRONMENTS, settings.ANONYMOUS_SUBMISSIONS = "all", True
@@ -29,7 +28,7 @@ def test_an_agent_adds_an_environment_and_is_evaluated_and_checked_in_it(
     row = Environment.objects.get(env_id="CartPole-v0")
     assert row.slug not in {spec.slug for spec in all_specs()}
 
-    deliver_messages(drawing=draws)
+    deliver_messages()
 
     submission = Submission.objects.get()
     evaluation = submission.evaluations.get()
@@ -37,7 +36,7 @@ def test_an_agent_adds_an_environment_and_is_evaluated_and_checked_in_it(
     assert evaluation.environment_version == "gym-cart-pole-0-v1"
     assert standing(row).get() == evaluation
     drawn = Recording.objects.filter(evaluation=evaluation)
-    assert {recording.state for recording in drawn} == {JobState.SUCCEEDED if draws else JobState.CANCELLED}
+    assert {recording.state for recording in drawn} == {JobState.SUCCEEDED}
     output = StringIO()
     call_command("recheck", "evaluation", str(evaluation.pk), stdout=output)
     assert "verif" in output.getvalue()

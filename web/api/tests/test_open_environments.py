@@ -104,14 +104,14 @@ def test_one_that_cannot_be_made_here_leaves_no_row(cast: Cast, program: Program
 
 
 def test_an_agent_is_taken_only_where_all_is_open(cast: Cast, program: Program, settings: Settings) -> None:
-    player = {"file": file("player.zip", zip_of(FIRST)), "env_id": "CartPole-v0"}
-    response = program(cast.alice).post(SUBMIT, player)
+    player = zip_of(FIRST)
+    form = {"env_id": "CartPole-v0"}
+    response = program(cast.alice).post(SUBMIT, {**form, "file": file("player.zip", player)})
     assert response.status_code == 400
     assert "accepts only scripts" in response.json()["detail"]
     assert Environment.objects.count() == 1
     settings.OPEN_ENVIRONMENTS = "all"
-    player["file"].seek(0)
-    assert program(cast.alice).post(SUBMIT, player).status_code == 200
+    assert program(cast.alice).post(SUBMIT, {**form, "file": file("player.zip", player)}).status_code == 200
     assert Submission.objects.get().form == SubmissionForm.PLAYER
     assert Environment.objects.get(env_id="CartPole-v0").takes_players
 
@@ -235,14 +235,14 @@ def test_every_registered_id_is_added_or_refused_with_a_sentence(
 CONTENT = 'import json\nprint(json.dumps({"score": 7.0}))\n'
 
 
-def sent(client: Client, address: str = "/submissions/", **fields: Any) -> Any:
+def sent(client: Client, fields: dict[str, Any], address: str = "/submissions/") -> Any:
     return client.post(address, json.dumps(fields), content_type="application/json")
 
 
 @pytest.mark.parametrize("address", ["/submissions/", "/submissions", SUBMIT])
 def test_a_script_is_sent_as_json(client: Client, open_to_all: None, address: str) -> None:
     fields = {"user_id": "grace", "algorithm": "DQN", "env_id": "CartPole-v1", "agent_file": "dqn.py"}
-    response = sent(client, address, content=CONTENT, **fields)
+    response = sent(client, {"content": CONTENT, **fields}, address)
     assert (response.status_code, response.json()["algorithm"]) == (200, "DQN")
     submission = Submission.objects.get()
     assert (submission.user_label, submission.form) == ("grace", SubmissionForm.SCRIPT)
@@ -250,7 +250,7 @@ def test_a_script_is_sent_as_json(client: Client, open_to_all: None, address: st
 
 def test_the_same_script_is_the_same_submission_in_both_forms(cast: Cast, program: Program) -> None:
     alice, client_id = program(cast.alice), "7c9a1f2e-3b4d-4c5e-8f60-718293a4b5c6"
-    assert sent(alice, content=CONTENT, agent_file="agent.py", client_id=client_id).status_code == 200
+    assert sent(alice, {"content": CONTENT, "agent_file": "agent.py", "client_id": client_id}).status_code == 200
     form = {"file": file("agent.py", CONTENT.encode()), "client_id": client_id}
     assert alice.post(SUBMIT, form).json()["id"] == client_id
     assert Submission.objects.count() == 1
@@ -278,7 +278,7 @@ def test_the_same_script_is_the_same_submission_in_both_forms(cast: Cast, progra
 def test_json_that_is_no_script_is_refused_with_a_sentence(
     cast: Cast, program: Program, fields: dict[str, Any], part: str
 ) -> None:
-    response = sent(program(cast.alice), **fields)
+    response = sent(program(cast.alice), fields)
     assert response.status_code == 400
     assert part in response.json()["detail"]
     assert not Submission.objects.exists()
@@ -292,5 +292,5 @@ def test_a_body_that_is_no_object_is_refused(cast: Cast, program: Program, body:
 
 def test_labels_of_the_wrong_type_are_named(cast: Cast, program: Program) -> None:
     for name, value in (("algorithm", ["DQN"]), ("user_id", {"a": 1}), ("env_id", [1]), ("algorithm", "\ud800")):
-        response = sent(program(cast.alice), content=CONTENT, **{name: value})
+        response = sent(program(cast.alice), {"content": CONTENT, name: value})
         assert (response.status_code, list(response.json())) == (400, [name])
