@@ -39,7 +39,7 @@ def test_an_agent_adds_an_environment_and_is_evaluated_drawn_and_checked_in_it(
     assert {recording.state for recording in drawn} == {JobState.SUCCEEDED}
     output = StringIO()
     call_command("recheck", "evaluation", str(evaluation.pk), stdout=output)
-    assert "verif" in output.getvalue()
+    assert "Verified: " in output.getvalue()
     answer = client.get(f"/api/results/{submission.public_id}").json()
     assert (answer["status"], answer["score"]) == ("completed", evaluation.score)
     assert client.get(f"/evaluations/{evaluation.pk}/").status_code == 200
