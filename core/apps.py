@@ -5,7 +5,7 @@ from django.conf import settings
 from django.db import connections
 from django.db.models.signals import post_migrate
 
-from arena_kit.environment.registry import use_folder
+from arena_kit.environment.registry import use_files, use_folder
 
 
 def _ensure_schedules(**_: Any) -> None:
@@ -43,6 +43,7 @@ class CoreConfig(AppConfig):
 
     def ready(self) -> None:
         from core import checks, retired_variables  # noqa: F401  (they register checks)
+        from core.environments.additions import added_file
         from core.jobs.locks import locks_watch
         from core.monitoring.sentry import sentry_start
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
@@ -53,6 +54,7 @@ class CoreConfig(AppConfig):
         if settings.DEBUG:
             locks_watch()
         use_folder(settings.ENVIRONMENTS_DIR, settings.DATA_DIR / "environment-trials")
+        use_files(added_file)
 
         post_migrate.connect(_ensure_schedules, sender=self)
         post_migrate.connect(_protect_tables, sender=self)

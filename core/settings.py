@@ -315,6 +315,8 @@ SCRIPT_LIMITS: dict[str, Any] = {
     "seconds": env.decimal("SCRIPT_SECONDS", 300.0),
 }
 ENVIRONMENTS_DIR = Path(env.text("ENVIRONMENTS_DIR") or DATA_DIR / "environments")
+# Whether a submission may add an environment that Gymnasium here has registered: not, a script, or a player as well.
+OPEN_ENVIRONMENTS = env.choice("OPEN_ENVIRONMENTS", ("false", "scripts", "all"))
 MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
@@ -348,7 +350,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_THROTTLE_RATES": env.pairs(
         "RATES",
         "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
-        "upload=60/hour,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,"
+        "upload=60/hour,environment=20/day,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,"
         "replay_file=60/minute,results=30/minute",
         str,
     ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,6 +51,14 @@ class Variables:
         if word in FALSE_WORDS:
             return False
         raise ImproperlyConfigured(f"{name} must be true or false, not {word!r}.")
+
+    def choice(self, name: str, words: Sequence[str]) -> str:
+        """Return one of some words, of which the first is the default; "false" for every word that means no."""
+        word = self.text(name, words[0]).strip().lower()
+        word = "false" if word in FALSE_WORDS else word
+        if word not in words:
+            raise ImproperlyConfigured(f"{name} must be one of {', '.join(words)}, not {word!r}.")
+        return word
 
     def number(self, name: str, default: int) -> int:
         word = self.text(name, str(default))

@@ -10,6 +10,7 @@ from django.conf import settings
 from arena_kit.environment.adapters import video
 from arena_kit.environment.episodes import EvaluationArchive
 from arena_kit.environment.record_archive import ArtifactDamaged
+from arena_kit.environment.registry import kept_text
 from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.referee.recheck.evaluations import other_runtime
@@ -42,17 +43,17 @@ def draw(recording: Recording, lease: Lease) -> None:
     except (FileNotFoundError, ValueError, ArtifactDamaged, LookupError) as error:
         _fail(recording, lease, "records_unreadable", f"The records of this {played.KIND} cannot be read: {error}")
         return
-    job = video.Job(
-        environment=played.environment_version,
-        seed=episode.seed,
-        actions=episode.actions,
-        score=episode.score,
-        folders=(str(settings.ENVIRONMENTS_DIR),),
-        number=episode.number,
-        facts=_facts(recording, played, episode.number),
-    )
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
+        job = video.Job(
+            environment=played.environment_version,
+            seed=episode.seed,
+            actions=episode.actions,
+            score=episode.score,
+            folders=(str(settings.ENVIRONMENTS_DIR), str(_kept_folder(folder, played.environment_version))),
+            number=episode.number,
+            facts=_facts(recording, played, episode.number),
+        )
         try:
             made = video.record_apart(job, folder, watch=lease.raise_if_lost)
         except ReplayMismatch as mismatch:
@@ -84,6 +85,15 @@ def _facts(recording: Recording, played: Evaluation | Validation, number: int) -
         start_time=played.started_at.isoformat() if played.started_at else None,
         end_time=played.ended_at.isoformat() if played.ended_at else None,
     )
+
+
+def _kept_folder(folder: Path, version: str) -> Path:
+    """Return a folder with the file of an environment whose file is in none; the process that draws has no database."""
+    kept = folder / "environments"
+    if text := kept_text(version):
+        kept.mkdir()
+        (kept / "kept.yml").write_text(text, encoding="utf-8")
+    return kept
 
 
 def _fail(recording: Recording, lease: Lease, code: str, error: str) -> None:

@@ -27,6 +27,7 @@ from web.ratings import lens_views as lenses
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
 from web.submissions import status_views as status
+from web.submissions import submit_views as submitting
 from web.submissions import views as agents
 from web.tournaments import bracket_views as brackets
 from web.tournaments import registration_views as registrations
@@ -61,6 +62,7 @@ site = [
     path("inbox/<int:notice_id>/read/", inbox.read, name="notice_read"),
     path("unsubscribe/<str:token>/", inbox.unsubscribe, name="unsubscribe"),
     path("users/<str:username>/", users.user, name="user"),
+    path("submit/", submitting.submit, name="submit"),
     path("status/", status.status, name="status"),
     re_path(r"^health/live/?$", operations.live, name="live"),
     re_path(r"^metrics/?$", operations.metrics, name="metrics"),

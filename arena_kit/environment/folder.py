@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arena_kit.environment.registry import info_path
+from arena_kit.environment.registry import info_path, kept_text
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.zips import zip_bytes
 
@@ -19,6 +19,8 @@ def environment_zip(spec: EnvironmentSpec) -> bytes:
     The zip is unpacked into a folder of environments, as `use_folder` takes it. Raises OSError and UnknownEnvironment.
     Hidden files, tests and links are left out, because an organiser did not put them there to be read.
     """
+    if text := kept_text(spec.slug):
+        return zip_bytes([(f"{spec.slug}.yml", text.encode())])
     path = info_path(spec)
     if path.name != "info.yml":
         return zip_bytes([(path.name, path.read_bytes())])

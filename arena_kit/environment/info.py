@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 from arena_kit.content import content_folder
 from arena_kit.environment.openings_key import Openings, read_openings
 from arena_kit.environment.outside.classic_info import MARK, BadKey, ClassicSource, Facts, read_classic
-from arena_kit.environment.outside.reading import BadFile, read_yaml
+from arena_kit.environment.outside.reading import BadFile, parse_yaml, read_yaml
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import (
     ActionArraySpec,
@@ -49,6 +49,25 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
         data = read_yaml(path)
     except BadFile as error:
         raise BadInfo(f"{where} {error}.") from None
+    return _info(where, path.parent, data, facts)
+
+
+def read_text(text: str, where: str) -> EnvironmentSpec:
+    """Return the spec in the text of a file about an environment of Gymnasium.
+
+    where: the file's name, for complaints. Raises BadInfo.
+    """
+    try:
+        data = parse_yaml(text)
+    except BadFile as error:
+        raise BadInfo(f"{where} {error}.") from None
+    spec = _info(where, GYMNASIUM_FOLDER, data, None)
+    if spec.gymnasium is None:
+        raise BadInfo(f"{where}: gymnasium: this key is missing.")
+    return spec
+
+
+def _info(where: str, folder: Path, data: object, facts: Facts | None) -> EnvironmentSpec:
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
     if MARK in data:
@@ -60,8 +79,8 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
         raise BadInfo(f"{where}: classic: there is no such key.")
     earlier = data.get("earlier", {})
     newest = {key: value for key, value in data.items() if key != "earlier"}
-    spec = _spec(where, path.parent, newest)
-    return replace(spec, earlier=_earlier(f"{where}: earlier", path.parent, newest, earlier, before=spec.version))
+    spec = _spec(where, folder, newest)
+    return replace(spec, earlier=_earlier(f"{where}: earlier", folder, newest, earlier, before=spec.version))
 
 
 def _earlier(

@@ -1,17 +1,20 @@
 """Finds every environment of this arena: games by the `info.yml` beside their rules, those of Gymnasium by the files in
-`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use.
+`gymnasium/`, and organisers' own in the folders given to `use_folder`. The files are read on first use. Files that
+are in no folder come from the function given to `use_files`.
 
 A folder with code of an organiser is tried in a limited process first: one that does not pass is left out."""
 
 from __future__ import annotations
 
 import contextlib
+import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
-from arena_kit.environment.info import FOLDER, GYMNASIUM_FOLDER, BadInfo, file_name, read_info
+from arena_kit.environment.info import FOLDER, GYMNASIUM_FOLDER, BadInfo, file_name, read_info, read_text
 from arena_kit.environment.outside.fitting import check_fit
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.outside.reading import BadFile, read_yaml
@@ -33,7 +36,11 @@ class LeftOut:
     slug: str = ""
 
 
+KEPT_PREFIX = "gym-"
+"""Begins the slugs of environments whose files are in no folder, so that no others are looked for there."""
 _left_out: list[LeftOut] = []
+_sources: list[Callable[[str], str]] = []
+"""Functions that return the text of a file that is in no folder, by the slug of its environment; "" for none."""
 _own: list[str] = []
 """The slugs found in organisers' folders when `all_specs` last read them."""
 
@@ -165,6 +172,33 @@ def use_folder(folder: Path, store: Path | None = None) -> None:
         all_specs.cache_clear()
 
 
+def use_files(source: Callable[[str], str]) -> None:
+    """Ask `source` from now on for the files of environments whose slugs begin with KEPT_PREFIX and are in no folder.
+
+    source: takes a slug and returns the text of the file, "" if there is none.
+    """
+    _sources[:] = [source]
+
+
+def kept_text(name: str) -> str:
+    """Return the text of a file that is in no folder, by the slug or the id of its environment; "" for none."""
+    if not name.startswith(KEPT_PREFIX):
+        return ""
+    slugs = dict.fromkeys((re.sub(r"-v\d+$", "", name), name))
+    return next((text for source in _sources for slug in slugs if (text := source(slug))), "")
+
+
+@lru_cache(maxsize=512)
+def _read_kept(text: str) -> EnvironmentSpec | None:
+    """Return the spec in a kept file; None without one, and for one that this release cannot read."""
+    try:
+        spec = read_text(text, "a kept file")
+        check_fit(spec)
+    except (BadInfo, ValueError):
+        return None
+    return spec
+
+
 def try_again() -> None:
     """Try every folder with code once more, also those whose verdict is known."""
     for folder in _own_folders:
@@ -183,6 +217,9 @@ def get_spec(name: str) -> EnvironmentSpec:
     for earlier in (one for spec in all_specs() for one in spec.earlier):
         if name == earlier.id:
             return earlier
+    kept = _read_kept(kept_text(name))
+    if kept is not None and name in (kept.slug, kept.id):
+        return kept
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
     raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")

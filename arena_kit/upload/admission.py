@@ -35,7 +35,9 @@ def too_large(most_bytes: int) -> str:
     return f"The file is larger than {size}."
 
 
-def contents_admit(file: IO[bytes], *, environment: str, takes_scripts: bool, is_script: bool = False) -> ArchiveReport:
+def contents_admit(
+    file: IO[bytes], *, environment: str, takes_scripts: bool, takes_players: bool = True, is_script: bool = False
+) -> ArchiveReport:
     """Check the table of contents of an archive, and whether the environment takes its form. Raises ArchiveRefused.
 
     environment: its name. is_script: submission.py will be run, whatever else the archive contains.
@@ -45,6 +47,12 @@ def contents_admit(file: IO[bytes], *, environment: str, takes_scripts: bool, is
         raise ArchiveRefused(
             f"{environment} accepts no scripts: the zip needs player.py at its root, not {report.entry_point}.",
             code="script_not_taken",
+        )
+    if not (is_script or report.is_script or takes_players):
+        raise ArchiveRefused(
+            f"{environment} accepts only scripts, which report their score themselves: upload submission.py, not "
+            f"{report.entry_point}.",
+            code="player_not_taken",
         )
     return report
 

@@ -11,12 +11,15 @@ from core.evaluations.services import evaluations_renew
 from core.models import Environment
 
 
-def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tuple[Environment, bool]:
+def environment_sync(
+    *, spec: EnvironmentSpec, reset_limits: bool = False, added_file: str = "", takes_players: bool = True
+) -> tuple[Environment, bool]:
     """Create or update the row of a spec; return it and whether it is new. Results are kept.
 
     Match counts, limits and whether it is heavy are set for a new environment or with `reset_limits`; otherwise the
     organiser's values stay. When the rules of a one-seat environment have changed, every agent is evaluated again. One
     that was closed because its code was removed is active again.
+    added_file: the text of the spec's file, if a submission added it. takes_players: for a new environment.
     """
     limits = spec.limits
     rules = {
@@ -26,6 +29,7 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         "image": picture_of(spec),
         "seats": spec.seats,
         "env_id": spec.public_id,
+        "added_file": added_file,
     }
     choices = {
         "matches_per_duel": spec.matches_per_duel,
@@ -48,7 +52,12 @@ def environment_sync(*, spec: EnvironmentSpec, reset_limits: bool = False) -> tu
         environment, is_new = Environment.objects.update_or_create(
             slug=spec.slug,
             defaults=rules | choices if reset_limits else rules,
-            create_defaults={**rules, **choices, "takes_scripts": _can_be_made_by_id(spec)},
+            create_defaults={
+                **rules,
+                **choices,
+                "takes_scripts": _can_be_made_by_id(spec),
+                "takes_players": takes_players,
+            },
         )
         if environment.is_scored:
             seed_lists_ensure(environment=environment)

@@ -36,6 +36,11 @@ class Environment(QuotaNumbers):
         editable=False,
         help_text="Why its rules cannot run on this arena, for organisers; empty where they can.",
     )
+    added_file = models.TextField(
+        blank=True,
+        editable=False,
+        help_text="The file that describes it, if a submission added it; empty if a file in a folder does.",
+    )
     start_asked_at = models.DateTimeField(
         null=True, editable=False, help_text="When an organiser asked for an edition that has not been started yet."
     )
@@ -69,6 +74,9 @@ class Environment(QuotaNumbers):
     is_heavy = models.BooleanField(
         default=False,
         help_text="Whether its evaluations and duels take long: new ones stand in lines of their own and go last.",
+    )
+    takes_players = models.BooleanField(
+        default=True, help_text="Whether players, which the arena plays and scores itself, may be submitted."
     )
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)
@@ -129,6 +137,11 @@ class Environment(QuotaNumbers):
     def is_scored(self) -> bool:
         """Whether submissions are ranked by their scores instead of by duels."""
         return self.seats == 1
+
+    @property
+    def is_added(self) -> bool:
+        """Whether a submission added it, and no file in a folder describes it."""
+        return bool(self.added_file)
 
     @property
     def limits(self) -> Limits:

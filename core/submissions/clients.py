@@ -8,12 +8,14 @@ import uuid
 from django.core.files.uploadedfile import UploadedFile
 from django.utils import timezone
 
+from core.environments.additions import environment_add, environment_candidate
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, Submission, User
-from core.monitoring.metrics import upload_refused
+from core.monitoring.metrics import refusals_counted, upload_refused
 from core.people.quotas import ACCOUNT_CLOSED, address_digest
 from core.people.services import anonymous_ensure
 from core.submissions.services import Labels, agent_create, submission_repeat
+from core.submissions.uploads import upload_inspect, upload_look
 
 CLIENT_ID_TAKEN = "client_id_taken"
 ALGORITHM_CHARACTERS = 17
@@ -40,9 +42,7 @@ def client_submit(
     with the code CLIENT_ID_TAKEN when another submission has the id.
     """
     is_anonymous = owner is None
-    owner = anonymous_ensure() if owner is None else owner
-    if not owner.is_active:
-        raise Refused("Anonymous submissions are closed at the moment.")
+    owner = _sender(owner)
     known = _find(public_id)
     if known is not None:
         return _repeat(known, owner, environment, archive)
@@ -68,6 +68,39 @@ def client_submit(
         return _repeat(known, owner, environment, archive)
 
 
+def client_environment(
+    *,
+    owner: User | None,
+    env_id: str,
+    archive: UploadedFile[bytes],
+    public_id: uuid.UUID | None,
+    is_script: bool,
+    address: str = "",
+) -> Environment:
+    """Add the environment that a submission is the first for; arguments as for `client_submit`.
+
+    Everything that may refuse the submission comes before the environment is tried, and a refused one leaves no row.
+    Raises Refused.
+    """
+    sender = _sender(owner)
+    if _find(public_id) is not None:
+        raise _taken(public_id)
+    digest = "" if owner else address_digest(address, now=timezone.now())
+    with refusals_counted():
+        candidate = environment_candidate(env_id=env_id)
+        upload = upload_look(archive=archive, environment=candidate, is_script=is_script)
+        upload_inspect(upload=upload, sender=f"{sender.pk} {digest}", tell=lambda _: None)
+        return environment_add(env_id=env_id)
+
+
+def _sender(owner: User | None) -> User:
+    """Return the account that a submission will belong to. Raises Refused when it is closed."""
+    found = anonymous_ensure() if owner is None else owner
+    if not found.is_active:
+        raise Refused("Anonymous submissions are closed at the moment.")
+    return found
+
+
 def _find(public_id: uuid.UUID | None) -> Submission | None:
     if public_id is None:
         return None
@@ -82,12 +115,16 @@ def _repeat(known: Submission, owner: User, environment: Environment, archive: U
     except Refused as refusal:
         if refusal.code == ACCOUNT_CLOSED:
             raise
-        upload_refused(CLIENT_ID_TAKEN)
-        raise Refused(
-            f"client_id {known.public_id} belongs to another submission. Choose a new one, or leave it out.",
-            field="client_id",
-            code=CLIENT_ID_TAKEN,
-        ) from None
+        raise _taken(known.public_id) from None
+
+
+def _taken(public_id: uuid.UUID | None) -> Refused:
+    upload_refused(CLIENT_ID_TAKEN)
+    return Refused(
+        f"client_id {public_id} belongs to another submission. Choose a new one, or leave it out.",
+        field="client_id",
+        code=CLIENT_ID_TAKEN,
+    )
 
 
 def _agent_name(environment: Environment, labels: Labels) -> str:

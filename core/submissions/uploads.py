@@ -60,6 +60,7 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
             cast(BinaryIO, archive.file),
             environment=str(environment),
             takes_scripts=environment.takes_scripts,
+            takes_players=environment.takes_players,
             is_script=is_script,
         )
     except ArchiveRefused as refusal:

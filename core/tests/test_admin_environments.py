@@ -72,3 +72,17 @@ def test_an_environment_with_two_seats_offers_nothing_of_evaluations(
     assertContains(page, 'name="matches_per_duel"')
     for name in ("episodes_per_evaluation", "takes_scripts"):
         assertNotContains(page, f'name="{name}"')
+
+
+def test_what_submissions_added_is_shown_and_removed_if_no_agent_belongs_to_it(organiser: Client) -> None:
+    task, other = factories.task(), factories.task("acrobot")
+    Environment.objects.update(added_file="slug: it")
+    factories.agent(factories.user("dora"), other)
+    address = reverse("admin:core_environment_changelist")
+    assertContains(organiser.get(address), "Added by a submission")
+    assertContains(organiser.get(reverse("admin:core_environment_change", args=[task.pk])), 'name="takes_players"')
+    form = {"action": "remove_added", "_selected_action": [task.pk, other.pk]}
+    assertContains(organiser.post(address, form), "the next submission that names one adds it again")
+    page = organiser.post(address, {**form, "answered": "yes"}, follow=True)
+    assertContains(page, "It has agents")
+    assert list(Environment.objects.all()) == [other]

@@ -14,6 +14,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
+from core.environments.additions import environment_remove
 from core.errors import Refused
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
 from core.jobs.bells import TOURNAMENT_TASK, wake
@@ -31,16 +32,23 @@ REVEAL = Question(
     consequence="Everyone can read these seeds from then on. This cannot be undone.",
     button="Reveal the seeds",
 )
+REMOVE = Question(
+    title="Remove environments that submissions added",
+    consequence="The environments and their seeds are deleted; the next submission that names one adds it again. "
+    "Untick “is active” instead to keep one closed.",
+    button="Remove them",
+)
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
             "test_alpha", "test_beta", "test_cap")  # fmt: skip
 MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds",
                "validation_seconds")  # fmt: skip
 NOT_BELOW_0 = ("move_seconds", "bank_seconds")
-OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts")
+OF_EVALUATIONS = ("episodes_per_evaluation", "takes_scripts", "takes_players", "added")
 FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
-    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "unavailable_because", "is_active")),
+    (None, ("name", "slug", "env_id", "version", "description", "image", "seats", "unavailable_because", "added",
+            "is_active")),
     ("What is played", ("play", "active_per_owner", "matches_per_duel", "matches_per_validation",
-                        "episodes_per_evaluation", "takes_scripts", "is_heavy", "parallel_matches")),
+                        "episodes_per_evaluation", "takes_scripts", "takes_players", "is_heavy", "parallel_matches")),
     ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
                                     "test_cap")),
     ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
@@ -101,12 +109,13 @@ class EnvironmentForm(EnvironmentModelForm):
 @admin.register(Environment)
 class EnvironmentAdmin(ModelAdmin[Environment]):
     form = EnvironmentForm
-    list_display = ("name", "slug", "env_id", "version", "seats", "is_active", "available", "matches_per_duel",
+    list_display = ("name", "slug", "env_id", "version", "seats", "is_active", "available", "added", "matches_per_duel",
                     "episodes_per_evaluation", "move_seconds", "bank_seconds", "duel_seconds", "editions")  # fmt: skip
-    list_filter = ("is_active", "seats")
+    list_filter = ("is_active", ("added_file", admin.EmptyFieldListFilter), "seats")
     search_fields = ("name", "slug", "env_id")
-    readonly_fields = ("slug", "env_id", "version", "name", "description", "image", "seats", "unavailable_because")
-    actions = ("start_tournament", "start_final_phase")
+    readonly_fields = ("slug", "env_id", "version", "name", "description", "image", "seats", "unavailable_because",
+                       "added")  # fmt: skip
+    actions = ("start_tournament", "start_final_phase", "remove_added")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Environment]:
         return super().get_queryset(request).annotate(edition_count=Count("tournaments"))
@@ -142,6 +151,10 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
     def available(self, environment: Environment) -> bool:
         return environment.is_available
 
+    @admin.display(description="added by a submission", boolean=True)
+    def added(self, environment: Environment) -> bool:
+        return environment.is_added
+
     @admin.display(description="editions", ordering="edition_count")
     def editions(self, environment: Environment) -> SafeString:
         address = reverse("admin:core_tournament_changelist") + f"?environment__id__exact={environment.pk}"
@@ -164,6 +177,21 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
             return (
                 f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
             )
+
+        do_each(self, request, queryset, action)
+        return None
+
+    @admin.action(
+        description="Remove environments that submissions added and no agent belongs to", permissions=["change"]
+    )
+    def remove_added(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
+        answer = ask(self, request, queryset, REMOVE)
+        if isinstance(answer, HttpResponse):
+            return answer
+
+        def action(environment: Environment) -> str:
+            environment_remove(environment=environment)
+            return "is removed."
 
         do_each(self, request, queryset, action)
         return None

@@ -38,6 +38,8 @@ class EnvironmentAnswer(serializers.Serializer[Any]):
     )
     is_scored = serializers.BooleanField(help_text="Whether agents are ranked by score, not by duels.")
     takes_scripts = serializers.BooleanField()
+    takes_players = serializers.BooleanField()
+    is_added = serializers.BooleanField(help_text="Whether a submission added it.")
     matches_per_duel = serializers.IntegerField()
     episodes_per_evaluation = serializers.IntegerField()
     cpu_count = serializers.FloatField()

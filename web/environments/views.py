@@ -122,8 +122,8 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "players": names(row.slug),
         "kits": kits_of(row),
         "has_rules": spec_or_none(row.spec_id) is not None,
-        # The folder of an organiser is not in arena-kit.
-        "is_outside": row.slug in own_slugs(),
+        # The folder of an organiser is not in arena-kit, nor is what a submission added.
+        "is_outside": row.is_added or row.slug in own_slugs(),
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),

@@ -11,13 +11,16 @@ from core.notices.selectors import COUNTED, unread_count
 def site(request: HttpRequest) -> dict[str, object]:
     """Return the site's name, what its organisers say and where its source is, the sandbox and the unread notices.
 
-    weak_sandbox: whether players run without a real one. unread: the number of unread notices.
+    weak_sandbox: whether players run without a real one. takes_strangers: whether people without an account may submit.
+    opens_environments: whether submissions may add environments. unread: the number of unread notices.
     """
     return {
         "SITE_NAME": settings.SITE_NAME,
         "SOURCE_URL": settings.SOURCE_URL,
         "ORGANISER_TEXT": settings.ORGANISER_TEXT,
         "weak_sandbox": settings.SANDBOX == "process",
+        "takes_strangers": settings.ANONYMOUS_SUBMISSIONS,
+        "opens_environments": settings.OPEN_ENVIRONMENTS != "false",
         # Lazy, because parts of pages do not show it.
         "unread": SimpleLazyObject(lambda: _unread(request)),
     }

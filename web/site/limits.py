@@ -10,6 +10,7 @@ from django.http.response import HttpResponseBase
 
 from core.errors import QuotaExceeded, Refused
 from web.site.throttling import (
+    AccountThrottle,
     ChangeThrottle,
     LeaderboardThrottle,
     LoginAccountThrottle,
@@ -22,6 +23,7 @@ from web.site.throttling import (
     ReplayThrottle,
     ResultsThrottle,
     SignUpThrottle,
+    StrangerThrottle,
     Throttle,
     UploadThrottle,
 )
@@ -40,6 +42,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:email_send": (PasswordResetThrottle,),
     "web:agent_describe": (ChangeThrottle,),
     "web:agent_create": (UploadThrottle,),
+    "web:submit": (StrangerThrottle, AccountThrottle, UploadThrottle),
     "web:submission_create": (UploadThrottle,),
     "web:agent_rest": (ChangeThrottle,),
     "web:agent_play": (ChangeThrottle,),

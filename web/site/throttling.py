@@ -123,6 +123,13 @@ class UploadThrottle(Throttle):
     sentence = "You have uploaded too often."
 
 
+class EnvironmentThrottle(Throttle):
+    """A limit on submissions that name an environment that is new here, each of which starts a trial of it."""
+
+    scope = "environment"
+    sentence = "You have named too many environments that are new here."
+
+
 class ValidateThrottle(AccountThrottle):
     """A limit on inspections without an upload, each of which takes seconds of a processor."""
 

@@ -5,6 +5,7 @@ A form checks what a person sent. Services decide what is allowed.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,10 +15,12 @@ from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
 from arena_kit.upload.packing import pack_files
+from core.environments.additions import may_be_added
 from core.errors import Refused
 from core.models import Environment
 from core.models.agent import agent_name
 from core.monitoring.metrics import BAD_FORM, NO_FILE, upload_mode, upload_refused
+from core.submissions.client_selectors import scored_environment
 from core.submissions.services import Labels
 from web.site.uploads import archive_upload, too_large
 
@@ -137,6 +140,42 @@ class FilesAgentForm(FilesForm, AgentForm):
     """Create an agent that is ranked by its scores, with its first version."""
 
     field_order = ["name", "archive", "main_file", "algorithm", "is_public"]
+
+
+class SubmitForm(FilesForm):
+    """Submit to an environment by its id, with or without an account."""
+
+    env_id = forms.CharField(
+        label="Environment",
+        max_length=100,
+        help_text="Its id, such as CartPole-v1.",
+        widget=forms.TextInput(attrs={"list": "env-ids", "autocomplete": "off", "spellcheck": "false"}),
+    )
+    user_id = forms.CharField(
+        label="Your name", required=False, max_length=100, help_text="Shown on the leaderboard, beside your score."
+    )
+    field_order = ["env_id", "archive", "main_file", "algorithm", "user_id"]
+
+    def __init__(self, *args: Any, env_ids: Sequence[str], has_account: bool, **kwargs: Any) -> None:
+        """env_ids: those that are offered. has_account: whether the board shows the account's name anyway."""
+        super().__init__(*args, **kwargs)
+        self.env_ids = env_ids
+        if has_account:
+            del self.fields["user_id"]
+
+    def clean_env_id(self) -> str:
+        env_id: str = self.cleaned_data["env_id"]
+        if scored_environment(env_id) is None and not may_be_added(env_id):
+            raise ValidationError("There is no leaderboard of this id. Choose one of those that are offered.")
+        return env_id
+
+    @property
+    def labels(self) -> Labels:
+        """Labels of a submission by id; without a name it is anonymous, as in the API."""
+        return replace(
+            super().labels,
+            user=self.cleaned_data.get("user_id") or "anonymous",
+        )
 
 
 def archive_form(environment: Environment) -> type[ArchiveForm]:

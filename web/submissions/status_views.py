@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from core.evaluations.episodes import submission_by_id
 from core.jobs.phase_selectors import evaluation_of, is_moving, phases_of, status_of
@@ -16,16 +18,35 @@ from web.site.fragments import render_page
 
 NO_ID = "This is not an id. Ids look like 123e4567-e89b-12d3-a456-426614174000."
 UNKNOWN = "There is no version with this id."
+LAST = "last_submission"
+"""The cookie with the id of the last submission that this browser made on the page, so that it finds its way back."""
+LAST_KEPT = timedelta(days=30)
 
 
 def status(request: HttpRequest) -> HttpResponse:
-    """Show a field for the id, and the status of the submission that has it."""
+    """Show a field for the id, and the status of the submission that has it; without an id, the last one made here."""
     asked = request.GET.get("id", "").strip()[:100]
-    found = _found(request, asked) if asked else {}
+    found = _found(request, asked) if asked else _last(request)
+    if not asked and found:
+        asked = str(found["submission"].public_id)
     context = {"asked": asked, **found}
     fragments = {"found": "web/submissions/status_found.html"} if "submission" in found else {}
     code = 404 if "problem" in found else 200
     return render_page(request, "web/submissions/status.html", context, fragments, code)
+
+
+def last_keep(response: HttpResponse, public_id: UUID) -> None:
+    """Let this browser find a submission again, until it makes another one."""
+    response.set_cookie(
+        LAST, str(public_id), max_age=LAST_KEPT, path=reverse("web:status"), secure=settings.HTTPS, httponly=True,
+        samesite="Lax",
+    )  # fmt: skip
+
+
+def _last(request: HttpRequest) -> dict[str, Any]:
+    """Return the last submission of this browser; nothing if there is none or it was deleted."""
+    found = _found(request, request.COOKIES.get(LAST, ""))
+    return found if "submission" in found else {}
 
 
 def _found(request: HttpRequest, asked: str) -> dict[str, Any]:

@@ -71,6 +71,8 @@ POST   /inbox/{notice}/read/                                         302 302 404
 GET    /unsubscribe/{unsubscribe}/                                   200 200 200 200
 POST   /unsubscribe/{unsubscribe}/                                   200 200 200 200
 GET    /users/alice/                                                 200 200 200 200
+GET    /submit/                                                      302 200 200 200
+POST   /submit/                                                      302 422 422 422
 GET    /status/?id={public_id}                                       200 200 200 200
 GET    /kit/                                                        200 200 200 200
 GET    /kit/simple/                                                 200 200 200 200

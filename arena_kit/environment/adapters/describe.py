@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import sys
+import time
 from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
-from arena_kit.environment.adapters.gymnasium import bare_name, open_environment, registered
+from arena_kit.environment.adapters.gymnasium import open_environment, registered
+from arena_kit.environment.adapters.ids import bare_name, slug
 from arena_kit.environment.adapters.spaces import UnusableSpace, action_array, observation_array
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, MissingExtra
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec, GymnasiumSource
@@ -24,11 +27,14 @@ PROBED_EPISODES, PROBED_STEPS = 8, 300
 """Episodes, and steps of each, that random play takes to find out whether a reset leaves something behind."""
 
 
-def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | None = None) -> dict[str, Any]:
+def describe(
+    registered_id: str, arguments: dict[str, Any], max_steps: int | None = None, *, probe_seconds: float = math.inf
+) -> dict[str, Any]:
     """Return the keys and values of the file of a registered environment.
 
-    arguments: for `gymnasium.make`. max_steps: the limit of steps, needed where Gymnasium names none. Raises
-    MissingExtra, UnusableSpace and BrokenEnvironment.
+    arguments: for `gymnasium.make`. max_steps: the limit of steps, needed where Gymnasium names none.
+    probe_seconds: processor time for finding out whether a reset leaves something behind; what it does not suffice for
+    gets a new environment for every episode. Raises MissingExtra, UnusableSpace and BrokenEnvironment.
     """
     environment = open_environment(GymnasiumSource(registered_id, arguments))
     entry = registered(registered_id)
@@ -45,7 +51,7 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     if hasattr(environment.unwrapped, "mujoco_renderer"):
         # MuJoCo's default camera stands still while the robot runs out of the picture.
         source["picture_arguments"] = {"camera_name": "track"}
-    if _leaves_something(source["id"], arguments):
+    if _leaves_something(source["id"], arguments, probe_seconds):
         source["new_each_episode"] = True
     name = bare_name(registered_id)
     data: dict[str, Any] = {
@@ -72,10 +78,9 @@ def describe(registered_id: str, arguments: dict[str, Any], max_steps: int | Non
     return data
 
 
-def slug(registered_id: str) -> str:
-    """Return the slug of a registered id: `cart-pole` for `CartPole-v1`, `ale-pong` for `ALE/Pong-v5`."""
-    words = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+|[0-9]+", bare_name(registered_id))
-    return "-".join(words).lower()
+def text_of(data: dict[str, Any]) -> str:
+    """Return the keys and values of a file as YAML."""
+    return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -97,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(f"{error} {error.hint}")
     except ArenaEnvironmentError as error:
         sys.exit(str(error))
-    sys.stdout.write(yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120))
+    sys.stdout.write(text_of(data))
 
 
 class _Dumper(yaml.SafeDumper):
@@ -132,13 +137,14 @@ def _description(registered_id: str, environment: Any, observation: ArraySpec, a
     )
 
 
-def _leaves_something(registered_id: str, arguments: dict[str, Any]) -> bool:
-    """Return whether an episode in a used environment differs from the same episode in a new one."""
+def _leaves_something(registered_id: str, arguments: dict[str, Any], seconds: float) -> bool:
+    """Return whether an episode in a used environment differs, or may differ, from the same episode in a new one."""
     source = GymnasiumSource(registered_id, arguments)
     used = open_environment(source)
+    until = time.process_time() + seconds
     for seed in range(PROBED_EPISODES):
         new = open_environment(source)
-        if _played(used, seed) != _played(new, seed):
+        if _played(used, seed) != _played(new, seed) or time.process_time() > until:
             return True
         new.close()
     used.close()

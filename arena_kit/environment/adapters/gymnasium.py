@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import math
-import re
 import sys
 import warnings
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ import numpy as np
 from gymnasium.envs.registration import load_env_creator
 from gymnasium.wrappers import OrderEnforcing
 
+from arena_kit.environment.adapters.ids import bare_name
 from arena_kit.environment.adapters.spaces import UnusableSpace, action_decoder, observation_encoder
 from arena_kit.environment.adapters.texts import explained, number
 from arena_kit.environment.protocol import (
@@ -167,7 +167,10 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
             arguments["render_mode"] = mode
         if mode == "rgb_array":
             arguments |= source.picture_arguments
-        made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
+        with warnings.catch_warnings():
+            # That Gymnasium has a newer version of an id is no news to the organisers who chose this one.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:
         raise _missing(source, error) from error
     except (gymnasium.error.Error, TypeError) as error:
@@ -175,11 +178,6 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
     while type(made) is OrderEnforcing:
         made = made.env
     return made
-
-
-def bare_name(registered_id: str) -> str:
-    """Return a registered id without its module and version: `ALE/Pong` for `module:ALE/Pong-v5`."""
-    return re.sub(r"-v\d+$", "", registered_id.rpartition(":")[2])
 
 
 def registered(registered_id: str) -> Any:

@@ -25,6 +25,14 @@ def read_yaml(path: Path) -> Any:
         raise BadFile(f"is larger than {MOST_BYTES >> 10} KiB")
     try:
         text = path.read_text(encoding="utf-8")
+    except ValueError as error:
+        raise _not_yaml(error) from None
+    return parse_yaml(text)
+
+
+def parse_yaml(text: str) -> Any:
+    """Return what a text holds. Raises BadFile."""
+    try:
         # The time to read nested brackets grows with the square of their number.
         if (count := text.count("[") + text.count("{")) > MOST_BRACKETS:
             raise BadFile(f"has {count} opening brackets; {MOST_BRACKETS} are allowed")
@@ -33,6 +41,10 @@ def read_yaml(path: Path) -> Any:
             raise BadFile("uses an alias (*name), which such files do not need")
         return yaml.load(text, LOADER)  # noqa: S506  # both are safe loaders
     except (yaml.YAMLError, ValueError, TypeError, RecursionError, AttributeError) as error:
-        line = getattr(getattr(error, "problem_mark", None), "line", None)
-        where = "" if line is None else f", line {line + 1}"
-        raise BadFile(f"is not YAML{where}: {' '.join(str(error).split())[:300]}") from None
+        raise _not_yaml(error) from None
+
+
+def _not_yaml(error: Exception) -> BadFile:
+    line = getattr(getattr(error, "problem_mark", None), "line", None)
+    where = "" if line is None else f", line {line + 1}"
+    return BadFile(f"is not YAML{where}: {' '.join(str(error).split())[:300]}")

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.environment.adapters.describe import main, slug
+from arena_kit.environment.adapters.describe import main
+from arena_kit.environment.adapters.ids import slug
 from arena_kit.environment.conformance import check_environment
 from arena_kit.environment.info import read_info
 

@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from arena_kit.environment.availability import Trials, Trouble
 from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
 from arena_kit.environment.spec import EnvironmentSpec
+from core.environments.additions import additions_sync, additions_written
 from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
 from core.environments.services import environment_sync
 from core.models import Environment
@@ -36,16 +37,20 @@ class Command(BaseCommand):
         try_again()
         specs = all_specs()
         # Runs in parallel with the following lines. Folders with code have just been tried by `all_specs`.
-        trials = Trials([spec.slug for spec in specs if not spec.is_outside], (settings.ENVIRONMENTS_DIR,))
-        self._give_names_back(specs)
-        known = set(Environment.objects.values_list("slug", flat=True))
-        troubles = trials.finish()
+        slugs = [spec.slug for spec in specs if not spec.is_outside]
+        with additions_written() as (folder, added):
+            trials = Trials([*slugs, *added], (settings.ENVIRONMENTS_DIR, folder))
+            self._give_names_back(specs)
+            known = set(Environment.objects.values_list("slug", flat=True))
+            troubles = trials.finish()
         # A broken environment of the organiser is left out if it is new; one with results stays and says why.
         new = own_slugs() - known
         broken = {slug: trouble for slug, trouble in troubles.items() if slug in new and not trouble.is_missing}
         for spec in specs:
             if spec.slug not in broken and (trouble := self._sync(spec, troubles.get(spec.slug), options)):
                 broken[spec.slug] = trouble
+        for environment in additions_sync(troubles=troubles, reset_limits=options["reset_limits"]):
+            self.stdout.write(f"{environment.spec_id}: added by a submission, up to date")
         self._close_gone(specs, left_out())
         for slug in sorted(set(troubles) - set(broken)):
             trouble = troubles[slug]
@@ -62,11 +67,14 @@ class Command(BaseCommand):
         """Free the public names of environments that were renamed in code: the new ones take them over."""
         gone = Environment.objects.exclude(slug__in=[spec.slug for spec in specs])
         for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
-            environment.env_id = f"retired:{environment.slug}"
-            environment.save(update_fields=["env_id"])
+            environment.env_id, environment.added_file = f"retired:{environment.slug}", ""
+            environment.save(update_fields=["env_id", "added_file"])
 
     def _sync(self, spec: EnvironmentSpec, trouble: Trouble | None, options: dict[str, Any]) -> Trouble | None:
         """Write the row of a spec; return what keeps an organiser's environment from having one."""
+        other = Environment.objects.filter(slug=spec.slug).exclude(added_file="").exclude(env_id=spec.public_id).first()
+        if other is not None:
+            return Trouble(f"{spec.slug}: slug: a submission added another environment of this slug, {other.env_id}.")
         try:
             environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
         except DatabaseError as error:
@@ -80,7 +88,7 @@ class Command(BaseCommand):
     def _close_gone(self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...]) -> None:
         """Close the environments without a spec: those whose file is broken until it is mended, all others for good."""
         broken = {one.slug: one.because for one in files}
-        rows = list(Environment.objects.exclude(slug__in=[spec.slug for spec in specs]))
+        rows = list(Environment.objects.exclude(slug__in=[spec.slug for spec in specs]).filter(added_file=""))
         # The slug in a broken file cannot always be read, so it may be that of any environment without a spec.
         unknown = broken.keys() - {environment.slug for environment in rows}
         for environment in rows:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.core.files.uploadedfile import UploadedFile
-from django.http import QueryDict
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.utils.datastructures import MultiValueDict
 from rest_framework import serializers
 from rest_framework.exceptions import APIException, ParseError
 from rest_framework.request import Request
 
 from arena_kit.upload.packing import base_name, pack_script
+from core.environments.additions import may_be_added
 from core.evaluations.board import SORTS, BoardFilter
 from core.models import Environment
 from core.monitoring.metrics import BAD_FORM
@@ -33,6 +34,11 @@ NO_SUCH_MAIN_FILE = "main_file must match one of the uploaded file names"
 NO_MAIN_FILE = "main_file is required when uploading multiple files"
 MAIN_FILE_NOT_PYTHON = "main_file must be a Python (.py) file"
 NOT_PYTHON = "Only Python scripts allowed"
+NO_CONTENT = (
+    "JSON needs the source of the script as content, because agent_file is only a name. Or send the file as "
+    "multipart/form-data."
+)
+MOST_CONTENT_BYTES = 1 << 20
 REASONS = {
     BAD_CLIENT_ID: "bad_client_id",
     NO_FILE: NO_FILE_REASON,
@@ -42,6 +48,7 @@ REASONS = {
     NO_MAIN_FILE: "missing_main",
     MAIN_FILE_NOT_PYTHON: "main_not_py",
     NOT_PYTHON: "not_py",
+    NO_CONTENT: NO_FILE_REASON,
 }
 """Labels of the errors in the metrics, mostly those of the older systems."""
 FIRST_DAY, LAST_DAY = date(1970, 1, 1), date(9998, 12, 31)
@@ -68,6 +75,17 @@ class SubmitRequest(serializers.Serializer[Any]):
     )
 
 
+class SubmitText(serializers.Serializer[Any]):
+    """A script as a text."""
+
+    content = serializers.CharField(help_text="The source of the script, at most 1 MiB.")
+    agent_file = serializers.CharField(required=False, default="submission.py", help_text="Its file name.")
+    env_id = serializers.CharField(required=False, default=DEFAULT_ENVIRONMENT)
+    algorithm = serializers.CharField(required=False, default="Custom", max_length=100)
+    user_id = serializers.CharField(required=False, default="anonymous", max_length=100)
+    client_id = serializers.UUIDField(required=False)
+
+
 class SubmitLabels(serializers.Serializer[Any]):
     """Validates the text fields of a submission."""
 
@@ -78,9 +96,13 @@ class SubmitLabels(serializers.Serializer[Any]):
 
 @dataclass(frozen=True, slots=True)
 class SubmitForm:
-    """A validated submission. is_script: the archive was packed from a client's files. mode: as in Labels."""
+    """A validated submission. is_script: the archive was packed from a client's files. mode: as in Labels.
 
-    environment: Environment
+    environment: None for one that this submission adds.
+    """
+
+    env_id: str
+    environment: Environment | None
     archive: UploadedFile[bytes]
     is_script: bool
     mode: str
@@ -92,15 +114,20 @@ class SubmitForm:
 def read_submit(request: Request) -> SubmitForm:
     """Validate a submission in the order that clients expect. Raises ParseError or ValidationError."""
     # Without a body, request.data is an empty dict.
-    sent = request.data if isinstance(request.data, QueryDict) else QueryDict()
+    sent: Mapping[str, Any] = request.data if isinstance(request.data, Mapping) else {}
     client_id = _client_id(sent.get("client_id"))
-    archive, mode = _archive(sent, request.FILES)
+    if (request.content_type or "").startswith("application/json"):
+        # Django's own request closes them at its end; the framework's has none for JSON.
+        archive, mode = _text_archive(sent, request._request.FILES), "single"
+    else:
+        archive, mode = _archive(sent, request.FILES)
     words = {name: sent[name] for name in ("env_id", "algorithm", "user_id") if sent.get(name)}
     labels = SubmitLabels(data=words)
     labels.is_valid(raise_exception=True)
     data: dict[str, str] = labels.validated_data
     return SubmitForm(
-        environment=environment_known(data["env_id"]),
+        env_id=data["env_id"],
+        environment=_environment(data["env_id"]),
         archive=archive,
         is_script=mode != "zip",
         mode=mode,
@@ -120,8 +147,15 @@ def environment_known(env_id: str) -> Environment:
     """Return the environment with this board. Raises ParseError."""
     row = scored_environment(env_id) if env_id.isprintable() else None
     if row is None:
-        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments lists all boards.")
+        more = "?all=true lists all ids" if settings.OPEN_ENVIRONMENTS != "false" else " lists all boards"
+        raise ParseError(f"There is no board of {env_id[:100]!r}. GET /api/leaderboard/environments{more}.")
     return row
+
+
+def _environment(env_id: str) -> Environment | None:
+    """Return the environment with this board; None for one that this submission may add. Raises ParseError."""
+    row = scored_environment(env_id)
+    return None if row is None and may_be_added(env_id) else row or environment_known(env_id)
 
 
 def _client_id(text: object) -> UUID | None:
@@ -133,7 +167,26 @@ def _client_id(text: object) -> UUID | None:
         raise ParseError(BAD_CLIENT_ID) from None
 
 
-def _archive(sent: QueryDict, uploads: MultiValueDict[str, UploadedFile[bytes]]) -> tuple[UploadedFile[bytes], str]:
+def _text_archive(sent: Mapping[str, Any], uploads: MultiValueDict[str, UploadedFile[bytes]]) -> UploadedFile[bytes]:
+    """Return a zip packed from the script in a JSON object."""
+    content, name = sent.get("content"), sent.get("agent_file") or "submission.py"
+    if not isinstance(content, str) or not content.strip():
+        raise ParseError(NO_CONTENT)
+    if not isinstance(name, str) or not base_name(name).lower().endswith(".py"):
+        raise ParseError(NOT_PYTHON)
+    try:
+        data = content.encode()
+    except UnicodeEncodeError:
+        raise ParseError("content has characters that UTF-8 cannot hold.") from None
+    if len(data) > MOST_CONTENT_BYTES:
+        raise ParseError(f"{too_large(MOST_CONTENT_BYTES)} Send larger ones as multipart/form-data.")
+    file: UploadedFile[bytes] = SimpleUploadedFile(base_name(name), data)
+    return archive_upload(pack_script([file], base_name(name)), uploads)
+
+
+def _archive(
+    sent: Mapping[str, Any], uploads: MultiValueDict[str, UploadedFile[bytes]]
+) -> tuple[UploadedFile[bytes], str]:
     """Return the uploaded zip, or a zip packed from scripts, and the mode as in Labels."""
     many = uploads.getlist("files")
     files = many or uploads.getlist("file")[-1:]
@@ -165,6 +218,14 @@ def _main_file(files: list[UploadedFile[bytes]], wanted: str) -> str:
     if not wanted.lower().endswith(".py"):
         raise ParseError(MAIN_FILE_NOT_PYTHON)
     return wanted
+
+
+class ListQuery(serializers.Serializer[Any]):
+    """Which ids are listed."""
+
+    all = serializers.BooleanField(
+        default=False, help_text="true: also ids without a board, which a submission may add where organisers allow it."
+    )
 
 
 class FiniteField(serializers.FloatField):

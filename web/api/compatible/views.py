@@ -17,6 +17,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.cache import cached
+from core.environments.additions import addable_ids
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.board import board_page, environments_with_boards
 from core.evaluations.counts import evaluation_counts
@@ -30,11 +31,12 @@ from web.api.authentication import viewer_of
 from web.api.compatible import answers, forms
 from web.api.deleting import delete
 from web.api.errors import Conflict
-from web.api.parsers import BoundedFormParser
+from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.site.accounts import account_of
 from web.site.addresses import client_network
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import allow_strangers
+from web.submissions.first import environment_first
 
 NOT_FOUND = "Submission not found"
 
@@ -43,7 +45,7 @@ class Submit(APIView):
     """Submit a script, several files, or a zip. The answer has the id under which to ask for the result."""
 
     tag = "compatible"
-    parser_classes = [MultiPartParser, BoundedFormParser]
+    parser_classes = [MultiPartParser, BoundedFormParser, BoundedJSONParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -54,7 +56,7 @@ class Submit(APIView):
             allow_strangers(request._request)
 
     @extend_schema(
-        request={"multipart/form-data": forms.SubmitRequest},
+        request={"multipart/form-data": forms.SubmitRequest, "application/json": forms.SubmitText},
         responses={
             200: answers.Submitted,
             409: OpenApiResponse(description="client_id belongs to another submission, or a quota is used up."),
@@ -67,9 +69,16 @@ class Submit(APIView):
             upload_refused(forms.reason_of(error))
             raise
         try:
+            environment = form.environment or environment_first(
+                request,
+                env_id=form.env_id,
+                archive=form.archive,
+                is_script=form.is_script,
+                public_id=form.client_id,
+            )
             submission = client_submit(
                 owner=account_of(request),
-                environment=form.environment,
+                environment=environment,
                 archive=form.archive,
                 algorithm=form.algorithm,
                 user_label=form.user_id,
@@ -82,7 +91,7 @@ class Submit(APIView):
             raise
         except Refused as refusal:
             raise (Conflict if refusal.code == CLIENT_ID_TAKEN else ParseError)(str(refusal)) from None
-        env_id, algorithm = form.environment.env_id, submission.algorithm
+        env_id, algorithm = environment.env_id, submission.algorithm
         answer = {"id": submission.public_id, "status": "queued", "env_id": env_id, "algorithm": algorithm}
         return Response(answers.Submitted(answer).data)
 
@@ -141,13 +150,16 @@ class LeaderboardOf(APIView):
 
 
 class LeaderboardEnvironments(APIView):
-    """The ids of all environments that have a board."""
+    """The ids of all environments that have a board; with `all` also those that a submission may add."""
 
     tag = "compatible"
 
-    @extend_schema(responses=answers.Environments)
+    @extend_schema(parameters=[forms.ListQuery], responses=answers.Environments)
     def get(self, request: Request) -> Response:
-        return Response({"envs": [row.env_id for row in environments_with_boards()]})
+        query = forms.ListQuery(data=request.query_params)
+        query.is_valid(raise_exception=True)
+        more = addable_ids() if query.validated_data["all"] else []
+        return Response({"envs": [*(row.env_id for row in environments_with_boards()), *more]})
 
 
 class EvaluationCounts(APIView):
