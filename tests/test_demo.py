@@ -19,7 +19,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.registry import all_specs
 from arena_kit.examples import names
 from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
-from core.demo.agents import examples_upload, images_follow_sandbox
+from core.demo.agents import examples_upload, game_players, images_follow_sandbox
 from core.demo.processes import Child, port_is_free
 from core.demo.progress import leaderboard, measure
 from core.management.commands.demo import only_one
@@ -101,7 +101,7 @@ def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboar
     first = "".join(begun) + rest
     assert "Sandbox: local processes, as you asked." in first
     assert "Connect Four (2)" in first
-    count = sum(len(names(spec.slug)) for spec in all_specs() if spec.seats == 2)
+    count = sum(len(game_players(spec.slug)) for spec in all_specs() if spec.seats == 2)
     assert f"Example agents: {count} uploaded" in first
     assert f"log in as {ORGANISER_EMAIL}" in first
     assert "Stopped. `make demo` continues where it stopped." in rest

@@ -25,9 +25,14 @@ def examples_upload(
 ) -> list[Submission]:
     """Upload the example players that are missing to every environment; return the new submissions.
 
-    Agents that learn are trained first, which `say` is told.
+    Those that learn first are left out, so that the first leaderboard comes soon.
     """
-    return list(_upload(owner, {environment: names(environment.slug) for environment in environments}, say))
+    return list(_upload(owner, {environment: game_players(environment.slug) for environment in environments}, say))
+
+
+def game_players(environment: str) -> list[str]:
+    """Return the names of the example players of a game that need no training."""
+    return [name for name in names(environment) if not EXAMPLES.get(name, Example()).weights]
 
 
 def images_follow_sandbox(note: Path, sandbox: str) -> int:
@@ -48,7 +53,8 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
 
 
 def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
-    """As `examples_upload`, for environments that are ranked by score."""
+    """As `examples_upload`, for environments that are ranked by score. Agents that learn are trained, which `say` is
+    told."""
     return list(_upload(owner, {environment: SCORED.get(environment.env_id, ()) for environment in environments}, say))
 
 
