@@ -41,8 +41,8 @@ def duel_hold(*, duel: Duel, error: str, seeds: Mapping[int, int], log: str) -> 
     alarm_raise(
         key=failing_key(environment),
         message=f"{environment} failed in every attempt at duel {duel.pk}, {duel}{one}. {error} The duel is on hold: "
-        "no player is blamed, and it is not void. Mend the environment, run `sync_environments` and restart the workers; "
-        f"or requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
+        "no player is blamed, and it is not void. Mend the environment, run `sync_environments` and restart the "
+        f"workers, or requeue or cancel the duel. Duels on hold there: {_held(environment).count()}.",
         address=page("duel", duel.pk),
     )
 
