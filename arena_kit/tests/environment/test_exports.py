@@ -74,7 +74,8 @@ def test_matches_begin_with_the_opening_of_their_seed_unless_asked_otherwise(
         started.append((seed, table.observation(table.to_move[0]).ravel().tolist()))
 
     monkeypatch.setattr(Table, "reset", kept)
-    spec, chosen = get_spec(slug), {} if opens else {"openings": False}
+    spec = get_spec(slug)
+    chosen: Any = {} if opens else {"openings": False}
     for seed in range(5):
         aec = arena_kit.aec(slug, **chosen)
         aec.reset(seed=seed)
