@@ -15,14 +15,20 @@ __all__ = ["aec", "make", "parallel"]
 
 
 def make(
-    environment: str, opponent: Any = "random", *, seat: Seat = "alternate", render_mode: str | None = None
+    environment: str,
+    opponent: Any = "random",
+    *,
+    seat: Seat = "alternate",
+    render_mode: str | None = None,
+    openings: bool = True,
 ) -> AgainstPlayers:
     """Return one seat of an environment as a Gymnasium environment.
 
     environment: as in the arena, e.g. `connect-four`. opponent: who sits in the other seats: `random`, an example
     player's name, the path of a folder or zip, a class or object with the player contract, or a function of (state,
-    valid_actions); not used with one seat. seat: 0, 1, `alternate` or `random`. Raises UnknownEnvironment,
-    UnknownOpponent, MissingExtra and ValueError.
+    valid_actions); not used with one seat. seat: 0, 1, `alternate` or `random`. openings: whether
+    matches begin with the opening of their seed, as rated ones do, where the environment has openings. Raises
+    UnknownEnvironment, UnknownOpponent, MissingExtra and ValueError.
     """
     _needs("gymnasium", "gymnasium")
     from arena_kit.environment.adapters.exports.against import AgainstPlayers
@@ -31,25 +37,31 @@ def make(
 
     spec = get_spec(environment)
     maker = opponent_maker(spec, opponent) if spec.seats > 1 else None
-    return AgainstPlayers(spec, maker, seat=seat, render_mode=render_mode)
+    return AgainstPlayers(spec, maker, seat=seat, render_mode=render_mode, openings=openings)
 
 
-def aec(environment: str, *, render_mode: str | None = None) -> ArenaAEC:
-    """Return an environment as PettingZoo's AEC environment. Raises UnknownEnvironment and MissingExtra."""
+def aec(environment: str, *, render_mode: str | None = None, openings: bool = True) -> ArenaAEC:
+    """Return an environment as PettingZoo's AEC environment.
+
+    openings: as in `make`. Raises UnknownEnvironment and MissingExtra.
+    """
     _needs("pettingzoo", "pettingzoo")
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC
     from arena_kit.environment.registry import get_spec
 
-    return ArenaAEC(get_spec(environment), render_mode)
+    return ArenaAEC(get_spec(environment), render_mode, openings=openings)
 
 
-def parallel(environment: str, *, render_mode: str | None = None) -> ArenaParallel:
-    """Return an environment as PettingZoo's parallel environment. Raises UnknownEnvironment and MissingExtra."""
+def parallel(environment: str, *, render_mode: str | None = None, openings: bool = True) -> ArenaParallel:
+    """Return an environment as PettingZoo's parallel environment.
+
+    openings: as in `make`. Raises UnknownEnvironment and MissingExtra.
+    """
     _needs("pettingzoo", "pettingzoo")
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaParallel
     from arena_kit.environment.registry import get_spec
 
-    return ArenaParallel(get_spec(environment), render_mode)
+    return ArenaParallel(get_spec(environment), render_mode, openings=openings)
 
 
 def _needs(package: str, extra: str) -> None:

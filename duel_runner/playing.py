@@ -95,8 +95,10 @@ def play_matches(
                 decided=decided,
                 trial_until=trial_until,
             )
-    except (SandboxError, referee.PlatformFault) as fault:
+    except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
+    except referee.PlatformFault as fault:
+        raise PlatformFault(str(fault), code=fault.code, matches=fault.matches) from fault
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
         # The result is written next.
         close_old_connections()

@@ -18,9 +18,9 @@ from django.test import Client
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server.client import server_of
 from arena_kit.tests.environment.outside import NAMES, copied, outside
-from core.jobs.lifecycle import job_wake
+from core.jobs.lifecycle import job_ring, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
-from core.models import Duel, Environment, JobFault, JobState, Tournament, TournamentState, Validation
+from core.models import Alarm, Duel, Environment, JobFault, JobState, Tournament, TournamentState, Validation
 from duel_runner.tests.commands import verify
 from tests.samples import FIRST, LAST, deliver_messages, upload
 
@@ -111,3 +111,40 @@ def test_a_server_that_dies_in_a_duel_blames_no_player_and_the_duel_is_played_ag
     assert failed.code == "environment_failed"
     assert "its server has ended, with the signal 9" in failed.error
     assert (validation.state, validation.fault, validation.attempt) == (JobState.SUCCEEDED, JobFault.NONE, 2)
+
+
+def test_a_valid_action_that_crashes_its_environment_saves_no_loser_and_the_edition_goes_on_once_it_is_mended(
+    folders: Path, settings: Any, tmp_path: Path
+) -> None:
+    settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
+    settings.JOB_DELAY_SECONDS = 0
+    environment = synced("nim")
+    code = folders / "nim" / "environment.py"
+    good = code.read_text()
+    # No agent does this against itself, so both are validated.
+    crash = (
+        "if (self._stones, action) == (9, 2):\n            import os; os.abort()\n        self._stones -= action + 1"
+    )
+    code.write_text(good.replace("self._stones -= action + 1", crash))
+    upload(environment, "first", FIRST)
+    upload(environment, "last", LAST)
+
+    for _ in range(settings.JOB_MAX_ATTEMPTS + 2):
+        deliver_messages()
+        jobs_end_delay()
+        for duel in Duel.objects.filter(not_before=None):
+            job_ring(job=duel)
+
+    duel = Duel.objects.get()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
+    assert Tournament.objects.get().state == TournamentState.RUNNING
+    assert "its server has ended, with the signal 6" in Alarm.objects.get(key="environment-nim-fails").message
+
+    code.write_text(good)
+    synced("nim")
+    deliver_messages()
+
+    duel.refresh_from_db()
+    assert (duel.state, duel.player_1_errors, duel.player_2_errors) == (JobState.SUCCEEDED, 0, 0)
+    assert Tournament.objects.get().state == TournamentState.FINISHED
+    assert not Alarm.objects.filter(key="environment-nim-fails", settled_at=None).exists()

@@ -23,6 +23,7 @@ from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
 from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test
+from core.jobs.waits import HELD_CODE
 from core.jobs.worker_selectors import workers_alive
 from core.models import (
     LADDER,
@@ -171,14 +172,16 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
     if ladder.environment.closed_because:
         return ladder.environment.closed_because
-    open_ = list(ladder.duels.filter(state__in=OPEN).values_list("state", "player_1", "player_2"))
+    rows = ladder.duels.filter(state__in=OPEN).values_list("error_code", "state", "player_1", "player_2")
+    coming = Counter((one, other) for _, _, one, other in rows)
+    # A duel on hold may stay so for days: meanwhile its players meet others.
+    open_ = [row for code, *row in rows if code != HELD_CODE]
     waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
     wanted = max(FEWEST, workers_alive("duel").count())
     if waiting >= wanted:
         return ""
     busy = {player for _, *players in open_ for player in players}
     free = [row for row in playing if row.pk not in busy]
-    coming = Counter((one, other) for _, one, other in open_)
     if len(free) < 2 and busy:
         return ""
     try:
@@ -214,7 +217,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
             reason=pairing.because,
             test=duel_test(environment=ladder.environment, match_count=match_count),
         )
-    return "" if choice.pairings or open_ else choice.shortfall
+    return "" if choice.pairings or coming else choice.shortfall
 
 
 def _met_today(ladder: Tournament, now: datetime) -> Counter[frozenset[int]]:

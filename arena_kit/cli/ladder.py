@@ -25,6 +25,7 @@ from arena_kit.cli.common import (
     add_sandbox_options,
     chosen_sandbox,
     content_write,
+    output_check,
     player_image,
     positive,
     run_command,
@@ -90,8 +91,7 @@ def _ladder(options: argparse.Namespace, folder: Path) -> int:
         raise BadArgument(f"{spec.name} has no duels: its number of seats is {spec.seats}. Use `arena evaluate`.")
     if options.matches % 2:
         raise BadArgument("The number of matches must be even, because the players swap seats within each pair.")
-    if not options.output.parent.is_dir():
-        raise BadArgument(f"The folder {options.output.parent} of the output does not exist.")
+    output_check(options.output)
     found = agents_in(options.folder)
     rank = _ranking()
     try:
@@ -124,7 +124,15 @@ def agents_in(folder: Path) -> list[Path]:
         raise BadArgument(
             f"{folder} holds {len(found)} agents (folders with player.py, and zips); from 2 to {MOST_AGENTS} can play."
         )
+    by_name: dict[str, Path] = {}
+    for path in found:
+        if (other := by_name.setdefault(_name(path), path)) != path:
+            raise BadArgument(f"{other} and {path} would have the same name in the table. Rename one of them.")
     return found
+
+
+def _name(path: Path) -> str:
+    return path.name.removesuffix(".zip")
 
 
 def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[Row]]:
@@ -144,7 +152,7 @@ def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[Row]]:
 def _entrant(path: Path, unpacked: Path, options: argparse.Namespace) -> Entrant:
     image = player_image(str(path), options.sandbox, unpacked)
     packages = install(str(path), requirements_of(str(path), image), options)
-    return Entrant(path.name.removesuffix(".zip"), image, packages)
+    return Entrant(_name(path), image, packages)
 
 
 def _play_all(

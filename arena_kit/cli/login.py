@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from arena_kit.cli.common import DONE, BadArgument, add_json_option, run_command, show, tell
-from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, write_sites
+from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, unencrypted, write_sites
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted
 
@@ -49,7 +49,7 @@ def _login(options: argparse.Namespace) -> int:
     client = Client(options.site)
     client.arena()
     if not is_encrypted(client.site):
-        tell(f"The connection to {client.site} is not encrypted: others on the way can read your token.")
+        tell(unencrypted(client.site))
     token = sys.stdin.readline().strip() if options.with_token else _made(client, options)
     if not token:
         raise BadArgument("Standard input has no token.")

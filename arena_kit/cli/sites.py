@@ -10,9 +10,9 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument
+from arena_kit.cli.common import BadArgument, tell
 from arena_kit.client import Client, SiteError, Trouble
-from arena_kit.client.transport import site_address
+from arena_kit.client.transport import is_encrypted, site_address
 
 TOKEN_VARIABLE, SITE_VARIABLE = "ARENA_TOKEN", "ARENA_URL"
 FILE = "sites.json"
@@ -102,4 +102,11 @@ def client_of(options: argparse.Namespace, *, needs_token: bool = False) -> Clie
             f"This needs an account at {site}. Run: arena login {site}, or set {TOKEN_VARIABLE}.",
             trouble=Trouble.LOGIN_NEEDED,
         )
+    if token and not is_encrypted(site):
+        tell(unencrypted(site))
     return Client(site, token=token)
+
+
+def unencrypted(site: str) -> str:
+    """Return the warning that a token travels to a site in plain text."""
+    return f"The connection to {site} is not encrypted: others on the way can read your token."

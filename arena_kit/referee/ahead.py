@@ -6,24 +6,30 @@ from collections.abc import Mapping, Sequence
 
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.server.client import reset_ahead, step_ahead
-from arena_kit.referee.faults import PlatformFault
+from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault
 
 
-def steps_play_ahead(steps: Sequence[tuple[Environment, Mapping[int, Action]]]) -> None:
-    """Play the steps that matches will take next, with one frame. Raises PlatformFault."""
+def steps_play_ahead(steps: Sequence[tuple[Environment, Mapping[int, Action]]], matches: Sequence[int] = ()) -> None:
+    """Play the steps that matches will take next, with one frame. Raises PlatformFault.
+
+    matches: the numbers of these matches in their duel.
+    """
     if len(steps) < 2:
         return
     try:
         step_ahead(steps)
     except BrokenEnvironment as error:
-        raise PlatformFault(str(error), code="environment_failed") from error
+        raise PlatformFault(str(error), code=ENVIRONMENT_FAILED, matches=tuple(matches)) from error
 
 
-def resets_play_ahead(begun: Sequence[tuple[Environment, int]]) -> None:
-    """Begin matches, by environment and seed, with one frame. Raises PlatformFault."""
+def resets_play_ahead(begun: Sequence[tuple[Environment, int]], matches: Sequence[int]) -> None:
+    """Begin matches, by environment and seed, with one frame. Raises PlatformFault.
+
+    matches: their numbers in their duel.
+    """
     if len(begun) < 2:
         return
     try:
         reset_ahead(begun)
     except BrokenEnvironment as error:
-        raise PlatformFault(str(error), code="environment_failed") from error
+        raise PlatformFault(str(error), code=ENVIRONMENT_FAILED, matches=tuple(matches)) from error

@@ -122,7 +122,7 @@ class Duel:
             self._active[number] = match
             begun.append(match)
         if self._spec.is_outside:
-            resets_play_ahead([match.first_step for match in begun])
+            resets_play_ahead([match.first_step for match in begun], [match.number for match in begun])
         for match in begun:
             self._send(match.start())
         self._forgive_if_long(since)
@@ -260,11 +260,12 @@ class Duel:
     def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
         """Let the environment server play the steps that these answers lead to."""
         next_steps = (
-            request.match.next_step(player, answer.action, answer.sequence)
+            (request.match.next_step(player, answer.action, answer.sequence), request.match.number)
             for request, answer in answers
             if answer.kind is ACTION
         )
-        steps_play_ahead([step for step in next_steps if step is not None])
+        coming = [(step, number) for step, number in next_steps if step is not None]
+        steps_play_ahead([step for step, _ in coming], [number for _, number in coming])
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match

@@ -11,7 +11,7 @@ from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import Action, Environment, IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.ahead import steps_play_ahead
-from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line, sentence
+from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault, PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple
@@ -82,7 +82,7 @@ class Episode:
         self.actions.append(action)
         self.score += float(reward)
         if not isfinite(self.score):
-            raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code="environment_failed")
+            raise PlatformFault(f"The environment {self._id} gave the reward {reward}.", code=ENVIRONMENT_FAILED)
         return self._question(STEP if self._environment.to_move else END, reward)
 
     def next_step(self, answer: Answer) -> tuple[Environment, dict[int, Action]] | None:
@@ -125,7 +125,7 @@ class Episode:
 
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(
-            f"The environment {self._id} failed: {type(error).__name__}: {error}", code="environment_failed"
+            f"The environment {self._id} failed: {type(error).__name__}: {error}", code=ENVIRONMENT_FAILED
         )
 
 

@@ -9,7 +9,7 @@ from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlatformFault, PlayerFault, sentence
+from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault, PlayerFault, sentence
 from arena_kit.referee.wire import END, START, STEP, Encoder, Question, new_tuple
 
 ERROR_CHARACTERS = 2000
@@ -229,7 +229,8 @@ class Match:
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(
             f"The environment {self._spec.id} failed in match {self.number}: {type(error).__name__}: {error}",
-            code="environment_failed",
+            code=ENVIRONMENT_FAILED,
+            matches=(self.number,),
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +37,8 @@ __all__ = [
     "run_evaluation",
     "run_match",
 ]
+
+logger = logging.getLogger(__name__)
 
 
 class Player(Protocol):
@@ -235,16 +238,17 @@ def run_duel(
 
 
 def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | None:
-    """Return how many matches are distinct; None where they cannot be simulated again to compare them."""
+    """Return how many matches are distinct; None where they cannot be simulated again to compare them.
+
+    The duel has been played to its end, so an environment that fails now does not make it void.
+    """
     if not spec.deterministic:
         return None
     try:
         return distinct_count(spec, records)
-    except Exception as error:
-        raise PlatformFault(
-            f"The environment {spec.id} failed when matches were compared: {type(error).__name__}: {error}",
-            code="environment_failed",
-        ) from error
+    except Exception:
+        logger.warning("The distinct matches of a duel of %s could not be counted.", spec.id, exc_info=True)
+        return None
 
 
 @contextlib.contextmanager

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.archive import ArchiveRefused, ArchiveReport
 from arena_kit.upload.conda import PYTHON, parse, pip_version
 from arena_kit.upload.requirements import read_yaml
 
 Version = tuple[int, int]
 CONDA_FILES = ("environment.yml", "environment.yaml")
+PROJECT = "pyproject.toml"
 MAX_CHARACTERS = 300
 """Longer conditions on a version are not looked at."""
 _LONG_NUMBER = re.compile(r"\d{10}", re.ASCII)
@@ -23,10 +24,14 @@ _PINNED = re.compile(r"(?:cpython-)?(\d+)\.(\d+)(?:\.\d+)?", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class WantedPython:
-    """The versions of Python that a submission asks for. source: the file that says so, and how, for a sentence."""
+    """The versions of Python that a submission asks for.
+
+    source: the file that says so, and how, for a sentence. note: a sentence for the owner if the file was not read.
+    """
 
     versions: SpecifierSet
     source: str
+    note: str = ""
 
     def fits(self, version: Version) -> bool:
         """Return whether any release of a version of Python, e.g. (3, 12), is asked for."""
@@ -49,8 +54,17 @@ def read_wanted_python(report: ArchiveReport, read: Callable[[str], str]) -> Wan
     `.python-version` comes before the conda environment, and `requires-python` in pyproject.toml is read last. read:
     returns the text of a file in the archive by its name. Raises ArchiveRefused and RequirementsRefused.
     """
-    for name in (".python-version", *CONDA_FILES, "pyproject.toml"):
-        if name in report.names and (wanted := _wanted(name, read(name))) is not None:
+    for name in (".python-version", *CONDA_FILES, PROJECT):
+        if name not in report.names:
+            continue
+        try:
+            wanted = _wanted(name, read(name))
+        except ArchiveRefused as refused:
+            if name != PROJECT:
+                raise
+            # Nothing else is read from it, so it is no reason to refuse an upload.
+            return WantedPython(SpecifierSet(), name, f"The Python version in {name} was not read: {refused}")
+        if wanted is not None:
             return wanted
     return None
 
@@ -64,7 +78,8 @@ def choose_python(wanted: WantedPython | None, offered: Iterable[Version]) -> Ch
     fitting = [version for version in versions if wanted is None or wanted.fits(version)]
     if wanted is None or fitting:
         # The default if it fits, else the oldest: what was written for a version runs best on the nearest one.
-        return ChosenPython(versions[0] if versions[0] in fitting else min(fitting))
+        note = "" if wanted is None else wanted.note
+        return ChosenPython(versions[0] if versions[0] in fitting else min(fitting), note)
     aim = _aim(wanted)
     nearest = min(versions, key=lambda version: (abs(version[1] - aim[1]), version))
     return ChosenPython(
@@ -88,7 +103,7 @@ def _wanted(name: str, text: str) -> WantedPython | None:
         lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
         found = _PINNED.fullmatch(lines[0]) if lines else None
         return _specified(f"=={found[1]}.{found[2]}.*", f".python-version ({lines[0][:30]})") if found else None
-    if name == "pyproject.toml":
+    if name == PROJECT:
         try:
             project = tomllib.loads(text).get("project", {})
         except (ValueError, RecursionError):

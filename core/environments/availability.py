@@ -17,8 +17,9 @@ from arena_kit.environment.availability import Trouble
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
+from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
-from core.jobs.lifecycle import from_now, job_cancel_if_open, job_fail, job_postpone, job_ring
+from core.jobs.lifecycle import from_now, job_cancel_if_open, job_fail, job_postpone, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
 from core.jobs.worker import worker_name
@@ -52,6 +53,7 @@ def availability_note(*, environment: Environment, trouble: Trouble | None) -> N
         duels_delay(environment=environment)
     else:
         _duels_resume(environment)
+        duels_try_again(environment=environment)
         alarm_settle(key=_alarm_key(environment))
     if because and was_available and environment.agents.exists():
         _call(environment)
@@ -68,6 +70,7 @@ def environment_retire(*, environment: Environment) -> int:
         environment.save(update_fields=["is_active", "unavailable_because"])
         unmakeable_settle(environment=environment)
         alarm_settle(key=_alarm_key(environment))
+        alarm_settle(key=failing_key(environment))
     reason = f"{environment} is no longer part of this arena."
     return sum(
         job_cancel_if_open(job=duel, code=CancelCode.ENVIRONMENT_RETIRED, reason=reason)
@@ -93,12 +96,7 @@ def _duels(environment: Environment) -> QuerySet[Duel]:
 
 
 def _duels_resume(environment: Environment) -> None:
-    waiting = _duels(environment).filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE)
-    first = waiting.first()
-    if first is not None:
-        said = {"error_code": "", "error": "", "public_error": ""}
-        waiting.update(not_before=None, fault=JobFault.NONE, **said)
-        job_ring(job=first)
+    jobs_go_on(_duels(environment).filter(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE))
 
 
 def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> None:

@@ -12,7 +12,7 @@ from typing import ParamSpec, TypeVar
 
 from django.conf import settings
 from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection, transaction
-from django.db.models import DateTimeField, ExpressionWrapper, F, Q
+from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
@@ -237,6 +237,36 @@ def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str =
         public_error=error,
         log=log_tail(log),
     )
+
+
+def job_hold(*, job: Job, span: timedelta, code: str, error: str, failure: str, log: str = "") -> None:
+    """Give a running job back for a span after its last attempt, and give it a full set of attempts for then.
+
+    failure: the code of the platform fault that ended its attempts.
+    """
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **AGAIN,
+        attempt=0,
+        not_before=from_now(span),
+        fault=JobFault.PLATFORM,
+        error_code=code[:50],
+        error=error,
+        public_error=error,
+        history=_history(job, failure, error),
+        log=log_tail(log),
+    )
+
+
+def jobs_go_on(rows: QuerySet[AnyJob]) -> None:
+    """End the delay of waiting jobs of a kind whose obstacle is gone, and ring the bell of their queues."""
+    first = rows.first()
+    if first is not None:
+        said = {"error_code": "", "error": "", "public_error": ""}
+        rows.update(not_before=None, fault=JobFault.NONE, **said)
+        job_ring(job=first)
 
 
 def job_prioritise(*, job: Job, priority: int) -> None:

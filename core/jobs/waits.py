@@ -27,6 +27,12 @@ UNAVAILABLE_CODE = "environment_unavailable"
 """The code of the platform fault that an environment cannot be played on this arena."""
 
 
+HELD_CODE = "environment_on_hold"
+"""The code of the platform fault that an environment failed in all attempts of a duel."""
+HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
+"""The codes of waiting duels that no worker can help; the alarms about their environments tell the organisers."""
+
+
 class WaitCode(models.TextChoices):
     """What a job waits for."""
 
@@ -38,6 +44,7 @@ class WaitCode(models.TextChoices):
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
     STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
     UNAVAILABLE = "environment_unavailable", "its environment cannot be played on this arena at the moment"
+    ON_HOLD = "environment_on_hold", "its environment failed again and again; an organiser looks at it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Wait:
             WaitCode.ENGINE_DOWN,
             WaitCode.STANDS_STILL,
             WaitCode.UNAVAILABLE,
+            WaitCode.ON_HOLD,
         )
 
 
@@ -113,6 +121,12 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.error_code == UNAVAILABLE_CODE:
         # The time of the next look at the environment says nothing about when the job is played.
         return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
+    if job.error_code == HELD_CODE:
+        return Wait(
+            WaitCode.ON_HOLD,
+            "Its environment failed in every attempt, which is no player's fault. It is delayed until the organisers "
+            "have mended the environment or let it be tried again.",
+        )
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
     until = None if is_over else job.not_before

@@ -61,11 +61,14 @@ checks for a stop, and after the second share without such a check. At the end o
 
 
 class PlatformFault(Exception):
-    """The arena failed, not the submission: the job is retried on the platform's own budget."""
+    """The arena failed, not the submission: the job is retried on the platform's own budget.
 
-    def __init__(self, message: str, *, code: str) -> None:
+    matches: numbers of the matches of a duel of which one failed, where they are known.
+    """
+
+    def __init__(self, message: str, *, code: str, matches: tuple[int, ...] = ()) -> None:
         super().__init__(message)
-        self.code = code
+        self.code, self.matches = code, matches
 
 
 class Performed(Enum):

@@ -12,7 +12,7 @@ from django_q.models import Schedule
 
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
-from core.jobs.waits import UNAVAILABLE_CODE, standstill_key
+from core.jobs.waits import HALTED_CODES, standstill_key
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
 from core.links import page
@@ -82,8 +82,8 @@ def _standstill(queue: str, before: datetime) -> str:
     last = max(filter(None, map(_last_finished, kinds)), default=None)
     if last is not None and last >= before:
         return ""
-    # Duels of an environment that is not available have an alarm of their own.
-    halted = Q(state=JobState.QUEUED, error_code=UNAVAILABLE_CODE)
+    # Duels of an environment that is not available or fails have an alarm of their own.
+    halted = Q(state=JobState.QUEUED, error_code__in=HALTED_CODES)
     waits = any(
         kind._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before)
         .exclude(halted)

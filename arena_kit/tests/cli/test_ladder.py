@@ -112,6 +112,26 @@ def test_what_is_no_ladder_is_a_sentence(agents: Path, tmp_path: Path, capsys: p
         assert capsys.readouterr().err.startswith("arena: ")
 
 
+def test_two_agents_of_one_name_are_refused_before_anything_is_played(
+    agents: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with zipfile.ZipFile(agents / "last.zip", "w") as archive:
+        archive.writestr("player.py", GOOD)
+    assert main(["ladder", str(agents), "--environment", "tic-tac-toe", "--sandbox", "process"]) == 2
+    said = capsys.readouterr().err
+    assert f"{agents / 'last'} and {agents / 'last.zip'} would have the same name" in said
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_played(
+    agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("arena_kit.cli.ladder._play_all", lambda *_: pytest.fail("it was played"))
+    words = ["ladder", str(agents), "--environment", "tic-tac-toe", "--sandbox", "process", "--output"]
+    for output, why in ((agents, "it is a folder"), (tmp_path / "none" / "r.html", "does not exist")):
+        assert main([*words, str(output)]) == 2
+        assert why in capsys.readouterr().err
+
+
 def test_the_report_escapes_what_players_say() -> None:
     spec = get_spec("tic-tac-toe")
     evil = "</template></script><script>alert(1)</script>\x1b[2J"

@@ -184,6 +184,18 @@ def test_the_token_of_the_environment_is_that_of_its_site(
     assert sent == [f"Bearer {TOKEN}", None, f"Bearer {TOKEN}"]
 
 
+def test_a_token_that_others_on_the_way_can_read_is_warned_of_once_in_every_command(
+    remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remote.by_path[f"/api/v1/submissions/{ID}/"] = said(version())
+    assert "not encrypted" not in arena("status", ID)[2], "this machine"
+    monkeypatch.setattr("arena_kit.client.transport.LOCAL_HOSTS", ())
+    for words in (("status", ID), ("status", ID, "--json")):
+        assert arena(*words)[2].count("is not encrypted: others on the way can read your token.") == 1
+    monkeypatch.delenv("ARENA_TOKEN")
+    assert "not encrypted" not in arena("status", ID)[2]
+
+
 def test_a_machine_without_a_home_takes_site_and_token_from_the_environment(
     remote: Site, arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:

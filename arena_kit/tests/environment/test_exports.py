@@ -16,6 +16,8 @@ from gymnasium.utils.env_checker import check_env
 
 import arena_kit
 from arena_kit.environment.adapters.exports.against import OpponentFailed
+from arena_kit.environment.adapters.exports.table import Table
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import MissingExtra, UnknownEnvironment
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.environment.spec import EnvironmentSpec
@@ -47,6 +49,42 @@ def test_pettingzoo_accepts_every_environment(spec: EnvironmentSpec, quiet: None
     tests.parallel_api_test(arena_kit.parallel(slug), num_cycles=50)
     tests.seed_test(lambda: arena_kit.aec(slug), num_cycles=5)
     tests.parallel_seed_test(lambda: arena_kit.parallel(slug), num_cycles=5)
+
+
+def begun(spec: EnvironmentSpec, seed: int, *, opens: bool) -> list[float]:
+    """Return the observation of the seat that acts first in the match of a seed, as the referee begins it."""
+    environment = spec.make()
+    environment.reset(seed)
+    if opens:
+        play_opening(environment, opening_of(spec, seed))
+    return list(environment.observe(environment.to_move[0]).observation)
+
+
+@pytest.mark.parametrize("slug", ["tic-tac-toe", "connect-four", "quarto"])
+@pytest.mark.parametrize("opens", [True, False])
+def test_matches_begin_with_the_opening_of_their_seed_unless_asked_otherwise(
+    slug: str, opens: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pettingzoo")
+    started: list[tuple[int, list[float]]] = []
+    reset = Table.reset
+
+    def kept(table: Table, seed: int) -> None:
+        reset(table, seed)
+        started.append((seed, table.observation(table.to_move[0]).ravel().tolist()))
+
+    monkeypatch.setattr(Table, "reset", kept)
+    spec = get_spec(slug)
+    chosen: Any = {} if opens else {"openings": False}
+    for seed in range(5):
+        aec = arena_kit.aec(slug, **chosen)
+        aec.reset(seed=seed)
+        assert aec.observe(aec.agent_selection)["observation"].ravel().tolist() == started[-1][1]
+        arena_kit.parallel(slug, **chosen).reset(seed=seed)
+        arena_kit.make(slug, **chosen).reset(seed=seed)
+
+    assert [state for _, state in started] == [begun(spec, seed, opens=opens) for seed, _ in started]
+    assert (len({tuple(state) for _, state in started}) > 1) is opens
 
 
 def test_the_library_is_imported_without_gymnasium_and_numpy() -> None:
@@ -90,7 +128,7 @@ def test_a_seed_repeats_a_match_against_a_player_with_chance() -> None:
 
 def test_the_reward_is_what_happened_until_the_next_own_move() -> None:
     # The opponent drops into column 6, which is never full before four of its own pieces lie there.
-    environment = arena_kit.make("connect-four", opponent=lambda state, valid: 6, seat=0)
+    environment = arena_kit.make("connect-four", opponent=lambda state, valid: 6, seat=0, openings=False)
     environment.reset(seed=1)
     rewards = [environment.step(column) for column in (0, 1, 0, 1)]
     assert [reward for _, reward, *_ in rewards] == [0.0, 0.0, 0.0, -1.0]
@@ -126,7 +164,7 @@ def test_players_are_found_by_name_folder_zip_class_and_object(tmp_path: Path) -
     archive = tmp_path / "mine.zip"
     archive.write_bytes(make_archive("dummy"))
     for opponent in ("dummy", FOLDER / "dummy", str(FOLDER / "minimax"), archive, RandomPlayer(3)):
-        assert episode(arena_kit.make("tic-tac-toe", opponent=opponent, seat=0))[2] >= 3
+        assert episode(arena_kit.make("tic-tac-toe", opponent=opponent, seat=0, openings=False))[2] >= 3
 
 
 def test_a_folder_keeps_its_modules_to_itself(tmp_path: Path) -> None:
@@ -138,7 +176,7 @@ def test_a_folder_keeps_its_modules_to_itself(tmp_path: Path) -> None:
     # Seat 1 answers at the left or the right end of the board.
     found = []
     for name in ("one", "two"):
-        state, _ = arena_kit.make("connect-four", opponent=tmp_path / name, seat=1).reset(seed=1)
+        state, _ = arena_kit.make("connect-four", opponent=tmp_path / name, seat=1, openings=False).reset(seed=1)
         found.append(int(np.flatnonzero(state[:42])[0]))
     assert found == [35, 41]
     assert "helper" not in sys.modules

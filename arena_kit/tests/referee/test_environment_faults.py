@@ -19,6 +19,7 @@ from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.duels import PATIENT, faults, play
 from arena_kit.tests.environment.outside import FOLDERS
+from arena_kit.tests.fake import Asked, action
 
 
 @pytest.fixture(autouse=True)
@@ -127,3 +128,24 @@ def test_a_broken_promise_of_an_environment_is_a_fault_of_the_platform(
     with pytest.raises(PlatformFault, match=sentence) as caught:
         play(lambda asked: asked.good_answer(), spec=nim(tmp_path, old, new))
     assert caught.value.code == "environment_failed"
+
+
+@pytest.mark.parametrize(("does", "parallel"), [("1 / 0", 1), ("os.abort()", 1), ("os.abort()", 4)])
+def test_a_valid_action_that_crashes_an_environment_names_its_match(tmp_path: Path, does: str, parallel: int) -> None:
+    crash = f"import os\n        if action == 2: {does}\n        self._stones -= action + 1"
+    spec = nim(tmp_path, "self._stones -= action + 1", crash)
+
+    def crashing(asked: Asked) -> bytes:
+        return (
+            action(asked.match, asked.sequence, 2)
+            if asked.match == 3 and len(asked.valid) == 3
+            else asked.good_answer()
+        )
+
+    with pytest.raises(PlatformFault) as caught:
+        play(crashing, spec=spec, matches=4,
+             parallel=parallel)  # fmt: skip
+    assert caught.value.code == "environment_failed"
+    # A server that plays the steps of several matches at once does not say which of them it died in.
+    assert 3 in caught.value.matches
+    assert len(caught.value.matches) == 1 or parallel > 1

@@ -12,6 +12,7 @@ import pytest
 from arena_kit.environment.classic import classic_document
 from arena_kit.environment.distinct import distinct_count
 from arena_kit.environment.openings import opening_of
+from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.record_archive import DuelArchive, write_duel
 from arena_kit.environment.records import DuelRecord, Fault, canonical_lines, record_sha256
 from arena_kit.environment.registry import get_spec
@@ -205,6 +206,16 @@ def test_matches_that_reach_the_same_position_in_another_order_are_one(record: D
     assert distinct_count(spec, matches[:2]) == 1
     assert distinct_count(spec, matches) == 2
     assert distinct_count(spec, [matches[0], replace(matches[0], seats=(1, 0))]) == 2
+
+
+def test_a_duel_is_not_void_if_its_matches_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> int:
+        raise BrokenEnvironment("its server has ended, with the signal 6.")
+
+    monkeypatch.setattr("arena_kit.referee.run.distinct_count", fails)
+    record = play(first_valid, last_valid, spec=CONNECT_FOUR, matches=4).record
+    assert (len(record.matches), record.distinct_matches) == (4, None)
+    assert verify_record(CONNECT_FOUR, record) == []
 
 
 def test_a_recheck_counts_the_distinct_matches_again(record: DuelRecord) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveReport
+from arena_kit.upload.archive import ArchiveRefused, ArchiveReport, read_text
 from arena_kit.upload.conda import conda_requirement, parse
 from arena_kit.upload.conda_names import CONDA_ONLY, WHEELS, is_conda_only, likely_wheel
 from arena_kit.upload.pythons import ChosenPython, choose_python, read_wanted_python
@@ -77,6 +79,24 @@ def test_a_version_that_no_python_has_is_not_understood(name: str, text: str) ->
     report = ArchiveReport("player.py", ("player.py", name), 0)
     asked = read_wanted_python(report, lambda _: text)
     assert choose_python(asked, ((3, 11), (3, 12))) == ChosenPython((3, 11))
+
+
+@pytest.mark.parametrize("data", [b"#" * 65_537, b"\xff"])
+def test_a_project_file_that_cannot_be_read_leaves_the_default_with_a_note(data: bytes) -> None:
+    def read(name: str) -> str:
+        file = io.BytesIO()
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr(name, data)
+        return read_text(file, name)
+
+    report = ArchiveReport("player.py", ("player.py", "pyproject.toml"), 0)
+    chosen = choose_python(read_wanted_python(report, read), ((3, 12), (3, 11)))
+    assert chosen.version == (3, 12)
+    assert chosen.note.startswith("The Python version in pyproject.toml was not read: pyproject.toml is ")
+    # All other files that say so are needed to build the agent.
+    conda = ArchiveReport("player.py", ("player.py", "environment.yml"), 0)
+    with pytest.raises(ArchiveRefused):
+        read_wanted_python(conda, read)
 
 
 @pytest.mark.parametrize(

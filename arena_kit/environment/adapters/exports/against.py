@@ -38,15 +38,17 @@ class AgainstPlayers(gymnasium.Env[Any, Any]):
         *,
         seat: Seat = "alternate",
         render_mode: str | None = None,
+        openings: bool = True,
     ) -> None:
         """make_player: makes the opponent; None with one seat.
 
-        seat: the seat to play; `alternate` changes it with every match, `random` draws it. Raises ValueError.
+        seat: the seat to play; `alternate` changes it with every match, `random` draws it. openings: whether matches
+        begin with openings, as rated ones do. Raises ValueError.
         """
         if (make_player is None) != (spec.seats == 1):
             wanted = "no opponent, because it has one seat" if spec.seats == 1 else "an opponent"
             raise ValueError(f"{spec.name} needs {wanted}.")
-        self._table = Table(spec)
+        self._table = Table(spec, openings=openings)
         self._make_player, self._wanted, self._matches = make_player, _checked(seat, spec), 0
         self._seat = 0
         self._opponents: dict[int, Any] = {}

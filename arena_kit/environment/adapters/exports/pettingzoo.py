@@ -20,12 +20,12 @@ class _Seats:
     An observation is {"observation": array, "action_mask": array} where actions are numbers, otherwise the array.
     """
 
-    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None) -> None:
-        """Raises ValueError for an unknown render mode, and MissingExtra."""
+    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
+        """openings: whether matches begin with them. Raises ValueError for an unknown render mode, and MissingExtra."""
         if render_mode not in {None, "ansi"}:
             raise ValueError(f"There is no render mode {render_mode!r}; there is 'ansi'.")
         self.render_mode = render_mode
-        self._table = table = Table(spec)
+        self._table = table = Table(spec, openings=openings)
         self.possible_agents = [f"player_{seat}" for seat in range(spec.seats)]
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []
@@ -68,9 +68,9 @@ class _Seats:
 class ArenaAEC(_Seats, AECEnv):  # type: ignore[misc]  # PettingZoo's types are not checked here
     """Agents act one after the other; where seats act at once, a step of the match is played when all have chosen."""
 
-    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None) -> None:
+    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
         AECEnv.__init__(self)
-        _Seats.__init__(self, spec, render_mode)
+        _Seats.__init__(self, spec, render_mode, openings=openings)
         self.metadata = {"name": spec.id, "render_modes": ["ansi"], "is_parallelizable": False, "render_fps": 4}
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -120,8 +120,8 @@ class ArenaParallel(_Seats, ParallelEnv):  # type: ignore[misc]  # PettingZoo's 
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi"], "render_fps": 4}
 
-    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None) -> None:
-        _Seats.__init__(self, spec, render_mode)
+    def __init__(self, spec: EnvironmentSpec, render_mode: str | None = None, *, openings: bool = True) -> None:
+        _Seats.__init__(self, spec, render_mode, openings=openings)
         self.metadata = {**self.metadata, "name": spec.id}  # type: ignore[misc]  # each environment has its name
 
     def reset(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import Action, IllegalAction
 from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
 
@@ -19,9 +20,10 @@ class Table:
     other seat gets plus that. If several seats are at fault in one step, the first of them forfeits.
     """
 
-    def __init__(self, spec: EnvironmentSpec) -> None:
-        """Raises MissingExtra and BrokenEnvironment."""
+    def __init__(self, spec: EnvironmentSpec, *, openings: bool = True) -> None:
+        """openings: whether matches begin with the opening of their seed. Raises MissingExtra and BrokenEnvironment."""
         self.spec = spec
+        self._has_openings = openings and spec.openings is not None
         self.observation_space = _space(spec.observation)
         self.action_space: Any = (
             spaces.Discrete(spec.action_count) if spec.action is None else _action_space(spec.action)
@@ -42,8 +44,11 @@ class Table:
         return self.forfeited_by is None and self._environment.truncated
 
     def reset(self, seed: int) -> None:
+        """Begin the match of a seed, as the arena begins a rated one. No seat is told the rewards of the opening."""
         self.forfeited_by = None
         self._environment.reset(seed)
+        if self._has_openings:
+            play_opening(self._environment, opening_of(self.spec, seed))
 
     def observation(self, seat: int) -> Any:
         """Return the array that a player in this seat receives."""

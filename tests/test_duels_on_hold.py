@@ -1,0 +1,151 @@
+"""Duels whose environment fails in every attempt: rated ones are put on hold, so that no loss can be escaped."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from django_q.models import Schedule
+
+from arena_kit.referee.match import pair_seed
+from core.environments.availability import availability_note, environment_retire
+from core.jobs import worker
+from core.jobs.lifecycle import job_enqueue, job_wake, jobs_end_delay
+from core.jobs.selectors import attempts_of
+from core.jobs.waits import WaitCode, wait_of
+from core.models import Alarm, Duel, Environment, JobFault, JobState, Play, Tournament, Validation
+from core.operations.watchdog import _standstill
+from core.tests import factories
+from core.tests.working import run
+from duel_runner import tasks, validating
+from tournament_manager.editions import advance
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SENTENCE = "tic-tac-toe-v1: its server has ended, with the signal 6."
+
+
+@pytest.fixture(autouse=True)
+def environment_crashes(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    settings.JOB_DELAY_SECONDS = 0
+
+    def crash(*arguments: object, **named: object) -> None:
+        raise worker.PlatformFault(SENTENCE, code="environment_failed", matches=(3, 6))
+
+    monkeypatch.setattr(tasks, "play_matches", crash)
+    monkeypatch.setattr(validating, "play_matches", crash)
+
+
+@pytest.fixture
+def game() -> Environment:
+    return factories.environment()
+
+
+@pytest.fixture
+def duel(game: Environment) -> Duel:
+    ann, bob = (factories.ready(factories.agent(factories.user(name), game)) for name in ("ann", "bob"))
+    edition = Tournament.objects.create(environment=game, edition=1)
+    row = factories.duel(edition, ann, bob, number=1, state=JobState.QUEUED)
+    job_enqueue(job=row)
+    return row
+
+
+def used_up(job: Any) -> Any:
+    """Run all attempts of a job; return its row."""
+    while run(job) is not worker.Performed.NOTHING:
+        type(job).objects.filter(pk=job.pk, attempt__gt=0).update(not_before=None)
+    return type(job).objects.get(pk=job.pk)
+
+
+def test_a_rated_duel_is_on_hold_after_its_last_attempt_and_the_organisers_read_where_it_failed(duel: Duel) -> None:
+    duel = used_up(duel)
+
+    assert (duel.state, duel.fault, duel.attempt) == (JobState.QUEUED, JobFault.PLATFORM, 0)
+    assert [row.code for row in attempts_of(duel)] == ["environment_failed"] * 5
+    wait = wait_of(duel)
+    assert wait is not None
+    assert (wait.code, wait.is_stuck, wait.until) == (WaitCode.ON_HOLD, True, None)
+    alarm = Alarm.objects.get(settled_at=None)
+    seeds = [pair_seed(duel.seed, 1), pair_seed(duel.seed, 2)]
+    for part in (
+        "Tic-tac-toe",
+        f"duel {duel.pk}",
+        f"match 3 (seed {seeds[0]})",
+        f"match 6 (seed {seeds[1]})",
+        SENTENCE,
+    ):
+        assert part in alarm.message
+    # It is played again with these seeds, so the players do not read them.
+    assert not any(str(seed) in duel.public_error + duel.log for seed in seeds)
+    # No worker takes it, and the watchdog does not take it for work that nobody does.
+    jobs_end_delay()
+    assert run(duel) is worker.Performed.NOTHING
+    Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))
+    assert _standstill("duel", timezone.now() + timedelta(hours=1)) == ""
+
+
+def test_an_edition_waits_for_a_duel_on_hold(duel: Duel, game: Environment) -> None:
+    used_up(duel)
+    advance(game, now=timezone.now())
+    assert Tournament.objects.get().state == "RUNNING"
+
+
+def test_it_goes_on_when_its_environment_was_synced_or_an_organiser_says_so(duel: Duel, game: Environment) -> None:
+    held = used_up(duel)
+    availability_note(environment=game, trouble=None)
+    held.refresh_from_db()
+    assert (held.not_before, held.error_code, held.error) == (None, "", "")
+    assert not Alarm.objects.filter(settled_at=None).exists()
+
+    held = used_up(duel)
+    assert (held.state, held.error_code) == (JobState.QUEUED, "environment_on_hold")
+    assert Alarm.objects.filter(settled_at=None).exists()
+    job_wake(job=held)  # what the admin's action Requeue does
+    assert run(held) is worker.Performed.GIVEN_BACK
+
+
+def test_it_stays_on_hold_when_the_rules_that_it_was_made_for_are_gone(duel: Duel, game: Environment) -> None:
+    used_up(duel)
+    Environment.objects.update(version=9)
+    game.refresh_from_db()
+    availability_note(environment=game, trouble=None)
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
+    assert Alarm.objects.filter(settled_at=None).exists()
+
+    assert environment_retire(environment=game) == 1
+    assert not Alarm.objects.filter(settled_at=None).exists()
+
+
+def test_a_ladder_goes_on_without_the_two_players_of_a_duel_on_hold(duel: Duel, game: Environment) -> None:
+    Duel.objects.all().delete()
+    Tournament.objects.all().delete()
+    Environment.objects.update(play=Play.LADDER)
+    game.refresh_from_db()
+    advance(game, now=timezone.now() + timedelta(hours=1))
+    ladder = Tournament.objects.get()
+    first = list(ladder.duels.values_list("pk", flat=True))
+    for row in ladder.duels.all():
+        used_up(row)
+    advance(game, now=timezone.now() + timedelta(hours=2))
+    later = ladder.duels.exclude(pk__in=first)
+    assert later.exists(), "their loss waits, but they still play"
+
+
+def test_an_unrated_duel_fails_as_before(duel: Duel, game: Environment) -> None:
+    challenge = factories.challenge(duel.player_1)
+    Duel.objects.update(tournament=None, challenge=challenge)
+    duel = used_up(duel)
+    assert (duel.state, duel.fault, duel.error_code) == (JobState.FAILED, JobFault.PLATFORM, "environment_failed")
+    assert not Alarm.objects.exists()
+
+
+def test_a_validation_ends_without_blame(game: Environment) -> None:
+    submission = factories.submission(factories.agent(factories.user("cy"), game))
+    factories.build(submission)
+    job = factories.validation(submission, JobState.QUEUED)
+    job_enqueue(job=job)
+    job = used_up(job)
+    assert isinstance(job, Validation)
+    assert (job.state, job.fault, job.error_code) == (JobState.FAILED, JobFault.PLATFORM, "environment_failed")
