@@ -69,6 +69,7 @@ class ServerConnection:
         """Start the server and wait until it has loaded the environment. Raises BrokenEnvironment."""
         self.id, self.seats = spec.id, spec.seats
         self.observation_bytes = spec.observation.byte_count
+        self.action_count = spec.action_count
         self.action_bytes = 0 if spec.action is None else spec.action.byte_count
         row_bytes = spec.seats * (self.observation_bytes + 4 * spec.action_count + 64)
         self.rows_at_once = max(1, MAX_FRAME_BYTES // 2 // row_bytes)
@@ -113,7 +114,7 @@ class ServerConnection:
             try:
                 if answer != Kind.STATES:
                     raise BadFrame(f"a frame of kind {answer} came")
-                states = unpack_states(data, self.seats, self.observation_bytes)
+                states = unpack_states(data, self.seats, self.observation_bytes, self.action_count)
                 if len(states) != count:
                     raise BadFrame(f"{len(states)} rows came for {count}")
             except BadFrame as error:
@@ -214,7 +215,7 @@ class RemoteEnvironment:
     def __init__(self, server: ServerConnection) -> None:
         self._server, self._match = server, server.new_match()
         self._state = State(Status.OVER)
-        self._seen: dict[int, Observation] = {}
+        self._seen: Mapping[int, Observation] = {}
         self._ahead: tuple[Mapping[int, Action] | int, State] | None = None
         """A step, or a reset by its seed, that was played ahead, and what it has led to."""
         self._shown: tuple[Frame, str] | None = None
@@ -242,7 +243,7 @@ class RemoteEnvironment:
 
     def observe(self, seat: int) -> Observation:
         if seat not in self._seen:
-            self._seen[seat] = self._ask_observation(seat)
+            self._seen = {**self._seen, seat: self._ask_observation(seat)}
         return self._seen[seat]
 
     def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
@@ -274,13 +275,13 @@ class RemoteEnvironment:
         return self._server, self._match
 
     def _take(self, state: State) -> None:
-        if state.status == Status.ILLEGAL:
-            raise IllegalAction(state.message)
-        if state.status == Status.OVER:
-            raise MatchOver(state.message)
-        if state.status != Status.PLAYED:
+        if state.status:
+            if state.status == Status.ILLEGAL:
+                raise IllegalAction(state.message)
+            if state.status == Status.OVER:
+                raise MatchOver(state.message)
             raise BrokenEnvironment(f"{self._server.id}: {state.message}")
-        self._state, self._seen, self._shown = state, dict(state.seen), None
+        self._state, self._seen, self._shown = state, state.seen, None
 
     def _refuse_misfits(self, actions: Mapping[int, Action]) -> None:
         """Raise IllegalAction for actions that no frame can hold."""

@@ -37,8 +37,12 @@ from arena_kit.environment.server.frames import (
     unpack_steps,
 )
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.environment.wire import observation_bytes
+from arena_kit.environment.wire import packer
 
+KEPT = 1000
+"""Tuples of valid actions that a server remembers as checked."""
+PLAYED = int(Status.PLAYED)
+new_tuple = tuple.__new__
 IDLE_SECONDS = 300.0
 """A server without matches ends after this time without a question."""
 
@@ -50,6 +54,10 @@ class Server:
         self._spec = spec
         self._matches: dict[int, Environment] = {}
         self._action_bytes = 0 if spec.action is None else spec.action.byte_count
+        self._as_bytes = packer(spec.observation)
+        self._movers: dict[tuple[int, ...], tuple[int, ...]] = {}
+        """Seats that move, and valid actions, as the environment has named them, to whole numbers: checked."""
+        self._valid: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._actions: dict[int, Callable[[bytes], bytes | None]] = {
             Kind.RESET: self._reset,
             Kind.STEP: self._step,
@@ -96,17 +104,35 @@ class Server:
 
     def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
         """Return what has become of a match. Raises BrokenEnvironment for what a player would pay for otherwise."""
-        spec, to_move = self._spec, tuple(map(int, environment.to_move))
-        if to_move and (min(to_move) < 0 or max(to_move) >= spec.seats or len(set(to_move)) < len(to_move)):
-            raise BrokenEnvironment(f"the seats {to_move} move, but there are {spec.seats} seats.")
-        seen = {seat: self._seen(environment, seat) for seat in to_move or range(spec.seats)}
-        if spec.action is None:
-            for seat in to_move:
-                valid = seen[seat].valid_actions
-                # On the hot path: only what is wrong is looked at closely.
-                if not valid or min(valid) < 0 or max(valid) >= spec.action_count:
-                    self._complain(valid)
-        return State(Status.PLAYED, rewards, bool(environment.truncated), to_move, seen)
+        said = environment.to_move
+        to_move = self._movers.get(said) if type(said) is tuple else None
+        if to_move is None:
+            to_move = self._new_movers(said)
+        truncated = bool(environment.truncated)
+        if not to_move:
+            seen = {seat: self._seen(environment, seat) for seat in range(self._spec.seats)}
+        elif self._action_bytes:
+            seen = {seat: self._seen(environment, seat) for seat in to_move}
+        else:
+            seen = {seat: self._choice(environment, seat) for seat in to_move}
+        return new_tuple(State, (PLAYED, rewards, truncated, to_move, seen, ""))
+
+    def _new_movers(self, said: Sequence[int]) -> tuple[int, ...]:
+        seats, to_move = self._spec.seats, tuple(map(int, said))
+        if to_move and (min(to_move) < 0 or max(to_move) >= seats or len(set(to_move)) < len(to_move)):
+            raise BrokenEnvironment(f"the seats {to_move} move, but there are {seats} seats.")
+        return _keep(self._movers, said, to_move)
+
+    def _choice(self, environment: Environment, seat: int) -> Observation:
+        """Return what a seat sees that moves, and what it may play. Raises BrokenEnvironment."""
+        values, said = environment.observe(seat)
+        valid = self._valid.get(said) if type(said) is tuple else None
+        if valid is None:
+            valid = tuple(map(int, said))
+            if not valid or min(valid) < 0 or max(valid) >= self._spec.action_count:
+                self._complain(valid)
+            _keep(self._valid, said, valid)
+        return new_tuple(Observation, (self._as_bytes(values), valid))
 
     def _complain(self, valid: Sequence[int]) -> None:
         if not valid:
@@ -117,7 +143,7 @@ class Server:
 
     def _seen(self, environment: Environment, seat: int) -> Observation:
         values, valid = environment.observe(seat)
-        return Observation(observation_bytes(self._spec.observation, values), tuple(map(int, valid)))
+        return Observation(self._as_bytes(values), tuple(map(int, valid)))
 
     def _guarded(self, play: Callable[..., State], *arguments: object) -> State:
         try:
@@ -173,6 +199,17 @@ class Server:
     def _drop(self, payload: bytes) -> None:
         for match in unpack_data(payload):
             self._matches.pop(match, None)
+
+
+def _keep(
+    checked: dict[tuple[int, ...], tuple[int, ...]], said: Sequence[int], found: tuple[int, ...]
+) -> tuple[int, ...]:
+    """Remember what was checked, where it is short and plain enough to be found again; return it."""
+    if type(said) is tuple and said == found and all(type(one) is int for one in said):
+        if len(checked) >= KEPT:
+            checked.clear()
+        checked[found] = found
+    return found
 
 
 def serve(server: Server, wire: socket.socket) -> None:

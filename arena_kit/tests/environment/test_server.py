@@ -321,7 +321,7 @@ def test_frames_come_back_as_they_were_packed() -> None:
         State(Status.PLAYED, (0.5, -0.5), False, (1,), {1: Observation(b"ef", (7,))}),
     ]
     packed = pack_states(states, 2)
-    assert unpack_states(packed, 2, 2) == states
+    assert unpack_states(packed, 2, 2, 9) == states
     steps = [(1, {0: 5}), (9, {0: -1, 1: 1 << 40}), (2, {})]
     assert unpack_steps(pack_steps(steps, 0), 0) == steps
     arrays = [(1, {0: b"abcd"}), (2, {0: b"efgh"})]
@@ -329,4 +329,33 @@ def test_frames_come_back_as_they_were_packed() -> None:
     assert unpack_resets(pack_resets([1, 2], [3, 1 << 60])) == [(1, 3), (2, 1 << 60)]
     for end in range(0, len(packed) - 8, 3):
         with pytest.raises(BadFrame):
-            unpack_states(packed[:end], 2, 2)
+            unpack_states(packed[:end], 2, 2, 9)
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        State(Status.PLAYED, (float("nan"), 0.0), False, (1,), {1: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, float("inf")), False, (1,), {1: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (2,), {2: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {2: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {0: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1, 1), {1: Observation(b"ef", (7,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", ())}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (8,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (-1,))}),
+        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"efg", (7,))}),
+    ],
+)
+def test_a_server_that_has_been_taken_over_cannot_say_what_no_player_could_answer(state: State) -> None:
+    fine = State(Status.PLAYED, (0.5, -0.5), False, (0,), {0: Observation(b"ab", (0, 7))})
+    assert unpack_states(pack_states([fine, fine], 2), 2, 2, 8) == [fine, fine]
+    with pytest.raises(BadFrame):
+        unpack_states(pack_states([fine, state], 2), 2, 2, 8)
+
+
+def test_what_is_seen_after_the_end_may_name_no_action_or_any() -> None:
+    seen = {0: Observation(b"ab", ()), 1: Observation(b"cd", (-5, 99))}
+    over = State(Status.PLAYED, (1.0, -1.0), False, (), seen)
+    assert unpack_states(pack_states([over], 2), 2, 2, 8) == [over]
