@@ -132,6 +132,8 @@ GET    /evaluations/{evaluation}/logs/player/                        404 404 404
 GET    /evaluations/{evaluation}/episodes/best/                      200 200 200 200
 GET    /evaluations/{evaluation}/episodes/best/frames.json           200 200 200 200
 GET    /evaluations/{evaluation}/episodes/best/video                 200 200 200 200
+GET    /evaluations/{evaluation}/episodes/best/replay.json           404 404 404 404
+GET    /evaluations/{evaluation}/episodes/best/replay.html           404 404 404 404
 GET    /duels/{duel}/                                                200 200 200 200
 GET    /duels/{duel}/matches/3/                                      200 200 200 200
 GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
@@ -224,6 +226,7 @@ GET    /api/v1/duels/                                                200 200 200
 GET    /api/v1/duels/{duel}/                                         200 200 200 200
 GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200
 GET    /api/v1/duels/{duel}/matches/3/                               200 200 200 200
+GET    /api/v1/evaluations/{evaluation}/recordings/best/replay/      404 404 404 404
 GET    /api/v1/duels/{duel}/matches/3/replay/                        200 200 200 200
 GET    /api/v1/validations/{validation}/matches/1/replay/            404 200 404 200
 GET    /api/v1/evaluations/                                          200 200 200 200

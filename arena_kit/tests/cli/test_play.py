@@ -55,6 +55,8 @@ def stop(folder: Path, *arguments: str | Path, by: signal.Signals = signal.SIGTE
     with tempfile.TemporaryDirectory(prefix="arena-") as temporary:
         Path(temporary).chmod(0o711)
         variables = {**os.environ, "TMPDIR": temporary}
+        # Who runs the tests in the background may ignore signals, which is inherited.
+        command = ["env", f"--default-signal={by.name.removeprefix('SIG')}", *command]
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=variables)
         word = f"--player {folder}"
         assert until(lambda: running(word) != [])
