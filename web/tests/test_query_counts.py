@@ -30,12 +30,13 @@ ONE_ROW = {
             "unsubscribe", "email_confirm"),
 }  # fmt: skip
 ONE_FILE = {
-    "api": ("archive", "environment_folder", "episode", "match", "matches", "recording_replay", "replay", "validation_replay",
-            "job_log"),
+    "api": ("archive", "environment_folder", "episode", "match", "matches", "recording_replay", "replay",
+            "validation_replay", "job_log"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
-            "match", "match_card", "match_frames", "match_replay", "recording_file", "recording_replay", "rules", "starter", "starter_kit",
+            "match", "match_card", "match_frames", "match_replay", "recording_file",
+            "recording_replay", "rules", "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",
             "validation_replay"),
 }  # fmt: skip
