@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 import tempfile
@@ -57,7 +58,7 @@ def look(*names: str) -> str:
 def found_in(sandbox: DockerSandbox, image: str) -> dict[str, str | list[str] | int]:
     """What a player that prints what it found and ends has found."""
     with pytest.raises(PlayerDidNotStart) as caught:
-        sandbox.launch(Launch(image, "arena-test-packages", LIMITS, {"arena.test": "packages"}))
+        sandbox.launch(Launch(image, f"arena-test-packages-{os.getpid()}", LIMITS, {"arena.test": "packages"}))
     lines = [line for line in caught.value.log.splitlines() if line.startswith("{")]
     assert lines, caught.value.log
     found: dict[str, str | list[str] | int] = json.loads(lines[0])

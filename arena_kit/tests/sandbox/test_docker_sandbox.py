@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +22,8 @@ from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.arenas import until
 from arena_kit.tests.docker_probes import ENDS, READY, SLEEPER
 
-NAME = "arena-test-sandbox"
+NAME = f"arena-test-sandbox-{os.getpid()}"
+"""The tests of this module may be shared among processes."""
 LABEL = "arena.test-claim"
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0)
 
