@@ -23,8 +23,8 @@ from arena_kit.tests.arenas import until
 from arena_kit.tests.docker_probes import ENDS, READY, SLEEPER
 
 NAME = f"arena-test-sandbox-{os.getpid()}"
-"""The tests of this module may be shared among processes."""
-LABEL = "arena.test-claim"
+"""Names and labels are of this process: others may run tests of this module at the same time."""
+LABEL = f"arena.test-claim-{os.getpid()}"
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0)
 
 
