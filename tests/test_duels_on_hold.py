@@ -78,7 +78,7 @@ def test_a_rated_duel_is_on_hold_after_its_last_attempt_and_the_organisers_read_
         assert part in alarm.message
     # It is played again with these seeds, so the players do not read them.
     assert not any(str(seed) in duel.public_error + duel.log for seed in seeds)
-    # No worker takes it, and the watchdog does not take it for work that nobody does.
+    # No worker takes it, and the watchdog does not count it as neglected work.
     jobs_end_delay()
     assert run(duel) is worker.Performed.NOTHING
     Schedule.objects.update(next_run=timezone.now() + timedelta(days=1))

@@ -20,7 +20,6 @@ from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.ending import Ending
 
 POLL_SECONDS = 1.0
-GOODBYE_POLL_SECONDS = 0.05
 LONG_PAUSE_SECONDS = 0.05
 """When `on_progress` or the environment takes longer than this, the players are not charged for that time."""
 
@@ -395,7 +394,7 @@ class Duel:
                 return
             for link in busy:
                 link.flush()
-                if link.can_read(GOODBYE_POLL_SECONDS):
+                if link.can_read():
                     self._receive(link)
                     if link.broken is not None:
                         link.close()

@@ -152,7 +152,7 @@ class PlayerLink:
         assert self._wire is not None
         return self._wire.fileno()
 
-    def can_read(self, seconds: float) -> bool:
+    def can_read(self, seconds: float = 0.05) -> bool:
         """Wait for an answer for at most `seconds`; return whether there is one."""
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)

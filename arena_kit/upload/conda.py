@@ -17,7 +17,7 @@ FROM_BASE_IMAGE = frozenset({"pip", "setuptools", "wheel"})
 PYTHON = "python"
 """`arena_kit.upload.pythons` reads its version, which chooses the base image."""
 MAX_CHARACTERS = 300
-"""A longer line is none that people write."""
+"""People write shorter lines."""
 _LINE = re.compile(r"(?:[\w./-]+::)?(\w[\w.-]*)(.*)", re.ASCII | re.DOTALL)
 _KEY = re.compile(r"""\s*(\w+)\s*=\s*(?:'([^']*)'|"([^"]*)"|([^\s,'"]*))\s*(?:,|\Z)""", re.ASCII)
 _BUILD = re.compile(r"(==?[^=,|<>!~\s]+)=[\w.*]+")

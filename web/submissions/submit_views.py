@@ -35,7 +35,7 @@ MOST_OFFERED = 300
 def submit(request: HttpRequest) -> HttpResponse:
     """Show the form, or submit and show the status.
 
-    The token of the form is checked by `_submit`: whoever reads it reads the files too, and those of people without an
+    The token of the form is checked by `_submit`: reading it reads the files too, and those of people without an
     account have to be let in first.
     """
     if account_of(request) is None:

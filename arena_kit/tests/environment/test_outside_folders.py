@@ -223,7 +223,7 @@ def test_modules_beside_the_code_are_found_however_they_are_imported(tmp_path: P
 
 
 @pytest.mark.parametrize("name", ["arena_kit.py", "arena_kit/__init__.py"])
-def test_a_folder_has_no_second_library_whose_illegal_actions_nobody_would_know(tmp_path: Path, name: str) -> None:
+def test_a_folder_has_no_second_library_whose_illegal_actions_would_pass_unseen(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("raise RuntimeError('a second library')\n")
     (tmp_path / "rules.py").write_text("from arena_kit.environment.protocol import IllegalAction\n")
