@@ -17,7 +17,8 @@ from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings
 from arena_kit.environment.outside.classic_info import ClassicSource
 from arena_kit.environment.protocol import Environment, Frame
-from arena_kit.environment.server.client import Drawing, connect, draw
+from arena_kit.environment.server.client import connect, draw
+from arena_kit.environment.server.frames import Drawing
 
 WIRE_RANGES: dict[str, tuple[float, float]] = {
     "int8": (-128, 127),

@@ -18,7 +18,8 @@ from django.conf import settings
 
 from arena_kit.environment.outside.pictures import NotShown, static_file, style_sheets
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
-from arena_kit.environment.server.client import Drawing, draw
+from arena_kit.environment.server.client import draw
+from arena_kit.environment.server.frames import Drawing
 from arena_kit.environment.spec import EnvironmentSpec
 
 MOST_CHARACTERS = 1 << 20

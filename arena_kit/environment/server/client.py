@@ -15,7 +15,6 @@ import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from arena_kit.environment.outside.limited import Limited, Timer
@@ -31,6 +30,7 @@ from arena_kit.environment.server.frames import (
     HEAD,
     MAX_FRAME_BYTES,
     BadFrame,
+    Drawing,
     Kind,
     State,
     Status,
@@ -52,14 +52,6 @@ ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
-
-
-class Drawing(StrEnum):
-    """What a server can draw of a state."""
-
-    PICTURE = "picture"
-    HTML = "html"
-    HEAD = "head"
 
 
 class ServerConnection:

@@ -11,7 +11,7 @@ import json
 import struct
 from array import array
 from collections.abc import Mapping, Sequence
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from itertools import chain
 from math import isfinite
 from typing import Any, NamedTuple
@@ -38,6 +38,14 @@ class Kind(IntEnum):
     OPENING = 7
     STATES = 129
     DATA = 130
+
+
+class Drawing(StrEnum):
+    """What a server can draw of a state."""
+
+    PICTURE = "picture"
+    HTML = "html"
+    HEAD = "head"
 
 
 class Status(IntEnum):

@@ -18,7 +18,6 @@ from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.server import client
 from arena_kit.environment.server.client import (
-    Drawing,
     RemoteEnvironment,
     close_servers,
     draw,
@@ -28,6 +27,7 @@ from arena_kit.environment.server.client import (
 )
 from arena_kit.environment.server.frames import (
     BadFrame,
+    Drawing,
     State,
     Status,
     pack_resets,
