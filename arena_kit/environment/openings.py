@@ -13,7 +13,7 @@ from functools import lru_cache
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings, in_words
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment, IllegalAction
-from arena_kit.environment.server.client import draw_opening
+from arena_kit.environment.server.client import RemoteEnvironment, draw_opening
 from arena_kit.environment.spec import EnvironmentSpec
 
 ATTEMPTS = 1_000
@@ -52,6 +52,17 @@ def opening_of(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
         if line is not None and environment.to_move and not decided(environment):
             return line
     raise NoOpening(f"{openings.where}: no opening that leaves the match open was found in {ATTEMPTS} draws.")
+
+
+def begin(environment: Environment, seed: int, opening: tuple[int, ...]) -> tuple[float, ...]:
+    """Reset a match and play its opening; return the sums of the opening's rewards by seat, `()` without an opening.
+
+    Raises what the rules raise, and NoOpening.
+    """
+    if isinstance(environment, RemoteEnvironment):
+        return environment.begin(seed, opening)
+    environment.reset(seed)
+    return tuple(sum(rewards, 0.0) for rewards in zip(*play_opening(environment, opening), strict=True))
 
 
 def play_opening(environment: Environment, line: tuple[int, ...]) -> list[tuple[float, ...]]:

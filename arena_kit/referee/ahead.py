@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
-from arena_kit.environment.server.client import reset_ahead, step_ahead
+from arena_kit.environment.server.client import Beginning, begin_ahead, step_ahead
 from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault
 
 
@@ -22,14 +22,14 @@ def steps_play_ahead(steps: Sequence[tuple[Environment, Mapping[int, Action]]], 
         raise PlatformFault(str(error), code=ENVIRONMENT_FAILED, matches=tuple(matches)) from error
 
 
-def resets_play_ahead(begun: Sequence[tuple[Environment, int]], matches: Sequence[int]) -> None:
-    """Begin matches, by environment and seed, with one frame. Raises PlatformFault.
+def matches_begin_ahead(begun: Sequence[tuple[Environment, Beginning]], matches: Sequence[int]) -> None:
+    """Begin matches with one frame. begun: environments, each with its seed and opening. Raises PlatformFault.
 
     matches: their numbers in their duel.
     """
     if len(begun) < 2:
         return
     try:
-        reset_ahead(begun)
+        begin_ahead(begun)
     except BrokenEnvironment as error:
         raise PlatformFault(str(error), code=ENVIRONMENT_FAILED, matches=tuple(matches)) from error

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.ahead import resets_play_ahead, steps_play_ahead
+from arena_kit.referee.ahead import matches_begin_ahead, steps_play_ahead
 from arena_kit.referee.deciding import Decided, Decision
 from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -121,7 +121,7 @@ class Duel:
             self._active[number] = match
             begun.append(match)
         if self._spec.is_outside:
-            resets_play_ahead([match.first_step for match in begun], [match.number for match in begun])
+            matches_begin_ahead([match.beginning() for match in begun], [match.number for match in begun])
         for match in begun:
             self._send(match.start())
         self._forgive_if_long(since)
@@ -222,14 +222,13 @@ class Duel:
         if self._stalls.was_held_up(seconds):
             # This process was stopped or had no core, which is not the players' time.
             self._forgive_pause()
-        for descriptor, event in events:
-            link = by_descriptor[descriptor]
-            if event & ~select.POLLOUT and link.is_open:
-                self._receive(link)
-                if link.broken is not None:
-                    self._lose(link, link.broken)
-                elif link.cleared():
-                    self._give_up_search(link)
+        ready = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]
+        self._receive(ready)
+        for link in ready:
+            if link.broken is not None:
+                self._lose(link, link.broken)
+            elif link.cleared():
+                self._give_up_search(link)
         for link in open_links:
             deadline = link.deadline
             if link.is_open and deadline is not None and self._clock() > deadline:
@@ -239,28 +238,30 @@ class Duel:
                     link.raise_if_paused()
                     self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
 
-    def _receive(self, link: PlayerLink) -> None:
-        """Read a player's answers and act on each."""
-        seconds, answers = link.receive()
-        if not answers:
-            return
-        is_idle = all(request.kind is END for request in link.outstanding)
-        charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
-        cpu /= len(answers)
+    def _receive(self, links: Sequence[PlayerLink]) -> None:
+        """Read what these players have answered, and act on each answer."""
+        batches = []
+        for link in links:
+            seconds, answers = link.receive()
+            if answers:
+                is_idle = all(request.kind is END for request in link.outstanding)
+                charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
+                batches.append((link, answers, charged, cpu / len(answers)))
         since = self._clock()
         if self._spec.is_outside:
-            self._step_ahead(link.index, answers)
-        for request, answer in answers:
-            request.match.cpu_seconds[link.index] += cpu
-            self._answer(link, request, answer, charged)
-            charged = 0.0
+            self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
+        for link, answers, charged, cpu in batches:
+            for request, answer in answers:
+                request.match.cpu_seconds[link.index] += cpu
+                self._answer(link, request, answer, charged)
+                charged = 0.0
         self._forgive_if_long(since)
 
-    def _step_ahead(self, player: int, answers: Sequence[tuple[Question, Answer]]) -> None:
-        """Let the environment server play the steps that these answers lead to."""
+    def _step_ahead(self, answers: Sequence[tuple[int, Question, Answer]]) -> None:
+        """Let the environment server play the steps that these answers, each after its player, lead to."""
         next_steps = (
             (request.match.next_step(player, answer.action, answer.sequence), request.match.number)
-            for request, answer in answers
+            for player, request, answer in answers
             if answer.kind is ACTION
         )
         coming = [(step, number) for step, number in next_steps if step is not None]
@@ -395,6 +396,6 @@ class Duel:
             for link in busy:
                 link.flush()
                 if link.can_read():
-                    self._receive(link)
+                    self._receive([link])
                     if link.broken is not None:
                         link.close()

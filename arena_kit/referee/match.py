@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
-from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
@@ -60,13 +60,16 @@ class Match:
 
     def start(self) -> list[Question]:
         """Reset the environment and play the opening; return the first questions."""
+        environment, (seed, opening) = self.beginning()
         try:
-            self._environment.reset(self.seed)
-            if self._spec.openings is not None:
-                self._open()
+            # The opening's rewards count, but no player is told them: a match begins with `start`.
+            for seat, reward in enumerate(begin(environment, seed, opening)):
+                self._scores[seat] += reward
         except Exception as error:
             raise self._broken(error) from error
-        return self._ask(self._environment.to_move)
+        self._actions += opening
+        self._opening_count = len(opening)
+        return self._ask(environment.to_move)
 
     def choose(self, player: int, action: int) -> list[Question]:
         """Take a player's action; return the questions that follow, including END.
@@ -109,10 +112,12 @@ class Match:
         self._finish(outcome, scores)
         return self.ends()
 
-    @property
-    def first_step(self) -> tuple[Environment, int]:
-        """The environment and the seed that `start` resets it to."""
-        return self._environment, self.seed
+    def beginning(self) -> tuple[Environment, tuple[int, tuple[int, ...]]]:
+        """Return the environment, and the seed and opening that `start` gives it. Raises PlatformFault."""
+        try:
+            return self._environment, (self.seed, opening_of(self._spec, self.seed))
+        except Exception as error:
+            raise self._broken(error) from error
 
     def next_step(self, player: int, action: Action, sequence: int) -> tuple[Environment, dict[int, Action]] | None:
         """Return the step that an answer leads to; None if it leads to none, or waits for another seat."""
@@ -160,15 +165,6 @@ class Match:
         self._slowest[player] = max(self._slowest[player], seconds)
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
-
-    def _open(self) -> None:
-        """Play the opening. Its rewards count, but no player is told them: a match begins with `start`."""
-        opening = opening_of(self._spec, self.seed)
-        for rewards in play_opening(self._environment, opening):
-            for seat, reward in enumerate(rewards):
-                self._scores[seat] += reward
-        self._actions += opening
-        self._opening_count = len(opening)
 
     def _ask(self, to_move: tuple[int, ...]) -> list[Question]:
         self._valid = {}

@@ -14,7 +14,7 @@ import numpy as np
 
 from arena_kit.environment.distinct import distinct_count
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
-from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec, Limits
 from arena_kit.referee.deciding import Decided
@@ -69,11 +69,9 @@ def run_match(spec: EnvironmentSpec, players: Sequence[Player], seed: int, *, nu
     baseline of benchmarks: exceptions of players are not caught.
     """
     environment = spec.make()
-    environment.reset(seed)
-    pending, scores, started = [0.0] * spec.seats, [0.0] * spec.seats, [False] * spec.seats
     opening = opening_of(spec, seed)
-    for rewards in play_opening(environment, opening):
-        scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
+    scores = list(begin(environment, seed, opening)) or [0.0] * spec.seats
+    pending, started = [0.0] * spec.seats, [False] * spec.seats
     actions = list(opening)
     moves = [0] * spec.seats
     while seats := environment.to_move:

@@ -10,7 +10,7 @@ import select
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
@@ -117,8 +117,7 @@ class _Shadow:
         if (record.actions or record.opening_count) and opening != record.actions[: record.opening_count]:
             recorded, drawn = in_words(record.actions[: record.opening_count]) or "none", in_words(opening) or "none"
             raise _does_not_fit(f"its opening is {recorded}, not {drawn}, which its seed gives.")
-        self._environment.reset(record.seed)
-        play_opening(self._environment, opening)
+        begin(self._environment, record.seed, opening)
         return len(opening)
 
     def _compare(self, question: Question, ply: int, seat: int, played: int | None) -> Difference | None:

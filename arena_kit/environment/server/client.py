@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from arena_kit.environment.spec import EnvironmentSpec
 
 What = TypeVar("What")
+Beginning = tuple[int, tuple[int, ...]]
+"""The seed of a match, and the actions of its opening."""
 PROGRAM = "arena_kit.environment.server.program"
 ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
@@ -208,22 +210,27 @@ class RemoteEnvironment:
         self._server, self._match = server, server.new_match()
         self._state = State(Status.OVER)
         self._seen: Mapping[int, Observation] = {}
-        self._ahead: tuple[Mapping[int, Action] | int, State] | None = None
-        """A step, or a reset by its seed, that was played ahead, and what it has led to."""
+        self._ahead: tuple[Mapping[int, Action] | Beginning, State] | None = None
+        """A step, or a beginning, that was played ahead, and what it has led to."""
         self._shown: tuple[Frame, str] | None = None
 
     def __del__(self) -> None:
         self._server.drop(self._match)
 
     def reset(self, seed: int) -> None:
+        self.begin(seed, ())
+
+    def begin(self, seed: int, opening: tuple[int, ...]) -> tuple[float, ...]:
+        """Reset the match and play its opening with one question; return the sums of the rewards, `()` without one."""
         ahead, self._ahead = self._ahead, None
         if not -(1 << 63) <= seed < 1 << 63:
             raise ValueError(f"The seed {seed} does not fit.")
-        if ahead is not None and ahead[0] == seed:
+        if ahead is not None and ahead[0] == (seed, opening):
             state = ahead[1]
         else:
-            (state,) = self._server.states(Kind.RESET, pack_resets([self._match], [seed]), 1)
+            (state,) = self._server.states(Kind.RESET, pack_resets([(self._match, seed, opening)]), 1)
         self._take(state)
+        return state.rewards if opening else ()
 
     @property
     def to_move(self) -> tuple[int, ...]:
@@ -257,8 +264,8 @@ class RemoteEnvironment:
     def text(self) -> str:
         return self._show()[1]
 
-    def announce(self, what: Mapping[int, Action] | int, state: State) -> None:
-        """Keep what a step or reset has led to that was played ahead, for when it is asked for."""
+    def announce(self, what: Mapping[int, Action] | Beginning, state: State) -> None:
+        """Keep what a step or a beginning has led to that was played ahead, for when it is asked for."""
         self._ahead = (what, state)
 
     @property
@@ -358,16 +365,16 @@ def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
             environment.announce(actions, state)
 
 
-def reset_ahead(rows: Iterable[tuple[Any, int]]) -> None:
-    """Begin many matches with few frames for each server; `reset` of each then has its result at once.
+def begin_ahead(rows: Iterable[tuple[Any, Beginning]]) -> None:
+    """Begin many matches with few frames for each server; `begin` of each then has its result at once.
 
-    rows: environments and seeds. Raises BrokenEnvironment.
+    rows: environments, each with its seed and opening. Raises BrokenEnvironment.
     """
     for server, begun in _by_server(rows):
-        payload = pack_resets([one.place[1] for one, _ in begun], [seed for _, seed in begun])
+        payload = pack_resets([(one.place[1], *beginning) for one, beginning in begun])
         states = server.states(Kind.RESET, payload, len(begun))
-        for (environment, seed), state in zip(begun, states, strict=True):
-            environment.announce(seed, state)
+        for (environment, beginning), state in zip(begun, states, strict=True):
+            environment.announce(beginning, state)
 
 
 def _by_server(

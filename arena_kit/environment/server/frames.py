@@ -12,7 +12,7 @@ import struct
 from array import array
 from collections.abc import Mapping, Sequence
 from enum import IntEnum, StrEnum
-from itertools import chain
+from itertools import chain, islice
 from math import isfinite
 from typing import Any, NamedTuple
 
@@ -62,7 +62,10 @@ class BadFrame(Exception):
 
 
 class State(NamedTuple):
-    """One match after a step. seen: by seat, for those that move now, and for all of them after the end."""
+    """One match after a step, or after a reset and its opening, whose rewards are added up.
+
+    seen: by seat, for those that move now, and for all of them after the end.
+    """
 
     status: int
     rewards: tuple[float, ...] = ()
@@ -90,16 +93,29 @@ def unpack_data(payload: bytes) -> Any:
         raise BadFrame("a payload is not JSON") from None
 
 
-def pack_resets(matches: Sequence[int], seeds: Sequence[int]) -> bytes:
-    """Return the payload of RESET."""
-    return _COUNT.pack(len(matches)) + array("I", matches).tobytes() + array("q", seeds).tobytes()
+def pack_resets(rows: Sequence[tuple[int, int, Sequence[int]]]) -> bytes:
+    """Return the payload of RESET. rows: match, seed, and the actions of the opening that is played after the reset."""
+    matches, seeds, openings = zip(*rows, strict=True)
+    return b"".join(
+        (
+            _COUNT.pack(len(rows)),
+            array("I", matches).tobytes(),
+            array("q", seeds).tobytes(),
+            array("I", map(len, openings)).tobytes(),
+            array("q", chain.from_iterable(openings)).tobytes(),
+        )
+    )
 
 
-def unpack_resets(payload: bytes) -> list[tuple[int, int]]:
-    """Return match and seed of each row. Raises BadFrame."""
+def unpack_resets(payload: bytes) -> list[tuple[int, int, tuple[int, ...]]]:
+    """Return match, seed and opening of each row. Raises BadFrame."""
     columns = _Columns(payload)
     count = columns.number()
-    return list(zip(columns.take("I", count), columns.take("q", count), strict=True))
+    matches, seeds, counts = columns.take("I", count), columns.take("q", count), columns.take("I", count)
+    actions = iter(columns.take("q", sum(counts)))
+    return [
+        (match, seed, tuple(islice(actions, size))) for match, seed, size in zip(matches, seeds, counts, strict=True)
+    ]
 
 
 def pack_steps(rows: Sequence[tuple[int, Mapping[int, Action]]], action_bytes: int) -> bytes:

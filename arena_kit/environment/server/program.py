@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.info import read_info
-from arena_kit.environment.openings import opening_of
+from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
@@ -77,7 +77,7 @@ class Server:
         return self._actions[kind](payload)
 
     def _reset(self, payload: bytes) -> bytes:
-        return self._states([self._guarded(self._begin, match, seed) for match, seed in unpack_resets(payload)])
+        return self._states([self._guarded(self._begin, *row) for row in unpack_resets(payload)])
 
     def _step(self, payload: bytes) -> bytes:
         rows = unpack_steps(payload, self._action_bytes)
@@ -86,21 +86,25 @@ class Server:
     def _states(self, states: list[State]) -> bytes:
         return pack(Kind.STATES, pack_states(states, self._spec.seats))
 
-    def _begin(self, match: int, seed: int) -> State:
+    def _begin(self, match: int, seed: int, opening: tuple[int, ...]) -> State:
         environment = self._matches.get(match)
         if environment is None:
             environment = self._matches[match] = self._spec.make_here()
         environment.reset(seed)
-        return self._state(environment, ())
+        steps = [self._rewards(rewards) for rewards in play_opening(environment, opening)]
+        return self._state(environment, tuple(map(sum, zip(*steps, strict=True))))
 
     def _play(self, match: int, actions: dict[int, Any]) -> State:
-        environment, seats = self._matches[match], self._spec.seats
-        rewards = tuple(map(float, environment.step(actions)))
+        environment = self._matches[match]
+        return self._state(environment, self._rewards(environment.step(actions)))
+
+    def _rewards(self, said: Sequence[float]) -> tuple[float, ...]:
+        rewards, seats = tuple(map(float, said)), self._spec.seats
         if len(rewards) != seats:
             raise BrokenEnvironment(f"step returned {len(rewards)} rewards for {seats} seats.")
         if any(rewards) and not all(map(isfinite, rewards)):
             raise BrokenEnvironment(f"the rewards {rewards} are not finite.")
-        return self._state(environment, rewards)
+        return rewards
 
     def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
         """Return what has become of a match. Raises BrokenEnvironment for what a player would pay for otherwise."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from arena_kit.environment.distinct import distinct_count
-from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
@@ -77,11 +77,10 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
         yield fault
         return
     environment = spec.make()
-    scores, moves = [0.0] * spec.seats, [0] * spec.seats
+    moves = [0] * spec.seats
     try:
-        environment.reset(match.seed)
-        for rewards in play_opening(environment, match.actions[: match.opening_count]):
-            scores = [score + reward for score, reward in zip(scores, rewards, strict=True)]
+        rewards = begin(environment, match.seed, match.actions[: match.opening_count])
+        scores = list(rewards) or [0.0] * spec.seats
         _simulate(environment, match.actions[match.opening_count :], scores, moves)
     except BrokenEnvironment:
         raise

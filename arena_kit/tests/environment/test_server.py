@@ -14,14 +14,16 @@ import pytest
 from arena_kit.environment.adapters.classic import frame_to_svg
 from arena_kit.environment.conformance import check_environment
 from arena_kit.environment.info import read_info
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server import client
 from arena_kit.environment.server.client import (
     RemoteEnvironment,
+    begin_ahead,
     close_servers,
     draw,
-    reset_ahead,
     server_of,
     step_ahead,
 )
@@ -97,13 +99,33 @@ def test_steps_of_many_matches_are_played_with_one_frame() -> None:
         assert list(game.observe(1).observation) == [9 - number % 3]
 
 
+def test_matches_begin_with_their_openings_by_one_frame() -> None:
+    spec = replace(get_spec("connect-four"), is_outside=True)
+    beginnings = [(seed, opening_of(get_spec("connect-four"), seed)) for seed in range(5)]
+    games = [spec.make() for _ in beginnings]
+    begin_ahead(zip(games, beginnings, strict=True))
+    os.kill(server_of(spec).pid, signal.SIGKILL)
+    for game, (seed, opening) in zip(games, beginnings, strict=True):
+        near = spec.make_here()
+        assert begin(game, seed, opening) == begin(near, seed, opening) == (0.0, 0.0)
+        assert game.to_move == near.to_move
+        seat = near.to_move[0]
+        assert list(game.observe(seat).valid_actions) == list(near.observe(seat).valid_actions)
+
+
+def test_an_opening_that_does_not_fit_the_rules_begins_no_match() -> None:
+    game = replace(get_spec("connect-four"), is_outside=True).make()
+    with pytest.raises(IllegalAction):
+        begin(game, 0, (0,) * 7)
+
+
 def test_large_observations_of_many_matches_come_in_several_frames(tmp_path: Path) -> None:
     info = copied("nim", tmp_path)
     info.write_text(info.read_text().replace("shape: [1]", "shape: [1048576]"))
     code = info.with_name("environment.py")
     code.write_text(code.read_text().replace("[self._stones],", "bytes([self._stones]) * 1048576,"))
     games = [remote(info).make() for _ in range(70)]
-    reset_ahead((game, 0) for game in games)
+    begin_ahead((game, (0, ())) for game in games)
     for game in games:
         game.reset(0)
     step_ahead((game, {0: number % 3}) for number, game in enumerate(games))
@@ -326,7 +348,8 @@ def test_frames_come_back_as_they_were_packed() -> None:
     assert unpack_steps(pack_steps(steps, 0), 0) == steps
     arrays = [(1, {0: b"abcd"}), (2, {0: b"efgh"})]
     assert unpack_steps(pack_steps(arrays, 4), 4) == arrays
-    assert unpack_resets(pack_resets([1, 2], [3, 1 << 60])) == [(1, 3), (2, 1 << 60)]
+    beginnings = [(1, 3, (4, 0, 2)), (2, 1 << 60, ()), (3, -1, (7,))]
+    assert unpack_resets(pack_resets(beginnings)) == beginnings
     for end in range(0, len(packed) - 8, 3):
         with pytest.raises(BadFrame):
             unpack_states(packed[:end], 2, 2, 9)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
-from arena_kit.environment.openings import opening_of, play_opening
+from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.protocol import Action, IllegalAction
 from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
 
@@ -46,9 +46,7 @@ class Table:
     def reset(self, seed: int) -> None:
         """Begin the match of a seed, as the arena begins a rated one. No seat is told the rewards of the opening."""
         self.forfeited_by = None
-        self._environment.reset(seed)
-        if self._has_openings:
-            play_opening(self._environment, opening_of(self.spec, seed))
+        begin(self._environment, seed, opening_of(self.spec, seed) if self._has_openings else ())
 
     def observation(self, seat: int) -> Any:
         """Return the array that a player in this seat receives."""
