@@ -9,15 +9,12 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import itertools
-import json
 import os
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from arena_kit.environment.outside.limited import Limited, Timer
 from arena_kit.environment.protocol import (
     Action,
     BrokenEnvironment,
@@ -26,20 +23,14 @@ from arena_kit.environment.protocol import (
     MatchOver,
     Observation,
 )
+from arena_kit.environment.server.connection import ServerConnection
 from arena_kit.environment.server.frames import (
-    HEAD,
-    MAX_FRAME_BYTES,
-    BadFrame,
     Drawing,
     Kind,
     State,
     Status,
-    pack,
-    pack_data,
     pack_resets,
     pack_steps,
-    unpack_data,
-    unpack_states,
 )
 from arena_kit.text import plain_text
 
@@ -49,158 +40,6 @@ if TYPE_CHECKING:
 What = TypeVar("What")
 Beginning = tuple[int, tuple[int, ...]]
 """The seed of a match, and the actions of its opening."""
-PROGRAM = "arena_kit.environment.server.program"
-ANSWER_SECONDS = 20.0
-"""A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
-WAIT_SECONDS = 2.0
-"""After this time of an answer it is looked at whether the server could run."""
-
-
-class ServerConnection:
-    """A running server. One frame is asked and answered at a time, by whichever thread comes first."""
-
-    def __init__(self, spec: EnvironmentSpec) -> None:
-        """Start the server and wait until it has loaded the environment. Raises BrokenEnvironment."""
-        self.id, self.seats = spec.id, spec.seats
-        self.observation_bytes = spec.observation.byte_count
-        self.action_count = spec.action_count
-        self.action_bytes = 0 if spec.action is None else spec.action.byte_count
-        row_bytes = spec.seats * (self.observation_bytes + 4 * spec.action_count + 64)
-        self.rows_at_once = max(1, MAX_FRAME_BYTES // 2 // row_bytes)
-        """So many matches go into one frame, whose answer must not become too large."""
-        self._lock = threading.Lock()
-        self._numbers, self._dropped = itertools.count(1), list[int]()
-        self._because = ""
-        try:
-            self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
-        except OSError as error:
-            raise BrokenEnvironment(f"{spec.id}: its server could not be started: {error.strerror}.") from None
-        self._process.limit_waiting(WAIT_SECONDS)
-        with self._lock:
-            said = self._data(self._receive())
-        if because := str(said.get("error", ""))[:1000]:
-            self._end(because)
-            raise BrokenEnvironment(f"{spec.id} cannot be loaded: {because}")
-
-    @property
-    def pid(self) -> int:
-        """The process of the server."""
-        return self._process.pid
-
-    def is_alive(self) -> bool:
-        return not self._because and self._process.is_alive()
-
-    def new_match(self) -> int:
-        """Return a number for a new match."""
-        return next(self._numbers)
-
-    def drop(self, match: int) -> None:
-        """Forget a match; the server is told with the next frame."""
-        self._dropped.append(match)
-
-    def close(self) -> None:
-        self._end("it was closed.")
-
-    def states(self, kind: Kind, payload: bytes, count: int) -> list[State]:
-        """Ask RESET or STEP; return the states of all rows. Raises BrokenEnvironment."""
-        with self._lock:
-            answer, data = self._ask(pack(kind, payload))
-            try:
-                if answer != Kind.STATES:
-                    raise BadFrame(f"a frame of kind {answer} came")
-                states = unpack_states(data, self.seats, self.observation_bytes, self.action_count)
-                if len(states) != count:
-                    raise BadFrame(f"{len(states)} rows came for {count}")
-            except BadFrame as error:
-                raise self._failed(f"its server broke the protocol: {error}.") from None
-            return states
-
-    def data(self, kind: Kind, question: object) -> Any:
-        """Ask for something that comes as JSON. Raises BrokenEnvironment."""
-        with self._lock:
-            said = self._data(self._ask(pack_data(kind, question)))
-        if "error" in said:
-            raise BrokenEnvironment(f"{self.id}: {str(said['error'])[:1000]}")
-        return said.get("data")
-
-    def _data(self, frame: tuple[int, bytes]) -> dict[str, Any]:
-        try:
-            said = unpack_data(frame[1])
-        except BadFrame as error:
-            raise self._failed(f"its server broke the protocol: {error}.") from None
-        if frame[0] != Kind.DATA or not isinstance(said, dict):
-            raise self._failed("its server broke the protocol.")
-        return said
-
-    def _ask(self, frame: bytes) -> tuple[int, bytes]:
-        if self._because:
-            raise BrokenEnvironment(f"{self.id}: {self._because}")
-        if self._dropped:
-            dropped, self._dropped = self._dropped, []
-            frame = pack_data(Kind.DROP, dropped) + frame
-        try:
-            self._process.wire.sendall(frame)
-            return self._receive()
-        except OSError as error:
-            raise self._lost(error) from None
-        except BrokenEnvironment:
-            raise
-        except BaseException:
-            # Its answer would be taken for that of the next question.
-            self._end("a question to its server was interrupted.")
-            raise
-
-    def _receive(self) -> tuple[int, bytes]:
-        data: bytes | bytearray = self._piece()
-        timer = None
-        while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
-            if len(data) > MAX_FRAME_BYTES:
-                raise self._failed("its server sent too much.")
-            # An answer that comes in pieces has no more time than one that comes at once.
-            timer = timer or Timer(self._process.pid)
-            if timer.seconds() >= ANSWER_SECONDS:
-                raise self._lost(BlockingIOError())
-            # A bytearray, because a large answer comes in hundreds of pieces.
-            data = data if isinstance(data, bytearray) else bytearray(data)
-            data += self._piece()
-        length, kind = HEAD.unpack_from(data)
-        if len(data) != 4 + length:
-            raise self._failed("its server broke the protocol: it said more than it was asked.")
-        return kind, bytes(data[HEAD.size :])
-
-    def _piece(self) -> bytes:
-        """Return what comes next from the server, at least one byte."""
-        timer, piece = None, b""
-        while not piece:
-            try:
-                piece = self._process.wire.recv(1 << 20)
-            except BlockingIOError as error:
-                # The clock is read only now, because most answers come at once.
-                timer = timer or Timer(self._process.pid)
-                if timer.seconds() >= ANSWER_SECONDS - WAIT_SECONDS:
-                    raise self._lost(error) from None
-                continue
-            except OSError as error:
-                raise self._lost(error) from None
-            if not piece:
-                raise self._lost(None)
-        return piece
-
-    def _lost(self, error: OSError | None) -> BrokenEnvironment:
-        if isinstance(error, BlockingIOError):
-            return self._failed(f"its server did not answer within {ANSWER_SECONDS:g} s.")
-        self._process.kill()
-        status = self._process.status or 0
-        how = f"with the signal {-status}" if status < 0 else f"with the exit status {status}"
-        return self._failed(f"its server has ended, {how}.")
-
-    def _failed(self, because: str) -> BrokenEnvironment:
-        self._end(because)
-        return BrokenEnvironment(f"{self.id}: {because}")
-
-    def _end(self, because: str) -> None:
-        self._because = self._because or because
-        self._process.kill()
 
 
 class RemoteEnvironment:
@@ -387,16 +226,6 @@ def _by_server(
     for server, its_rows in found.items():
         for start in range(0, len(its_rows), server.rows_at_once):
             yield server, its_rows[start : start + server.rows_at_once]
-
-
-def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
-    """Return what the server's program needs to know."""
-    observation = spec.observation
-    facts = None if spec.classic is None else {
-        "shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire,
-        "action_count": spec.action_count, "score": spec.forfeit_score, "uses_chance": spec.classic.uses_chance,
-    }  # fmt: skip
-    return {"path": str(spec.folder.absolute() / "info.yml"), "id": spec.id, "facts": facts}
 
 
 atexit.register(close_servers)

@@ -18,7 +18,7 @@ from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.server import client
+from arena_kit.environment.server import connection
 from arena_kit.environment.server.client import (
     RemoteEnvironment,
     begin_ahead,
@@ -205,7 +205,7 @@ def test_what_goes_wrong_in_a_step_is_the_fault_of_the_environment(
     spec = replace(read_info(path), is_outside=True)
     game = spec.make()
     game.reset(0)
-    monkeypatch.setattr(client, "ANSWER_SECONDS", 2.0)
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", 2.0)
     with pytest.raises(BrokenEnvironment) as caught:
         game.step({0: 0})
     assert sentence in str(caught.value)
@@ -283,7 +283,7 @@ def test_a_question_that_is_interrupted_leaves_no_answer_for_the_next(monkeypatc
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(client.ServerConnection, "_piece", interrupted)
+        patch.setattr(connection.ServerConnection, "_piece", interrupted)
         with pytest.raises(KeyboardInterrupt):
             game.step({0: 2})
     with pytest.raises(BrokenEnvironment, match="interrupted"):
@@ -302,11 +302,11 @@ def test_an_answer_that_comes_in_pieces_has_no_more_time(monkeypatch: pytest.Mon
             asked.append(1)
             return float(len(asked))
 
-    monkeypatch.setattr(client, "Timer", Later)
-    monkeypatch.setattr(client.ServerConnection, "_piece", lambda _: b"")
+    monkeypatch.setattr(connection, "Timer", Later)
+    monkeypatch.setattr(connection.ServerConnection, "_piece", lambda _: b"")
     with pytest.raises(BrokenEnvironment, match="did not answer within 20 s"):
         game.step({0: 0})
-    assert len(asked) == client.ANSWER_SECONDS
+    assert len(asked) == connection.ANSWER_SECONDS
 
 
 def test_a_seed_of_a_forged_record_is_no_crash() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from arena_kit.environment.info import read_info
 from arena_kit.environment.openings import check_openings, opening_of
-from arena_kit.environment.server import client
+from arena_kit.environment.server import connection
+from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.recheck.duels import verify_record
@@ -25,7 +26,7 @@ from arena_kit.tests.fake import Asked, action
 @pytest.fixture(autouse=True)
 def no_server_is_left() -> Iterator[None]:
     yield
-    client.close_servers()
+    close_servers()
     opening_of.cache_clear()  # specs are equal whatever their folder holds
 
 
@@ -52,13 +53,13 @@ class Clock:
 def test_players_do_not_pay_for_the_time_of_a_slow_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: int
 ) -> None:
-    clock, states = Clock(), client.ServerConnection.states
+    clock, states = Clock(), connection.ServerConnection.states
 
     def slow(*arguments: Any) -> Any:
         clock.ahead += 100.0
         return states(*arguments)
 
-    monkeypatch.setattr(client.ServerConnection, "states", slow)
+    monkeypatch.setattr(connection.ServerConnection, "states", slow)
     limits = replace(PATIENT, move_seconds=50.0, bank_seconds=0.0, duel_seconds=1e6)
 
     duel = play(*(lambda asked: asked.good_answer(),) * 2, spec=nim(tmp_path), parallel=parallel, matches=8,
