@@ -19,8 +19,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The lock files are complete, so nothing has to be resolved.
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile
-# pip compiles on one core. Templates that some packages bring are no Python, and are passed over.
-COMPILED := $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+# pip compiles on one core. What is seldom imported is compiled when it is, and templates that some packages bring are no
+# Python; both are passed over.
+COMPILED := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|networkx|OpenGL|scipy)/' $(VENV)/lib >/dev/null || true
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -39,7 +40,8 @@ $(VENV)/.runtime: requirements.txt | $(BIN)/python
 
 $(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
 	@echo "Installing the locked dependencies for development ..."
-	@$(INSTALL) -r requirements-dev.txt
+	@$(INSTALL) -r requirements.txt
+	@{ $(COMPILED); } & $(INSTALL) -r requirements-dev.txt; installed=$$?; wait; exit $$installed
 	@$(COMPILED)
 	@touch $@
 
