@@ -29,7 +29,7 @@ from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.duels import outline
-from tests.hostile.bystanders import Bystanders
+from tests.hostile.loaded import Loaded
 from tests.hostile.cases import CONTAINED, FOLDER, OF_THE_SANDBOX, PLAYERS, Case
 from tests.hostile.host import Host
 
@@ -92,10 +92,10 @@ class Arena:
             self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
             self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
-            self._bystanders: Bystanders | None = None
+            self._bystanders: Loaded | None = None
             if self.kind != "process":
                 # In a folder of their own and with another label: they are nothing that a case has left.
-                self._bystanders = stack.enter_context(Bystanders(sandbox_of(self.kind, self._root / "b")))
+                self._bystanders = stack.enter_context(Loaded(sandbox_of(self.kind, self._root / "b")))
             self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
             stack.callback(self._host.close)
             duel = self._play(self._honest, LIMITS)

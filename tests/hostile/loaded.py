@@ -8,7 +8,7 @@ from typing import Self
 from arena_kit.sandbox.base import Container, Host, Launch, Sandbox
 
 
-class Bystanders:
+class Loaded:
     """Honest players that stay loaded from one case to the next. Use it as a context.
 
     A pool of workers has threads, which would count as left over by a case; here nothing happens between two duels.
