@@ -1,21 +1,22 @@
-"""Containers of the honest player that outlast a case."""
+"""Players that outlast a case: a start costs more than all else that a case does."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Self
 
 from arena_kit.sandbox.base import Container, Host, Launch, Sandbox
 
 
 class Loaded:
-    """Honest players that stay loaded from one case to the next. Use it as a context.
+    """Copies of one player that stay loaded from one case to the next. Use it as a context.
 
     A pool of workers has threads, which would count as left over by a case; here nothing happens between two duels.
     """
 
-    def __init__(self, sandbox: Sandbox) -> None:
-        self._sandbox = sandbox
+    def __init__(self, sandbox: Sandbox, launch: Callable[[], Launch]) -> None:
+        """launch: returns how to start another copy."""
+        self._sandbox, self._launch = sandbox, launch
         self._idle: list[Host] = []
 
     def __enter__(self) -> Self:
@@ -25,22 +26,26 @@ class Loaded:
         self.close()
 
     def close(self) -> None:
-        """Remove all that are not in a duel. The next duel starts others."""
+        """Remove all that are not in a duel."""
         while self._idle:
             self._idle.pop().close()
 
-    def slot(self, launch: Launch) -> Container:
-        """Return a slot of one that waits, or of a new one. Raises SandboxError and PlayerDidNotStart."""
-        if not self._idle:
-            labels = {key: f"{value}-bystander" for key, value in launch.labels.items()}
-            self._idle.append(self._sandbox.start(replace(launch, labels=labels)))
-        host = self._idle.pop()
+    def ready(self, count: int) -> None:
+        """Have this many that wait. Raises SandboxError and PlayerDidNotStart."""
+        while len(self._idle) < count:
+            self._idle.append(self._sandbox.start(self._launch()))
+
+    def slot(self, _: Launch) -> Container:
+        """Return a slot of one that waits, else of a new one for one duel. Raises SandboxError and PlayerDidNotStart."""
+        is_kept = bool(self._idle)
+        host = self._idle.pop() if is_kept else self._sandbox.start(self._launch())
         try:
             slot = host.slot()
         except BaseException:
             host.close()
             raise
-        slot.on_close = self._put_back
+        if is_kept:
+            slot.on_close = self._put_back
         return slot
 
     def _put_back(self, host: Host) -> None:

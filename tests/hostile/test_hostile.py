@@ -46,7 +46,7 @@ def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
 
 @pytest.fixture(scope="module")
 def arenas() -> Iterator[Arenas]:
-    """One arena per sandbox, opened when first asked for."""
+    """One arena per sandbox, opened when first asked for; each still starts players when all cases are over."""
     opened: dict[str, Arena] = {}
     with contextlib.ExitStack() as stack:
 
@@ -56,6 +56,8 @@ def arenas() -> Iterator[Arenas]:
             return opened[sandbox]
 
         yield arena
+
+        assert [sandbox for sandbox, arena in opened.items() if not arena.still_starts_players()] == []
 
 
 @pytest.mark.parametrize("case", UPLOADS, ids=lambda case: case.name)
