@@ -27,6 +27,7 @@ from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
+from arena_kit.tests import staged
 from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.duels import outline
 from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
@@ -45,7 +46,7 @@ LABEL = "arena.hostile"
 SHIPPED = {name: (FOLDER / "probe.py").read_text() if name.endswith("probe.py") else "" for name in
            ("tests/__init__.py", "tests/hostile/__init__.py", "tests/hostile/probe.py")}  # fmt: skip
 HONEST = {"player.py": (PLAYERS / "honest.py").read_text()}
-ANY_OF_THEM = {"player.py": (PLAYERS / "any_of_them.py").read_text(), "case.py": ""}
+STAGE = {"player.py": staged.SOURCE + "from tests.hostile import probe\n", staged.CASE: ""}
 CUT_MARK_CHARACTERS = 300
 Start = Callable[[Launch], Container]
 
@@ -93,7 +94,7 @@ class Arena:
             self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
             self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
-            self._stage = self.folder(ANY_OF_THEM)
+            self._stage = self.folder(STAGE)
             # In a folder of their own and with another label: they are nothing that a case has left.
             kept = sandbox_of(self.kind, self._root / "b")
             self._honest_ones = stack.enter_context(Loaded(kept, lambda: self._launch(self._honest, "loaded")))
@@ -152,7 +153,7 @@ class Arena:
                 else:
                     folder, start = self._stage, self._hostile_ones.slot
                     self._hostile_ones.ready(1)
-                    (folder / "case.py").write_text(case.files["player.py"], encoding="utf-8")
+                    (folder / staged.CASE).write_text(case.files["player.py"], encoding="utf-8")
                 self._host.accept_processes()
                 for _ in range(case.duels):
                     duel = self._play(folder, limits, start)
