@@ -19,6 +19,12 @@ from arena_kit.tests.playing import stages
 from arena_kit.tests.scripts import Scripts
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the container of a test marked `containers_nightly` to the night; a push runs its local process."""
+    if item.get_closest_marker("containers_nightly") and item.get_closest_marker("docker"):
+        item.add_marker(pytest.mark.nightly)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def no_stage_outlasts_the_tests() -> Iterator[None]:
     yield

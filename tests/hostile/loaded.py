@@ -36,7 +36,7 @@ class Loaded:
             self._idle.append(self._sandbox.start(self._launch()))
 
     def slot(self, _: Launch) -> Container:
-        """Return a slot of one that waits, else of a new one for one duel. Raises SandboxError and PlayerDidNotStart."""
+        """Return a slot of one that waits, else of a new one. Raises SandboxError and PlayerDidNotStart."""
         is_kept = bool(self._idle)
         host = self._idle.pop() if is_kept else self._sandbox.start(self._launch())
         try:

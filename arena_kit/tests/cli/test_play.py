@@ -63,7 +63,7 @@ def run(*arguments: str | Path, code: int = 0) -> Done:
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)
-    output, error = (stream.buffer.getvalue().decode() for stream in streams)  # type: ignore[attr-defined]  # BytesIO
+    output, error = (stream.buffer.getvalue().decode() for stream in streams)
     assert status == code, error
     return Done(output, error)
 
