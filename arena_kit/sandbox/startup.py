@@ -30,7 +30,10 @@ may reserve blocks for it."""
 
 @functools.cache
 def compile_server() -> None:
-    """Compile the player server where it is, unless it is or Python is told not to: players cannot keep what they do."""
+    """Compile the player server where it is, once, unless Python is told not to: players cannot keep what they compile.
+
+    It is passed over where it is compiled already, or where this user may not write.
+    """
     if not sys.dont_write_bytecode:
         compileall.compile_dir(PLAYER_SERVER, quiet=2)
 

@@ -104,7 +104,7 @@ def mean_return(slug: str, folder: Path, episodes: int = 60) -> float:
 def test_q_learning_gets_better_at_tic_tac_toe(tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", get_spec("tic-tac-toe"), "q-learning")
     before = mean_return("tic-tac-toe", tmp_path / "mine")
-    said = trained(tmp_path / "mine", "--steps", "6000")
+    said = trained(tmp_path / "mine", "--steps", "20000")
     assert "states are in table.json" in said
     assert mean_return("tic-tac-toe", tmp_path / "mine") > before + 0.2
 

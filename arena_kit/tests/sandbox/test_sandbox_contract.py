@@ -111,7 +111,8 @@ def test_a_player_that_exits_in_a_match_has_ended(arena: Arena) -> None:
     container.close()
 
 
-def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -> None:
+def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 1.0)
     spinning = FIRST_VALID.replace("return valid_actions[0]", "\n        while True: pass", 1)
     container = arena.launch(spinning)
     ask(container)
