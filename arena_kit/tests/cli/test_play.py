@@ -19,12 +19,12 @@ import pytest
 from django.conf import settings
 
 from arena_kit.cli.common import INTERRUPTED
+from arena_kit.cli.main import main
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
 from arena_kit.tests.sandbox.test_sandbox_contract import running
 from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
-from duel_runner.__main__ import main
 
 ROOT = Path(__file__).resolve().parents[3]
 WITHOUT_DJANGO = """
@@ -57,7 +57,8 @@ def run(*arguments: str | Path, code: int = 0) -> Done:
             contextlib.redirect_stdout(streams[0]),
             contextlib.redirect_stderr(streams[1]),
         ):
-            status: object = main([str(argument) for argument in arguments])
+            words = [str(argument) for argument in arguments]
+            status: object = main(words if words[0] in ("evaluate", "script") else ["play", *words])
     except SystemExit as end:
         status = end.code
     finally:
