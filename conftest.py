@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.selection"]
 # A busy machine is no failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("arena")
+hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("arena"), max_examples=30)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try each property with a hundred examples at night, and with thirty on a push."""
+    hypothesis.settings.load_profile("arena" if config.getoption("--nightly") else "push")
 
 
 @pytest.hookimpl(optionalhook=True)
