@@ -27,16 +27,22 @@ from core.models import (
     Evaluation,
     LedgerEntry,
     LedgerVoid,
+    Letter,
     Notice,
+    NoticeChoice,
     Participant,
+    Promotion,
     Publication,
     Rating,
+    RatingPoint,
     Recording,
     Registration,
     Season,
     SeedList,
     Submission,
     Tournament,
+    TournamentSchedule,
+    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -114,6 +120,16 @@ def grow(crowd: Crowd, size: int) -> None:
     hooks = made(Webhook(name=f"hook {n}", secret_url="https://hooks.example/", secret="s") for n in numbers)
     sent = {"event_id": UUID(int=1), "kind": "TEST", "body": "{}", "created_at": NOON}
     made(Delivery(webhook=hook, state="DONE", done_at=NOON, **sent) for hook in hooks)
+    made(NoticeChoice(user=one, kind="VALIDATED", in_inbox=True, by_mail=False) for one in people)
+    made(Letter(kind="CONFIRM_EMAIL", email=one.email, created_at=NOON, mail_next_at=NOON) for one in people)
+    made(
+        TournamentSchedule(environment=crowd.game, name=f"{n}", cron="0 18 * * 5", handled_until=NOON) for n in numbers
+    )
+    upload = {"environment": crowd.game, "archive_bytes": 4, "makes_agent": False, "expires_at": timezone.now()}
+    made(UploadReservation(owner=one, archive_sha256=f"{one.pk:064}", **upload) for one in people)
+    made(Promotion(candidate=rivals[k], incumbent=crowd.hero, test={}) for k, _ in enumerate(numbers))
+    figures = {"value": 1500, "low": 1450, "high": 1550, "live": 1520, "rank": 1, "best_rank": 1, "worst_rank": 2}
+    made(RatingPoint(environment=crowd.game, submission=rival, at=NOON, **figures) for rival in rivals)
     made(Alarm(key=f"disk-{n}", message="It is full.", raised_at=NOON) for n in numbers)
     made(LogEntry(user=person, object_repr=f"row {n}", action_flag=2, action_time=timezone.now()) for n in numbers)
     made(AuditEntry(channel="ADMIN", operator="olga", action="changed", object_name=f"row {n}") for n in numbers)

@@ -26,6 +26,12 @@ NEW = {
 }
 
 
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """Of one test alone: most are about the only account that there is."""
+    return factories.cast()
+
+
 def errors(response: Any) -> dict[str, list[str]]:
     found: dict[str, list[str]] = response.context["form"].errors
     return found

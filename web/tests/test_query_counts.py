@@ -18,7 +18,7 @@ from web.tests.crowd import Crowd, crowd, grow
 from web.urls import site
 
 pytestmark = pytest.mark.django_db
-FEW, MORE = 10, 40
+FEW, MORE = 2, 12
 MANY = 200
 """More than any page shows."""
 
@@ -181,7 +181,7 @@ def rows() -> Crowd:
 
 
 @pytest.mark.parametrize("size", [MORE, pytest.param(MANY, marks=pytest.mark.nightly)])
-def test_many_rows_cost_no_more_queries_than_10(rows: Crowd, size: int) -> None:
+def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None:
     owner, stranger = Client(), Client()
     owner.force_login(User.objects.get(username="hero"))
     asked = addresses(rows)
