@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from core.models import Environment, Letter, User
 from core.notices.mails import mails_send
+from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 

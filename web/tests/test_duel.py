@@ -174,7 +174,7 @@ def test_duels_that_could_not_be_played_say_why(client: Client, stage: Stage) ->
         assert "hx-get" not in page
 
 
-@pytest.mark.parametrize("number", [0, 77, 10**30])
+@pytest.mark.parametrize("number", [0, 10**15, 10**30])
 def test_a_duel_that_does_not_exist_is_not_found(client: Client, db: None, number: int) -> None:
     assert client.get(f"/duels/{number}/").status_code == 404
 

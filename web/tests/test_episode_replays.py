@@ -129,7 +129,7 @@ def test_what_is_not_there_is_said_to_be_so(client: Client, evaluation: Evaluati
         assert client.get(file(evaluation, "json", choice)).status_code == status
         assert client.get(api(evaluation, choice)).status_code == status
     assert client.get(file(evaluation, "pdf")).status_code == 404
-    assert client.get("/evaluations/999/episodes/best/replay.json").status_code == 404
+    assert client.get("/evaluations/999999999/episodes/best/replay.json").status_code == 404
     with row.replay_document.storage.open(str(row.replay_document.name), "wb") as damaged:
         damaged.write(b"\x1f\x8b broken")
     response = client.get(file(evaluation, "json"))

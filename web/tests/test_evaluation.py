@@ -389,7 +389,7 @@ def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: 
 
 def test_an_unknown_evaluation_is_not_found(client: Client) -> None:
     for rest in ("", "records.zip", "logs/arena/", "episodes/best/", "episodes/best/frames.json"):
-        assert client.get(f"/evaluations/999/{rest}").status_code == 404
+        assert client.get(f"/evaluations/999999999/{rest}").status_code == 404
 
 
 def test_more_episodes_and_recordings_take_no_more_queries(

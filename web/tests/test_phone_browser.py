@@ -32,7 +32,8 @@ def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
 @pytest.fixture
 def page(cookie: str, tab: Page) -> Iterator[Page]:
     tab.set_viewport_size({"width": 320, "height": 600})
-    with used(tab, cookie) as page:
+    # A refused form is an answer that a browser complains of.
+    with used(tab, cookie, complains=True) as page:
         yield page
 
 

@@ -159,7 +159,7 @@ def test_tournaments_their_tables_and_ratings(client: Client, arena: Arena) -> N
     assert get(client, f"tournaments/{tournament.pk}/")["environment"] == "tic-tac-toe"
     table = listed(client, f"tournaments/{tournament.pk}/participants/")
     assert {row["submission"]["agent"]["name"] for row in table} == {"anna", "berta", "clara"}
-    get(client, "tournaments/99/participants/", 404)
+    get(client, "tournaments/999999999/participants/", 404)
     factories.tournament([arena.stage.anna, arena.stage.berta], edition=2)
     ratings = listed(client, "ratings/?environment=tic-tac-toe")
     assert [row["submission"]["agent"]["name"] for row in ratings] == ["anna", "berta"]
