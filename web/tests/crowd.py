@@ -95,13 +95,8 @@ def crowd() -> Crowd:
 
 def grow(crowd: Crowd, size: int) -> None:
     """Add so many of everything that is listed anywhere."""
-    numbers = [next(crowd.numbers) for _ in range(size)]
+    numbers, people, rivals = grow_results(crowd, size)
     person = crowd.hero.agent.owner
-    people = made(User(username=f"person-{n}", email=f"person-{n}@arena.example", password="!") for n in numbers)
-    rivals = versions(
-        [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
-    )
-    played(crowd, rivals, numbers)
     drawn.add(crowd.cup, rivals)
     planned: dict[str, Any] = {"state": "PLANNED", "is_automatic": False, "started_at": None}
     made(Tournament(environment=crowd.game, edition=20_000 + n, **planned) for n in numbers)
@@ -111,9 +106,6 @@ def grow(crowd: Crowd, size: int) -> None:
     versions(own)
     made(Registration(tournament=crowd.cup, agent=row) for row in (*own, *(rival.agent for rival in rivals)))
     made(Season(environment=crowd.game, name=f"{n}", begins_at=NOON, ends_at=timezone.now()) for n in numbers)
-    waiting = further_versions(crowd.hero.agent, numbers)
-    made(Build(submission=row) for row in waiting[::2])
-    ranked(crowd, people, numbers)
     made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
     told = {"kind": "VALIDATED", "text": "It may play.", "created_at": NOON}
     made(Notice(user=person, title=f"rival-{n} is validated", **told) for n in numbers)
@@ -135,10 +127,29 @@ def grow(crowd: Crowd, size: int) -> None:
     made(AuditEntry(channel="ADMIN", operator="olga", action="changed", object_name=f"row {n}") for n in numbers)
     process = {"host": "here", "queue": "duel", "version": "1", "python": "3.11", "started_at": NOON, "seen_at": NOON}
     made(Worker(name=f"here:{n}", pid=n, **process) for n in numbers)
+    analyze()
+
+
+def grow_results(crowd: Crowd, size: int) -> tuple[list[int], list[User], list[Submission]]:
+    """Add so many users, versions, duels, evaluations and finished editions; return numbers, users and versions."""
+    numbers = [next(crowd.numbers) for _ in range(size)]
+    people = made(User(username=f"person-{n}", email=f"person-{n}@arena.example", password="!") for n in numbers)
+    rivals = versions(
+        [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
+    )
+    played(crowd, rivals, numbers)
+    waiting = further_versions(crowd.hero.agent, numbers)
+    made(Build(submission=row) for row in waiting[::2])
+    ranked(crowd, people, numbers)
     ended = {"state": "FINISHED", "ended_at": NOON, "season": crowd.season}
     made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
+    return numbers, people, rivals
+
+
+def analyze() -> None:
+    """Let the database count its rows, as it does sooner or later: plans for empty tables can take minutes with full
+    ones."""
     with connection.cursor() as cursor:
-        # As the databases do it themselves sooner or later: plans for empty tables can take minutes with full ones.
         cursor.execute("ANALYZE")
 
 
