@@ -87,7 +87,7 @@ def test_an_address_is_good_with_and_without_a_slash(client: Client, arena: Aren
 
 
 def test_an_unknown_address_is_answered_in_json(db: None, client: Client) -> None:
-    for address in ("/api", "/api/", "/api/v2/agents/", "/api/v1/nothing"):
+    for address in ("/api", "/api/", "/api/v2/agents/", "/api/v1/nothing", "/api/v1/duels/%0A1/"):
         for response in (client.get(address), client.post(address)):
             assert (response.status_code, response.json()) == (
                 404, {"detail": "This address does not exist. /api/docs lists every address."},
