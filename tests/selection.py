@@ -67,17 +67,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
     """Order tests so that no process is left with a slow one while the others have ended.
 
-    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds and browsers, and
-    slow modules come first in each share.
+    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds, and those that
+    share a browser come first in each share, before the slow ones.
     """
     if processes == 1:
         return items
     modules = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
-    # Sorting keeps the random order among the slow and among the others.
-    for tests in sorted(modules, key=lambda tests: not any(test.get_closest_marker("slow") for test in tests)):
+    # Sorting keeps the random order among those of one kind.
+    for tests in sorted(modules, key=_turn):
         min(shares, key=len).extend(tests)
     return [test for share in shares for test in share]
+
+
+def _turn(tests: list[pytest.Item]) -> int:
+    if any("chromium" in getattr(test, "fixturenames", ()) for test in tests):
+        return 0
+    return 1 if any(test.get_closest_marker("slow") for test in tests) else 2
 
 
 def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
