@@ -106,7 +106,9 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and_each_is_named(program: list[str]) -> None:
+def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and_each_is_named(
+    program: list[str],
+) -> None:
     command = [word.replace("PORT", str(free_port())) for word in program]
     weak = production(INVITATION_CODE="invitation", POSTGRES_PASSWORD="postgres", SANDBOX="process")
     del weak["SECRET_KEY"]
