@@ -45,11 +45,13 @@ class CoreConfig(AppConfig):
         from core import checks, retired_variables  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import locks_watch
-        from core.monitoring.sentry import sentry_start
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
-        sentry_start()
+        if settings.SENTRY_DSN:
+            from core.monitoring.sentry import sentry_start
+
+            sentry_start()
         _register()
         if settings.DEBUG:
             locks_watch()

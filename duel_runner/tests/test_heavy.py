@@ -20,7 +20,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.services import duels_enqueue
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 _numbers = count(1)
 
 
