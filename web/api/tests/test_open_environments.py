@@ -303,7 +303,7 @@ def test_an_upload_above_the_quota_of_its_sender_tries_nothing_and_leaves_no_row
     monkeypatch.setattr(additions, "described", never)
     User.objects.filter(pk=cast.alice.pk).update(**{f"quota_{quota}": 10})
     response = program(cast.alice).post(SUBMIT, script(env_id="CartPole-v0"))
-    assert response.json()["code"] == "quota_storage_bytes"
+    assert (response.status_code, response.json()["code"]) == (status, f"quota_{quota}")
     assert Environment.objects.count() == 1
 
 
