@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.auth.management import create_permissions
 from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections, transaction
 from django.db.models.signals import post_migrate
@@ -104,8 +103,7 @@ def empty_only_what_is_filled() -> None:
     """Let `flush` delete the rows of tables that have any: TRUNCATE of all tables costs PostgreSQL five times as much.
 
     The order does not matter: foreign keys are checked at the end of the transaction. What Django itself writes by its
-    models (content types, permissions) stays, because making it again takes longer than all else. It is made again
-    after a test that has changed it, as the restoring of a backup does.
+    models (content types, permissions) stays, because making it again takes longer than all else.
     """
     default = connections["default"]
     if default.vendor != "postgresql":
@@ -114,47 +112,22 @@ def empty_only_what_is_filled() -> None:
     from django.contrib.contenttypes.models import ContentType
 
     truncate = default.ops.sql_flush
-    kept = [model._meta.db_table for model in (ContentType, Permission)]
-    usual: list[tuple[int, ...]] = []
-    are_usual = True
-
-    def make_again(**given: Any) -> None:
-        if not are_usual:
-            # It makes the content types as well.
-            create_permissions(**given)
-
     post_migrate.disconnect(create_contenttypes)
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
-    post_migrate.connect(make_again, weak=False)
+    kept = {model._meta.db_table for model in (ContentType, Permission)}
 
     def sql_flush(
         style: Any, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
         if reset_sequences or not tables:
             return truncate(style, tables, reset_sequences=reset_sequences, allow_cascade=allow_cascade)
-        nonlocal usual, are_usual
-        found = _numbers(kept)
-        # What was made again after the last test is the usual from now on.
-        usual = found if not usual or not are_usual else usual
-        are_usual = found == usual and all(found)
-        ContentType.objects.clear_cache()
-        names = [default.ops.quote_name(table) for table in tables if table not in kept or not are_usual]
+        names = [default.ops.quote_name(table) for table in tables if table not in kept]
         with default.cursor() as cursor:
             cursor.execute("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in names))
             filled = cursor.fetchone()
         return [f"DELETE FROM {name}" for name, is_filled in zip(names, filled, strict=True) if is_filled]
 
     default.ops.sql_flush = sql_flush  # type: ignore[method-assign]  # for this process, which only tests
-
-
-def _numbers(tables: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return the ids of all rows of each table."""
-    with connections["default"].cursor() as cursor:
-        found = []
-        for table in tables:
-            cursor.execute(f"SELECT id FROM {table} ORDER BY id")
-            found.append(tuple(number for (number,) in cursor.fetchall()))
-        return found
 
 
 def worker_name() -> str:
