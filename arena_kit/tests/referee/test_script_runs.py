@@ -275,7 +275,9 @@ def test_nice_and_ionice_are_applied_and_cannot_be_taken_back(scripts: Scripts) 
 
     with pytest.raises(Seen):
         run_script(scripts.sandbox, launch, watch=watch)
-    assert seen == ["idle", "7"]
+    # A process of this host adds its niceness to that of the tests.
+    own = os.nice(0) if scripts.sandbox.name == "process" else 0
+    assert seen == ["idle", str(7 + own)]
 
 
 @pytest.mark.usefixtures("namespaces")
