@@ -48,7 +48,7 @@ def used(tab: Page, cookie: str = "", *, complains: bool = False) -> Iterator[Pa
 
 
 def session(person: User) -> str:
-    """The cookie of somebody who is logged in."""
+    """The cookie of a person who is logged in."""
     client = Client()
     client.force_login(person)
     return client.cookies[settings.SESSION_COOKIE_NAME].value

@@ -96,7 +96,7 @@ def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def who() -> str:
-    """Who looks: nobody who is logged in, unless a test says otherwise."""
+    """Who looks: a visitor without an account, unless a test says otherwise."""
     return ""
 
 
