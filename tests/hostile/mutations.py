@@ -181,7 +181,7 @@ DOCKER = (
     ("no shared memory", without("ipc_mode"), ["disk bomb"]),
     ("count of processes", without("pids_limit"), ["fork bomb", "thread bomb"]),
     ("memory", without("mem_limit", "memswap_limit"), ["memory bomb", "memory bomb of three children"]),
-    ("first to be ended", without("oom_score_adj"), ["user and powers"]),
+    ("first to be ended", server("supervisor.py", "process.go_first()", "pass"), ["user and powers"]),
     ("size of /tmp", tmpfs(r"size=\d+", "size=512m"), ["disk bomb"]),
     ("files in /tmp", tmpfs(r",nr_inodes=\d+", ""), ["small files without end"]),
     ("no programs in /tmp", tmpfs("noexec", "exec"), ["user and powers"]),
