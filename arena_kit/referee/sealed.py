@@ -55,7 +55,7 @@ class Writer:
                 code="result_too_large",
             )
         first = self._pieces
-        for start in range(0, max(1, len(data)), PIECE_BYTES):
+        for start in range(0, len(data), PIECE_BYTES):
             piece = data[start : start + PIECE_BYTES]
             text = base64.b64encode(piece).decode()
             print(f"data {self._pieces} {zlib.crc32(piece):08x} {text}", file=self._log)

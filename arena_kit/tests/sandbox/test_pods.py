@@ -73,6 +73,7 @@ def test_a_block_gives_the_records_of_the_docker_sandbox(pods: list[Pod], docker
         assert found[part.id].lost == ()
 
 
+@pytest.mark.nightly
 def test_an_evaluation_gives_the_record_of_the_docker_sandbox(pods: list[Pod], docker_arena: Arena) -> None:
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, [FIRST_VALID]))
     spec = get_spec("frozen-lake-v1")
@@ -93,6 +94,7 @@ def test_an_evaluation_gives_the_record_of_the_docker_sandbox(pods: list[Pod], d
     assert result.failure is None
 
 
+@pytest.mark.nightly
 def test_a_player_that_dies_begins_anew_in_its_container(pods: list[Pod]) -> None:
     dies = FIRST_VALID.replace("    def step", "    def step(self, *_):\n        import os; os._exit(7)\n    def later")
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, [dies, FIRST_VALID, FIRST_VALID]))
@@ -106,6 +108,7 @@ def test_a_player_that_dies_begins_anew_in_its_container(pods: list[Pod]) -> Non
     assert played(pods[0].play(duel(2, (1, 2), matches=2))["duel-2"]).record.summary.errors == (0, 0)
 
 
+@pytest.mark.nightly
 def test_memory_is_the_players_fault_without_the_loss_of_its_container(pods: list[Pod]) -> None:
     grows = FIRST_VALID.replace(
         "    def step",
@@ -117,6 +120,7 @@ def test_memory_is_the_players_fault_without_the_loss_of_its_container(pods: lis
     assert (match.error_code, match.faulty_player) == (PlayerFault.OUT_OF_MEMORY, 1)
 
 
+@pytest.mark.nightly
 def test_a_lost_container_is_told_with_the_result(pods: list[Pod]) -> None:
     slow = FIRST_VALID.replace("        return", "        import time; time.sleep(0.2)\n        return")
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, [FIRST_VALID, slow]))
@@ -126,6 +130,7 @@ def test_a_lost_container_is_told_with_the_result(pods: list[Pod]) -> None:
     assert played(part).record.matches[-1].faulty_player == 1
 
 
+@pytest.mark.nightly
 def test_a_player_that_does_not_start_is_told_with_its_log(pods: list[Pod]) -> None:
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, ["raise RuntimeError('no weights')", FIRST_VALID]))
     result = played(pods[0].play(duel(matches=2))["duel-1"])
@@ -133,6 +138,7 @@ def test_a_player_that_does_not_start_is_told_with_its_log(pods: list[Pod]) -> N
     assert "no weights" in result.player_logs[0]
 
 
+@pytest.mark.nightly
 def test_an_environment_that_the_image_lacks_is_the_platforms_fault(pods: list[Pod]) -> None:
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, [FIRST_VALID, FIRST_VALID]))
     unknown = duel()
