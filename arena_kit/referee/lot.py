@@ -29,9 +29,9 @@ from arena_kit.referee.run import PlatformFault, PlayedDuel, PlayedEvaluation, r
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.pod_player import PodPlayer
+from arena_kit.sandbox.kubernetes.status import PLATFORM_FAILED
 
 VERSION = 1
-PLATFORM_FAILED = 10
 PROGRESS_SECONDS = 1.0
 
 

@@ -5,7 +5,7 @@
     part ID FIRST LAST BYTES SHA256  the part is complete: its pieces, its size, its hash
 
 The seal is a short JSON text that reaches the driver on another way, the container's termination message. It repeats
-the claim and the hash of all parts, so that a log of another attempt, a cut or a doubled line is noticed.
+the claim, the parts and their hash, so that a log of another attempt, a cut or a doubled line is noticed.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Writer:
                 "pieces": self._pieces,
                 "bytes": self._bytes,
                 "sha256": self._hash.hexdigest(),
-                "parts": len(self._parts),
+                "parts": self._parts,
             }
         )
 
@@ -95,7 +95,7 @@ class Reader:
     def read(self, lines: Iterable[str]) -> None:
         """Read more lines. Raises NotSealed for lines that `Writer` does not write."""
         for line in lines:
-            word, *values = line.split()
+            word, *values = line.split() or [""]
             try:
                 if word == "progress":
                     part, done = values
@@ -118,7 +118,7 @@ class Reader:
             raise NotSealed("its seal is missing or damaged") from None
         whole = b"".join(self.parts.values())
         digest = hashlib.sha256(whole).hexdigest()
-        if told != [SEAL_VERSION, claim, len(self._pieces), len(whole), digest, len(self.parts)]:
+        if told != [SEAL_VERSION, claim, len(self._pieces), len(whole), digest, list(self.parts)]:
             raise NotSealed("its log and its seal differ")
 
     def _add_piece(self, number: str, crc: str, text: str) -> None:
