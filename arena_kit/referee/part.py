@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +14,7 @@ from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, w
 from arena_kit.referee.evaluation import Failure
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.sealed import Reader
 
 HEAD_BYTES = 4
 """The length of a part's description, little-endian, which is followed by the description and the archive."""
@@ -24,6 +27,9 @@ class Failed:
     code: str
     sentence: str
     matches: tuple[int, ...] = ()
+
+
+KILLED = Failed("container_killed", "A player's container was killed from outside.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,22 @@ def read_part(data: bytes) -> PlayedPart:
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise ArtifactDamaged("The result of a part of a lot cannot be read.")
+
+
+def read_lot(lines: Iterable[str], seal: str, claim: str, out_of_memory: AbstractSet[int]) -> dict[str, PlayedPart]:
+    """Return the parts of a lot by id, out of its log and seal. Raises NotSealed and ArtifactDamaged.
+
+    out_of_memory: numbers of the players whose containers the kernel ended for lack of memory. A container that was
+    lost for any other reason is the platform's fault, and so is the result with it.
+    """
+    reader = Reader()
+    reader.read(lines)
+    reader.check(seal, claim)
+    parts = {part: read_part(data) for part, data in reader.parts.items()}
+    for part, played in parts.items():
+        if not isinstance(played.result, Failed) and not out_of_memory >= set(played.lost):
+            parts[part] = PlayedPart(KILLED, played.lost)
+    return parts
 
 
 def _failure(values: list[Any] | None) -> Failure | None:

@@ -16,8 +16,8 @@ MIB = 1 << 20
 MEMORY_HEADROOM_BYTES = 64 * MIB
 """Memory of a player's container above the player's limit, so that process 1 ends the player before the kernel ends
 them both."""
-START_ALLOWANCE_SECONDS = 300
-"""Seconds of a Job beyond the time of play: images are fetched and players are loaded."""
+START_ALLOWANCE_SECONDS = 900
+"""Seconds of a Job beyond the time of play: it waits for room, images are fetched and players are loaded."""
 FINISHED_SECONDS = 600
 """Seconds after which the cluster removes a Job whose driver has forgotten it."""
 GRACE_SECONDS = 5
