@@ -128,11 +128,12 @@ def test_a_log_that_stays_unreadable_is_a_lost_result(world: World) -> None:
     assert only(world).faults == ["result_lost"]
 
 
-def test_jobs_of_no_live_claim_are_deleted(world: World) -> None:
+@pytest.mark.parametrize("driver", [0, 1], ids=["its own driver", "another driver"])
+def test_a_job_whose_claim_is_lost_is_deleted(world: World, driver: int) -> None:
     world.tick()
     only(world).claim = ""
     only(world).results.append("cancelled")
-    world.tick(1)
+    world.tick(driver)
     assert not world.cluster.made
 
 
