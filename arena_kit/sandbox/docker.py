@@ -87,7 +87,7 @@ class DockerSandbox:
         def box(channel: Channel) -> DockerBox:
             return self._box(self._start(self._options(launch, channel)), launch.core)
 
-        return PlayerHost(launch, self._channel_dir, box)
+        return PlayerHost(launch, Channel(self._channel_dir), box)
 
     def launch(self, launch: Launch) -> Container:
         return slot_once(self.start(launch))

@@ -8,7 +8,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import EXIT_SECONDS, Host, Launch, PlayerDidNotStart, SandboxError
@@ -63,10 +62,16 @@ class PlayerHost:
     """A started container. Its supervisor is the arena's, but a player could take it over, so its messages are trusted
     only about this player."""
 
-    def __init__(self, launch: Launch, channel_dir: Path, start: Callable[[Channel], Box]) -> None:
-        """Start it and wait until the player is loaded. Raises PlayerDidNotStart and what `start` raises."""
+    def __init__(
+        self, launch: Launch, channel: Channel, start: Callable[[Channel], Box], *, come_up_seconds: float | None = None
+    ) -> None:
+        """Start it and wait until the player is loaded. Raises PlayerDidNotStart and what `start` raises.
+
+        come_up_seconds: how long the container may take to come up before the player's own time to load begins; None
+        where both share the player's time.
+        """
         self._limits = launch.limits
-        self._channel = Channel(channel_dir)
+        self._channel = channel
         self._control = Control()
         self._printed = self._printed_while_loaded = ""
         """The output so far, in case the supervisor is lost before it sends the log."""
@@ -80,7 +85,10 @@ class PlayerHost:
             try:
                 self.box = start(self._channel)
                 deadline = time.monotonic() + launch.limits.start_seconds
-                self._control.connection = listener.accept(deadline, self.box.is_alive)
+                up_until = deadline if come_up_seconds is None else time.monotonic() + come_up_seconds
+                self._control.connection = listener.accept(up_until, self.box.is_alive)
+                if come_up_seconds is not None:
+                    deadline = time.monotonic() + launch.limits.start_seconds
             finally:
                 listener.close()
             if not self._control.is_open:

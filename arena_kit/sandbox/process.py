@@ -66,7 +66,8 @@ class ProcessSandbox:
             ]  # fmt: skip
 
         core = None if launch.in_background else launch.core
-        return PlayerHost(launch, self._channel_dir, self._starter(launch, arguments, core))
+        start = self._starter(launch, arguments, core)
+        return PlayerHost(launch, Channel(self._channel_dir), start)
 
     def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
         limits = launch.limits

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from . import forms, process, serving
@@ -36,11 +36,10 @@ def run(options: argparse.Namespace) -> int:
         return report(error)
     gc.freeze()
     orders.sendall(b"loaded\n")
-    for line in orders.makefile("r", encoding="utf-8"):
-        word, _, value = line.strip().partition(" ")
-        wire = os.path.join(options.channel, value)
+    received = Orders(orders, options.channel)
+    for word, connect in received:
         if word == "serve":
-            return play(wire, form, make)
+            return play(connect, form, make)
         if word == "seal":
             # From now on, this process's children cannot read, trace or interrupt it.
             signal.pthread_sigmask(signal.SIG_SETMASK, signal.valid_signals() - {signal.SIGCHLD})
@@ -51,17 +50,68 @@ def run(options: argparse.Namespace) -> int:
                 # After a second fork, the duel's process is the supervisor's child, and this one never notices its end.
                 if os.fork() == 0:
                     orders.sendall(b"duel %d\n" % os.getpid())
-                    # `orders.close` would leave the descriptor open, because the file that reads it holds it.
                     os.close(orders.detach())
                     os.setsid()
                     signal.pthread_sigmask(signal.SIG_SETMASK, [])
                     process.prctl(process.PR_SET_DUMPABLE, 1)
                     randomness.renew()
-                    os._exit(play(wire, form, make))
+                    os._exit(play(connect, form, make))
                 os._exit(0)
             os.waitpid(between, 0)
+            received.close_passed()
             orders.sendall(b"forked\n")
     return 0
+
+
+class Orders:
+    """Reads the supervisor's orders: a word, and how to connect the wire of the duel that it begins.
+
+    An order names the wire's socket, or passes a descriptor over which the supervisor hands over the connected wire, in
+    a container where the player may not make sockets.
+    """
+
+    def __init__(self, connection: socket.socket, channel: str) -> None:
+        self._connection, self._channel = connection, channel
+        self._passed: list[int] = []
+
+    def __iter__(self) -> Iterator[tuple[str, Callable[[], socket.socket]]]:
+        rest = b""
+        while True:
+            data, passed, _, _ = socket.recv_fds(self._connection, 4096, 4)
+            if not data:
+                return
+            self._passed += passed
+            *lines, rest = (rest + data).split(b"\n")
+            for line in lines:
+                word, _, wire = line.decode().strip().partition(" ")
+                yield word, self._connector(wire)
+
+    def _connector(self, wire: str) -> Callable[[], socket.socket]:
+        if not self._passed:
+            return lambda: connected(os.path.join(self._channel, wire))
+        return lambda: handed_over(self._passed[-1])
+
+    def close_passed(self) -> None:
+        """Close the descriptors that were passed, which belong to duels' processes."""
+        while self._passed:
+            os.close(self._passed.pop())
+
+
+def connected(path: str) -> socket.socket:
+    """Connect the wire."""
+    wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    wire.connect(path)
+    return wire
+
+
+def handed_over(descriptor: int) -> socket.socket:
+    """Ask the supervisor for the connected wire."""
+    with socket.socket(fileno=descriptor) as supervisor:
+        supervisor.sendall(b"r")
+        _, passed, _, _ = socket.recv_fds(supervisor, 1, 1)
+    if not passed:
+        raise ConnectionResetError("The duel is over.")
+    return socket.socket(fileno=passed[0])
 
 
 class Randomness:
@@ -97,15 +147,14 @@ class Randomness:
             self._renew_numpy()
 
 
-def play(wire_path: str, form: str, make: Callable[[bool], Any]) -> int:
+def play(connect: Callable[[], socket.socket], form: str, make: Callable[[bool], Any]) -> int:
     """Make the first `Player`, connect the wire, and answer until the referee hangs up; return the exit status."""
-    wire = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         before = resident_bytes()
         first = make(False)
         affordable = max(1, OBJECTS_BYTES // max(1, resident_bytes() - before))
         asked = getattr(first, "max_parallel_matches", None) or getattr(make, "max_parallel_matches", None)
-        wire.connect(wire_path)
+        wire = connect()
         limit = asked if isinstance(asked, int) and asked > 0 else affordable
         serving.Server(wire, form, make, first, limit).run()
     except (BrokenPipeError, ConnectionResetError):

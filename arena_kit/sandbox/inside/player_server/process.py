@@ -122,6 +122,20 @@ def oom_kills() -> int:
     return 0
 
 
+def memory_bytes() -> int:
+    """Return the memory of this container without what the kernel can take back (pages of files); 0 when unknown."""
+    for folder, used, prefix in (
+        ("/sys/fs/cgroup", "memory.current", ""),
+        ("/sys/fs/cgroup/memory", "memory.usage_in_bytes", "total_"),
+    ):
+        with contextlib.suppress(OSError, KeyError):
+            with open(f"{folder}/memory.stat") as file:
+                parts = dict(line.split() for line in file)
+            with open(f"{folder}/{used}") as file:
+                return int(file.read()) - int(parts[prefix + "active_file"]) - int(parts[prefix + "inactive_file"])
+    return 0
+
+
 def status(pid: int) -> dict[str, str]:
     """Return the values of /proc/PID/status by name. Raises OSError when there is no such process."""
     with open(f"/proc/{pid}/status") as file:

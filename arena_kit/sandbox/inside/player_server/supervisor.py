@@ -18,11 +18,15 @@ import sys
 import time
 from typing import Any
 
-from . import loading, process
+from . import loading, process, walls
 
 GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
+POD_SECONDS = 300.0
+"""How long process 1 of a pod's container waits for the referee's container to come up."""
+MEMORY_SECONDS = 0.05
+"""Seconds between two looks at the memory of a container whose engine would kill all of it, process 1 as well."""
 EARLY_REPORTS, EARLY_BYTES = 32, 8192
 """Number and total size of `printed` messages; both are small, because the host may not read before the duel ends."""
 
@@ -73,8 +77,7 @@ class Supervisor:
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
         self._log = Log(options.log_limit)
-        self._control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._control.connect(os.path.join(options.channel, "control.sock"))
+        self._control = self._connected("control.sock", POD_SECONDS if options.pod else 0.0)
         self._control.settimeout(5)
         # The buffer holds a whole log while the host is busy with the other player.
         self._control.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
@@ -93,6 +96,11 @@ class Supervisor:
         self._reaped: dict[int, int] = {}
         self._deadline: float | None = None
         self._oom_kills = process.oom_kills()
+        self._is_over_memory = False
+        self._wire = ""
+        """The name of the wire's socket, in a pod."""
+        self._handover: socket.socket | None = None
+        """In a pod, the supervisor's end of a socket pair, over which the duel's process asks for its wire."""
         self._is_loader_dead = False
         self._has_forked = False
         self._sleep: process.Sleep | None = None
@@ -108,7 +116,7 @@ class Supervisor:
         os.set_blocking(waker, False)
         signal.set_wakeup_fd(waker)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        selector = selectors.DefaultSelector()
+        self._selector = selector = selectors.DefaultSelector()
         orders, control = Lines(self._orders), Lines(self._control)
         for source in (self._output, self._orders, self._control, wake):
             selector.register(source, selectors.EVENT_READ)
@@ -118,25 +126,29 @@ class Supervisor:
             if left is not None and left <= 0:
                 self._end_duel(-1)
                 continue
+            if self._options.memory_limit:
+                left = MEMORY_SECONDS if left is None else min(left, MEMORY_SECONDS)
+                self._limit_memory()
             ready = {key.fileobj for key, _ in selector.select(left)}
             if wake in ready:
                 os.read(wake, 4096)
             if self._output in ready:
                 self._drain(once=True)
             if self._orders in ready:
-                lines = orders.read()
-                if lines is None:
-                    selector.unregister(self._orders)
-                for line in lines or []:
-                    self._hear_loader(line)
+                self._hear_loader(orders)
+            if self._handover in ready:
+                self._hand_over_wire()
             if self._control in ready:
-                commands = control.read()
-                if commands is None:
-                    self._exit()
-                for command in commands or []:
-                    self._obey(json.loads(command))
+                self._hear_host(control)
 
     # --- Orders of the host ---------------------------------------------------------------------------------
+
+    def _hear_host(self, control: Lines) -> None:
+        commands = control.read()
+        if commands is None:
+            self._exit()
+        for command in commands or []:
+            self._obey(json.loads(command))
 
     def _obey(self, command: dict[str, Any]) -> None:
         if command["do"] == "sit":
@@ -150,7 +162,15 @@ class Supervisor:
                 os.kill(self._loader, signal.SIGCONT)
                 # The traits are read again, because the host may have moved the container to another core.
                 self._traits = process.traits(self._loader)
-            self._order(f"{'fork' if self._warm else 'serve'} {command['wire']}")
+            word = "fork" if self._warm else "serve"
+            if self._options.pod:
+                self._wire = command["wire"]
+                self._handover, theirs = socket.socketpair()
+                self._selector.register(self._handover, selectors.EVENT_READ)
+                self._order(f"{word} ", theirs)
+                theirs.close()
+            else:
+                self._order(f"{word} {command['wire']}")
         elif command["do"] == "stand" and (self._duel is not None or not self._is_loaded):
             self._deadline = time.monotonic() + GRACE_SECONDS
 
@@ -158,12 +178,48 @@ class Supervisor:
         with contextlib.suppress(OSError):
             self._control.sendall(json.dumps({"event": event, **values}).encode() + b"\n")
 
-    def _order(self, line: str) -> None:
+    def _order(self, line: str, *passed: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            self._orders.sendall(line.encode() + b"\n")
+            socket.send_fds(self._orders, [line.encode() + b"\n"], [end.fileno() for end in passed])
+
+    def _connected(self, name: str, patience: float) -> socket.socket:
+        """Connect to a socket of the host in the channel's folder, which must appear within `patience` seconds."""
+        until = time.monotonic() + patience
+        while True:
+            connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            try:
+                connection.connect(os.path.join(self._options.channel, name))
+                return connection
+            except OSError:
+                connection.close()
+                if time.monotonic() >= until:
+                    raise
+                time.sleep(0.02)
+
+    def _hand_over_wire(self) -> None:
+        """Connect the wire and pass it to the duel's process, which may not make sockets and has just asked for it."""
+        assert self._handover is not None
+        self._selector.unregister(self._handover)
+        with contextlib.suppress(OSError):
+            if self._handover.recv(1):
+                wire = self._connected(self._wire, 0.0)
+                socket.send_fds(self._handover, [b"w"], [wire.fileno()])
+                wire.close()
+        self._handover.close()
+        self._handover = None
+
+    def _limit_memory(self) -> None:
+        """End the player's processes when they use more memory than allowed."""
+        if process.memory_bytes() > self._options.memory_limit:
+            self._is_over_memory = self._is_loader_dead = True
+            process.kill_others()
+            self._end_duel(signal.SIGKILL)
 
     def _exit(self) -> None:
         process.kill_others()
+        if self._options.pod:
+            # A pod's container cannot be started a second time, so process 1 begins anew for the next duel.
+            os.execv("/proc/self/exe", sys.orig_argv)
         os._exit(0)
 
     # --- The process that loads -----------------------------------------------------------------------------
@@ -180,10 +236,19 @@ class Supervisor:
         # The player may read its own files under /proc, as libraries do, but not its supervisor's.
         process.prctl(process.PR_SET_DUMPABLE, 1)
         process.go_first()
-        process.limit_resources(self._options.data_limit)
+        process.limit_resources(self._options.data_limit, processes=self._options.pids)
+        if self._options.pod:
+            walls.build()
         os._exit(loading.run(self._options))
 
-    def _hear_loader(self, line: str) -> None:
+    def _hear_loader(self, orders: Lines) -> None:
+        lines = orders.read()
+        if lines is None:
+            self._selector.unregister(self._orders)
+        for line in lines or []:
+            self._take_line(line)
+
+    def _take_line(self, line: str) -> None:
         word, _, value = line.partition(" ")
         if word == "loaded" and not self._is_loaded:
             self._drain()
@@ -257,6 +322,10 @@ class Supervisor:
         status: of the player's process, as `waitpid` returns it; -1 when it had to be killed.
         """
         self._deadline, self._duel = None, None
+        if self._handover is not None:
+            self._selector.unregister(self._handover)
+            self._handover.close()
+            self._handover = None
         keep = self._warm and not self._is_loader_dead
         clean = process.kill_others(self._loader if keep else 0) and keep
         self._drain()
@@ -272,7 +341,7 @@ class Supervisor:
         self._report(
             "ended",
             status=None if status < 0 else os.waitstatus_to_exitcode(status),
-            oom=process.oom_kills() > self._oom_kills,
+            oom=self._is_over_memory or process.oom_kills() > self._oom_kills,
             clean=clean,
             log=self._log.text(),
         )
@@ -303,9 +372,16 @@ def main() -> None:
     parser.add_argument("--fresh", action="store_true", help="Play one duel, in the process that loads the player.")
     parser.add_argument("--log-limit", type=int, default=65536)
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
+    parser.add_argument("--pids", type=int, default=0, help="Number of the user's processes, 0 for no limit.")
+    parser.add_argument("--pod", action="store_true", help="The container shares its network with others in a pod.")
+    parser.add_argument("--memory-limit", type=int, default=0, help="Bytes of all processes, 0 if an engine limits it.")
     options = parser.parse_args()
     process.become_supervisor()
     try:
+        if options.pod:
+            for folder in filter(os.path.isdir, options.wipe):
+                process.wipe(folder)
+            walls.check()
         Supervisor(options).run()
     except Exception:
         # Nothing of a player may outlive its supervisor.

@@ -1,0 +1,124 @@
+"""The result of one part of a lot as bytes: what was played, or why the platform failed."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+from arena_kit.environment.episodes import EvaluationArchive, write_evaluation
+from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, write_duel
+from arena_kit.referee.evaluation import Failure
+from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.sealed import Reader
+
+HEAD_BYTES = 4
+"""The length of a part's description, little-endian, which is followed by the description and the archive."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The platform failed; as in PlatformFault."""
+
+    code: str
+    sentence: str
+    matches: tuple[int, ...] = ()
+
+
+KILLED = Failed("container_killed", "A player's container was killed from outside.")
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedPart:
+    """The result of a part. lost: indexes of the lot's players whose containers were gone when it ended.
+
+    With a lost container, the result holds only if the pod's status says that the player used too much memory.
+    """
+
+    result: PlayedDuel | PlayedEvaluation | Failed
+    lost: tuple[int, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the part as bytes that `read_part` understands."""
+        archive = io.BytesIO()
+        result = self.result
+        described: dict[str, Any] = {"lost": self.lost}
+        if isinstance(result, Failed):
+            described |= {"kind": "failed", "code": result.code, "sentence": result.sentence, "matches": result.matches}
+        else:
+            described |= {"playing_seconds": result.playing_seconds}
+        if isinstance(result, PlayedDuel):
+            write_duel(result.record, archive)
+            described |= {"kind": "duel", "log": result.log, "player_logs": result.player_logs}
+        if isinstance(result, PlayedEvaluation):
+            write_evaluation(result.record, archive)
+            failure = result.failure
+            described |= {
+                "kind": "evaluation",
+                "player_log": result.player_log,
+                "failure": None
+                if failure is None
+                else [failure.fault.value, failure.episode, failure.sentence, failure.public_sentence],
+            }
+        head = json.dumps(described).encode()
+        return len(head).to_bytes(HEAD_BYTES, "little") + head + archive.getvalue()
+
+
+def read_part(data: bytes) -> PlayedPart:
+    """Return the part of `PlayedPart.to_bytes`. Raises ArtifactDamaged."""
+    end = HEAD_BYTES + int.from_bytes(data[:HEAD_BYTES], "little")
+    archive = io.BytesIO(data[end:])
+    try:
+        described = json.loads(data[HEAD_BYTES:end])
+        lost = tuple(int(number) for number in described["lost"])
+        match described["kind"]:
+            case "failed":
+                matches = tuple(int(number) for number in described["matches"])
+                return PlayedPart(Failed(str(described["code"]), str(described["sentence"]), matches), lost)
+            case "duel":
+                first, second = described["player_logs"]
+                duel = PlayedDuel(
+                    DuelArchive(archive).record(),
+                    str(described["log"]),
+                    (str(first), str(second)),
+                    float(described["playing_seconds"]),
+                )
+                return PlayedPart(duel, lost)
+            case "evaluation":
+                evaluation = PlayedEvaluation(
+                    EvaluationArchive(archive).record(),
+                    _failure(described["failure"]),
+                    str(described["player_log"]),
+                    float(described["playing_seconds"]),
+                )
+                return PlayedPart(evaluation, lost)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        pass
+    raise ArtifactDamaged("The result of a part of a lot cannot be read.")
+
+
+def read_lot(lines: Iterable[str], seal: str, claim: str, out_of_memory: AbstractSet[int]) -> dict[str, PlayedPart]:
+    """Return the parts of a lot by id, out of its log and seal. Raises NotSealed and ArtifactDamaged.
+
+    out_of_memory: numbers of the players whose containers the kernel ended for lack of memory. A container that was
+    lost for any other reason is the platform's fault, and so is the result with it.
+    """
+    reader = Reader()
+    reader.read(lines)
+    reader.check(seal, claim)
+    parts = {part: read_part(data) for part, data in reader.parts.items()}
+    for part, played in parts.items():
+        if not isinstance(played.result, Failed) and not out_of_memory >= set(played.lost):
+            parts[part] = PlayedPart(KILLED, played.lost)
+    return parts
+
+
+def _failure(values: list[Any] | None) -> Failure | None:
+    if values is None:
+        return None
+    fault, episode, sentence, public_sentence = values
+    return Failure(PlayerFault(fault), None if episode is None else int(episode), str(sentence), str(public_sentence))

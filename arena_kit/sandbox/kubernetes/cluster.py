@@ -1,0 +1,147 @@
+"""The six calls that a driver makes to a cluster's API, each with a time-out, as plain data.
+
+Neither `exec` nor watches are needed: results leave by the log, and a driver lists what there is.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
+from arena_kit.sandbox.kubernetes.manifest import SITE, Site
+
+LIST_SECONDS = 10.0
+CALL_SECONDS = 10.0
+LOG_SECONDS = 60.0
+PAGE = 500
+BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE = 400, 403, 404, 409, 422
+Plain = dict[str, Any]
+
+
+class Refused(SandboxError):
+    """The cluster refuses a Job, and would refuse the same one again."""
+
+
+class Cluster(Protocol):
+    """What a driver asks of a cluster. Every call raises SandboxUnavailable when the API does not answer well."""
+
+    def jobs(self) -> list[Plain]:
+        """Return the Jobs of this arena."""
+
+    def pods(self) -> list[Plain]:
+        """Return the pods of this arena's Jobs."""
+
+    def events(self, name: str) -> list[Plain]:
+        """Return the events of the object with this name."""
+
+    def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
+        """Return the lines, or the `last` ones, that a pod's referee has printed; None when they are gone."""
+
+    def create(self, manifest: Mapping[str, Any]) -> None:
+        """Create a Job, unless it exists already. Raises Refused."""
+
+    def delete(self, name: str, uid: str) -> None:
+        """Delete a Job and its pods in the background, unless it is gone or another of its name has come."""
+
+
+class ApiCluster:
+    """A cluster by the official client, from within (a service account) or by a kubeconfig file."""
+
+    def __init__(self, site: Site, *, kubeconfig: str = "") -> None:
+        """Raises SandboxUnavailable when the package or the configuration is missing."""
+        try:
+            import kubernetes  # an extra
+        except ImportError:
+            raise SandboxUnavailable(
+                "SANDBOX=kubernetes needs the package kubernetes: pip install 'arena-kit[kubernetes]'.",
+                code="sandbox_unavailable",
+            ) from None
+        self._errors = (kubernetes.client.ApiException, kubernetes.config.ConfigException, OSError)
+        configuration = kubernetes.client.Configuration()
+        try:
+            if kubeconfig:
+                kubernetes.config.load_kube_config(kubeconfig, client_configuration=configuration)
+            else:
+                kubernetes.config.load_incluster_config(configuration)
+        except self._errors as error:
+            raise SandboxUnavailable(f"The cluster cannot be reached: {error}.", code="cluster_unavailable") from None
+        configuration.retries = False
+        self._client = kubernetes.client.ApiClient(configuration)
+        self._batch = kubernetes.client.BatchV1Api(self._client)
+        self._core = kubernetes.client.CoreV1Api(self._client)
+        self._namespace, self._selector = site.namespace, f"{SITE}={site.id}"
+
+    def jobs(self) -> list[Plain]:
+        return self._list(self._batch.list_namespaced_job, label_selector=self._selector)
+
+    def pods(self) -> list[Plain]:
+        return self._list(self._core.list_namespaced_pod, label_selector=self._selector)
+
+    def events(self, name: str) -> list[Plain]:
+        return self._list(self._core.list_namespaced_event, field_selector=f"involvedObject.name={name}")
+
+    def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
+        try:
+            response = self._core.read_namespaced_pod_log(
+                pod, self._namespace, container="referee", _preload_content=False, _request_timeout=LOG_SECONDS,
+                **({} if last is None else {"tail_lines": last}),
+            )  # fmt: skip
+            return str(response.data.decode("ascii", "replace")).splitlines()
+        except self._errors as error:
+            if getattr(error, "status", None) in (NOT_FOUND, BAD_REQUEST):
+                return None
+            raise self._unavailable(error) from None
+
+    def create(self, manifest: Mapping[str, Any]) -> None:
+        try:
+            self._batch.create_namespaced_job(self._namespace, manifest, _request_timeout=CALL_SECONDS)
+        except self._errors as error:
+            status = getattr(error, "status", None)
+            if status == CONFLICT:
+                return
+            if status in (FORBIDDEN, UNPROCESSABLE):
+                sentence = _message(getattr(error, "body", ""))
+                code = "no_capacity" if "exceeded quota" in sentence else "pod_refused"
+                raise Refused(f"The cluster refuses the Job: {sentence}", code=code) from None
+            raise self._unavailable(error) from None
+
+    def delete(self, name: str, uid: str) -> None:
+        options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
+        try:
+            self._batch.delete_namespaced_job(name, self._namespace, body=options, _request_timeout=CALL_SECONDS)
+        except self._errors as error:
+            if getattr(error, "status", None) not in (NOT_FOUND, CONFLICT):
+                raise self._unavailable(error) from None
+
+    def _list(self, call: Any, **selectors: str) -> list[Plain]:
+        """Return all pages of a list as plain data."""
+        found: list[Plain] = []
+        following: str | None = None
+        while True:
+            try:
+                response = call(
+                    self._namespace, limit=PAGE, _preload_content=False, _request_timeout=LIST_SECONDS,
+                    **selectors, **({"_continue": following} if following else {}),
+                )  # fmt: skip
+                page = json.loads(response.data)
+            except (*self._errors, ValueError) as error:
+                raise self._unavailable(error) from None
+            found += page.get("items") or []
+            following = (page.get("metadata") or {}).get("continue")
+            if not following:
+                return found
+
+    def _unavailable(self, error: BaseException) -> SandboxUnavailable:
+        status = getattr(error, "status", None)
+        why = f"status {status}" if status else type(error).__name__
+        return SandboxUnavailable(f"The cluster's API does not answer well ({why}).", code="cluster_unavailable")
+
+
+def _message(body: object) -> str:
+    """Return the sentence in an answer of the API."""
+    try:
+        return " ".join(str(json.loads(str(body))["message"]).split())[:300]
+    except (ValueError, KeyError, TypeError):
+        return "it does not say why."

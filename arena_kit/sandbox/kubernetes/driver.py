@@ -1,0 +1,223 @@
+"""Plays claimed lots on a cluster: one tick compares the rows with the Jobs and does what is missing.
+
+Rows are the truth and Jobs are only hands. A tick lists all Jobs and pods of the arena, so it does not matter which
+driver started a Job, or when a driver was ended. A Job that vanishes is a fault of the platform; a Job without a live
+claim is deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from arena_kit.sandbox.base import SandboxUnavailable
+from arena_kit.sandbox.kubernetes.cluster import Cluster, Refused
+from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, Site, lot_manifest
+from arena_kit.sandbox.kubernetes.status import Ended, Running, Waiting, status_of
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_SECONDS = {"no_capacity": 600.0, "image_missing": 60.0, "pod_refused": 0.0, "": 300.0}
+"""How long a lot may wait, by the code of what it waits for, before it fails for the platform's fault."""
+GONE_AFTER_LISTS = 2
+"""A claim's Job is gone when this many lists in a row do not have it."""
+UNREADABLE_AFTER = 12
+"""The results are lost when the log of a lot that has ended cannot be read in this many ticks."""
+PROGRESS_SECONDS, PROGRESS_LINES = 15.0, 3
+"""Seconds between two looks at the end of a running lot's log, and how many lines of it are read."""
+FULL_SECONDS = 60.0
+"""After the cluster had no room, only one Job at a time asks for it until this time has passed."""
+
+Plain = dict[str, Any]
+
+
+class Rows(Protocol):
+    """What a driver needs of the arena's rows. Each method is one transaction."""
+
+    def live_claims(self) -> frozenset[str]:
+        """Return the tokens of all claims of this arena that hold, those of other drivers included."""
+
+    def renew(self, claims: Sequence[str]) -> frozenset[str]:
+        """Renew leases; return the claims that are lost, e.g. because an owner cancelled the job."""
+
+    def claim(self, count: int) -> Sequence[LotJob]:
+        """Claim at most this many lots that wait."""
+
+    def progress(self, claim: str, done: dict[str, int]) -> None:
+        """Store how many matches or episodes are over, by part."""
+
+    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> None:
+        """Store the results of a lot, if the claim still holds. lines: of the referee's log."""
+
+    def fail(self, claim: str, code: str, sentence: str) -> None:
+        """Give a lot back after a fault of the platform, if the claim still holds."""
+
+
+@dataclass(slots=True)
+class Held:
+    """A claim of this driver. since: when its present wait began, by the driver's clock."""
+
+    job: LotJob
+    since: float
+    waits_for: str = ""
+    missing: int = 0
+    unreadable: int = 0
+    looked_at: float = float("-inf")
+
+
+@dataclass
+class Driver:
+    """One driver; several may share an arena and a cluster. jobs_max: how many lots it plays at once."""
+
+    rows: Rows
+    cluster: Cluster
+    site: Site
+    jobs_max: int
+    clock: Callable[[], float]
+    held: dict[str, Held] = field(default_factory=dict)
+    listed_at: float | None = None
+    """When the cluster was last listed; its age is a metric and an alarm."""
+    _full_until: float = float("-inf")
+
+    def tick(self) -> None:
+        """Do what is missing. An API that does not answer changes nothing; the next tick tries again."""
+        for claim in self.rows.renew(list(self.held)):
+            self.held.pop(claim, None)
+        try:
+            jobs, pods = self.cluster.jobs(), self.cluster.pods()
+        except SandboxUnavailable as error:
+            logger.warning("The cluster could not be listed: %s", error)
+            return
+        self.listed_at = self.clock()
+        # Claims are read after the list, so that a Job made meanwhile is not taken for a leftover.
+        live = self.rows.live_claims() | self.held.keys()
+        by_claim: dict[str, Plain] = {}
+        for job in jobs:
+            claim = job["metadata"].get("labels", {}).get(CLAIM, "")
+            if claim in live:
+                by_claim[claim] = job
+            else:
+                self._delete(job)
+        for claim in list(self.held):
+            own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(CLAIM) == claim]
+            try:
+                self._follow(claim, by_claim.get(claim), own)
+            except SandboxUnavailable as error:
+                logger.warning("A lot could not be followed: %s", error)
+        self._start_more()
+
+    def stop(self) -> None:
+        """Give back every lot and delete its Job; a Job that cannot be deleted now is left to the other drivers."""
+        given_back = set(self.held)
+        for claim in given_back:
+            self._fail(claim, "worker_stopped", "The driver was stopped.")
+        try:
+            jobs = self.cluster.jobs()
+        except SandboxUnavailable as error:
+            logger.warning("The cluster could not be listed: %s", error)
+            return
+        for job in jobs:
+            if job["metadata"].get("labels", {}).get(CLAIM) in given_back:
+                self._delete(job)
+
+    def _follow(self, claim: str, job: Plain | None, pods: Sequence[Plain]) -> None:
+        held = self.held[claim]
+        if job is None:
+            held.missing += 1
+            if held.missing >= GONE_AFTER_LISTS:
+                self._fail(claim, "job_gone", "The lot's Job is gone.")
+            else:
+                self._create(held)
+            return
+        held.missing = 0
+        status = status_of(job, pods)
+        if isinstance(status, Waiting) and not pods:
+            status = status_of(job, pods, self.cluster.events(job["metadata"]["name"]))
+        if isinstance(status, Waiting):
+            self._wait(held, job, status)
+        elif isinstance(status, Running):
+            held.waits_for, held.since = "", self.clock()
+            self._tell_progress(held, pods)
+        elif status.code:
+            self._fail(claim, status.code, status.sentence)
+            self._delete(job)
+        else:
+            self._finish(held, job, pods, status)
+
+    def _finish(self, held: Held, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
+        try:
+            lines = self.cluster.log(_newest(pods))
+        except SandboxUnavailable:
+            held.unreadable += 1
+            if held.unreadable < UNREADABLE_AFTER:
+                raise
+            lines = None
+        if lines is None:
+            self._fail(held.job.claim, "result_lost", "The log with the results is gone with its node.")
+        else:
+            self.rows.finish(held.job.claim, lines, ended)
+            self.held.pop(held.job.claim, None)
+        self._delete(job)
+
+    def _wait(self, held: Held, job: Plain, status: Waiting) -> None:
+        """Let a lot wait as long as it may for what it waits for."""
+        now = self.clock()
+        if status.code != held.waits_for:
+            held.waits_for, held.since = status.code, now
+        if status.code == "no_capacity":
+            self._full_until = now + FULL_SECONDS
+        if now - held.since >= PATIENCE_SECONDS[status.code]:
+            self._fail(held.job.claim, status.code or "container_failed", status.sentence)
+            self._delete(job)
+
+    def _tell_progress(self, held: Held, pods: Sequence[Plain]) -> None:
+        if self.clock() - held.looked_at < PROGRESS_SECONDS:
+            return
+        held.looked_at = self.clock()
+        done = {}
+        for line in self.cluster.log(_newest(pods), last=PROGRESS_LINES) or []:
+            word, *values = line.split() or [""]
+            if word == "progress" and len(values) == 2 and values[1].isdigit():  # part and number
+                done[values[0]] = int(values[1])
+        if done:
+            self.rows.progress(held.job.claim, done)
+
+    def _start_more(self) -> None:
+        room = self.jobs_max - len(self.held)
+        if self.clock() < self._full_until:
+            room = min(room, 0 if any(held.waits_for for held in self.held.values()) else 1)
+        if room <= 0:
+            return
+        for job in self.rows.claim(room):
+            held = self.held[job.claim] = Held(job, self.clock())
+            try:
+                self._create(held)
+            except SandboxUnavailable as error:
+                # The next ticks create it: its Job is missing.
+                logger.warning("A Job could not be created: %s", error)
+
+    def _create(self, held: Held) -> None:
+        try:
+            self.cluster.create(lot_manifest(held.job, self.site))
+        except Refused as error:
+            if error.code == "no_capacity":
+                self._full_until = self.clock() + FULL_SECONDS
+            self._fail(held.job.claim, error.code, str(error))
+
+    def _fail(self, claim: str, code: str, sentence: str) -> None:
+        self.rows.fail(claim, code, sentence)
+        self.held.pop(claim, None)
+
+    def _delete(self, job: Plain) -> None:
+        try:
+            self.cluster.delete(job["metadata"]["name"], job["metadata"]["uid"])
+        except SandboxUnavailable as error:
+            # A later tick finds it without a live claim.
+            logger.warning("A Job could not be deleted: %s", error)
+
+
+def _newest(pods: Sequence[Plain]) -> str:
+    newest = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))
+    return str(newest["metadata"]["name"])

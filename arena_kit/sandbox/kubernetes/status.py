@@ -1,0 +1,162 @@
+"""Reads what the cluster says about a Job, its pod and their events: it waits, it runs, or it ended by whose fault."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+PLATFORM_FAILED = 10
+"""The referee's exit status when a part of the lot has no result."""
+REFEREE = "referee"
+PLAYER_PREFIX = "player-"
+OUT_OF_MEMORY = "OOMKilled"
+KILLED_STATUS = 137
+IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
+REFUSAL_REASONS = frozenset(
+    {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"}
+)
+DISRUPTIONS = frozenset(
+    {"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Terminated", "Shutdown", "UnexpectedAdmissionError"}
+)
+"""Reasons of a pod that ended by no fault of its containers."""
+JOB_REFUSALS = frozenset({"FailedCreate"})
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """It has not begun to play. code: "" while there is nothing to complain of. sentence: for people."""
+
+    code: str = ""
+    sentence: str = "It waits for its containers."
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The referee plays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """It has ended. code: "" when the referee ended by itself, and its log and seal are to be read.
+
+    seal: the referee's termination message. out_of_memory: the numbers, from 0, of the players whose containers the
+    kernel ended for lack of memory. killed: those whose containers were killed otherwise.
+    """
+
+    code: str
+    sentence: str
+    seal: str = ""
+    out_of_memory: frozenset[int] = frozenset()
+    killed: frozenset[int] = frozenset()
+
+
+Status = Waiting | Running | Ended
+
+
+def status_of(
+    job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]] = ()
+) -> Status:
+    """Return the state of a lot by the API's objects, as plain data.
+
+    pods: those of the Job, of which the newest counts. events: of the Job and its pods.
+    """
+    condition = _conditions(job)
+    pod = max(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", "")), default=None)
+    if pod is None:
+        return _without_pod(job, condition, events)
+    disruption = _disruption(pod)
+    containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
+    referee = _terminated(containers.get(REFEREE))
+    players = _player_ends(containers)
+    if referee is not None and not disruption and referee.get("exitCode") in (0, PLATFORM_FAILED):
+        return Ended("", "", str(referee.get("message") or ""), players[OUT_OF_MEMORY], players[""])
+    if condition.get("Failed") == "DeadlineExceeded" or condition.get("FailureTarget") == "DeadlineExceeded":
+        return Ended("lot_timed_out", "The Job took longer than its deadline.")
+    if disruption:
+        return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
+    if referee is not None:
+        why = "ran out of memory" if referee.get("reason") == OUT_OF_MEMORY else f"ended with {referee.get('exitCode')}"
+        return Ended("referee_failed", f"The referee's container {why}.")
+    if pod.get("status", {}).get("phase") in ("Failed", "Succeeded", "Unknown"):
+        return Ended("container_killed", "The pod ended, and the cluster does not say why.")
+    stuck = _stuck(pod)
+    if not stuck.code and (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
+        return Running()
+    return stuck
+
+
+def _without_pod(job: Mapping[str, Any], condition: Mapping[str, str], events: Iterable[Mapping[str, Any]]) -> Status:
+    if condition.get("Failed") == "DeadlineExceeded":
+        return Ended("lot_timed_out", "The Job took longer than its deadline.")
+    if "Failed" in condition or "Complete" in condition:
+        return Ended("result_lost", "The Job ended, and its pod is gone with the result.")
+    for event in events:
+        if event.get("reason") in JOB_REFUSALS:
+            message = str(event.get("message", ""))
+            code = "no_capacity" if "exceeded quota" in message else "pod_refused"
+            return Waiting(code, f"The cluster makes no pod: {_short(message)}")
+    return Waiting()
+
+
+def _stuck(pod: Mapping[str, Any]) -> Waiting:
+    """Return why a pod does not begin."""
+    status = pod.get("status", {})
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return Waiting("no_capacity", f"The cluster has no room: {_short(condition.get('message', ''))}")
+    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
+        waiting = (container.get("state") or {}).get("waiting") or {}
+        reason = waiting.get("reason", "")
+        message = _short(waiting.get("message", ""))
+        if reason in IMAGE_REASONS:
+            return Waiting("image_missing", f"The image of {container['name']} cannot be fetched: {message}")
+        if reason in REFUSAL_REASONS:
+            return Waiting("pod_refused", f"The node refuses the container {container['name']}: {message}")
+    return Waiting()
+
+
+def _conditions(job: Mapping[str, Any]) -> dict[str, str]:
+    """Return the reasons of a Job's conditions that hold, by their types."""
+    conditions = job.get("status", {}).get("conditions") or []
+    return {entry["type"]: str(entry.get("reason", "")) for entry in conditions if entry.get("status") == "True"}
+
+
+def _disruption(pod: Mapping[str, Any]) -> str:
+    """Return why the cluster ended a pod; "" when it did not."""
+    status = pod.get("status", {})
+    for condition in status.get("conditions") or []:
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return _short(condition.get("message") or condition.get("reason", ""))
+    if status.get("reason") in DISRUPTIONS:
+        return _short(status.get("message") or status["reason"])
+    # A pod that is being deleted and has not ended by itself was taken away: drained, or its node is gone.
+    if pod.get("metadata", {}).get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
+        return "it is being deleted"
+    return ""
+
+
+def _player_ends(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[int]]:
+    """Return the numbers of the players whose containers ran out of memory (by OUT_OF_MEMORY), or were killed ("")."""
+    ends: dict[str, set[int]] = {OUT_OF_MEMORY: set(), "": set()}
+    for name, container in containers.items():
+        ended = _terminated(container)
+        if not name.startswith(PLAYER_PREFIX) or ended is None:
+            continue
+        number = int(name.removeprefix(PLAYER_PREFIX)) - 1
+        if ended.get("reason") == OUT_OF_MEMORY:
+            ends[OUT_OF_MEMORY].add(number)
+        elif ended.get("exitCode") == KILLED_STATUS:
+            ends[""].add(number)
+    return {reason: frozenset(numbers) for reason, numbers in ends.items()}
+
+
+def _terminated(container: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    ended: Mapping[str, Any] | None = ((container or {}).get("state") or {}).get("terminated")
+    return ended
+
+
+def _short(text: object) -> str:
+    """Return a message of the cluster on one line, cut, with a full stop."""
+    line = " ".join(str(text).split())[:300].rstrip(".")
+    return f"{line}."

@@ -1,0 +1,210 @@
+"""The driver of lots: whatever happens in between, every job is finished once, and nothing is left on the cluster."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from arena_kit.sandbox.kubernetes.cluster import Refused
+from arena_kit.sandbox.kubernetes.driver import GONE_AFTER_LISTS, UNREADABLE_AFTER, Driver
+from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
+from arena_kit.tests.sandbox.clusters import ClusterDouble, Row, RowsDouble
+
+SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+
+
+class World:
+    """An arena with some jobs, a cluster and drivers, and a clock that the test moves."""
+
+    def __init__(self, rows: int = 1, *, jobs_max: int = 4) -> None:
+        self.now = 0.0
+        self.cluster = ClusterDouble()
+        self.table = [Row(number) for number in range(1, rows + 1)]
+        self.jobs_max = jobs_max
+        self.drivers = [self.driver(1), self.driver(2)]
+
+    def driver(self, owner: int) -> Driver:
+        return Driver(RowsDouble(self.table, owner), self.cluster, SITE, self.jobs_max, lambda: self.now)
+
+    def tick(self, number: int = 0) -> None:
+        self.now += 5.0
+        self.drivers[number].tick()
+
+    def end_jobs(self) -> None:
+        for name, job in list(self.cluster.made.items()):
+            self.cluster.end(name, [f"result {job['metadata']['name'].split('-')[2]}"])
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def only(world: World) -> Row:
+    (row,) = world.table
+    return row
+
+
+def test_a_lot_is_started_followed_and_finished(world: World) -> None:
+    world.tick()
+    (name,) = world.cluster.made
+    assert name.startswith("arena-duel-1-1-")
+    world.cluster.run(name)
+    world.tick()
+    assert only(world).results == []
+    world.end_jobs()
+    world.tick()
+    assert len(only(world).results) == 1
+    assert not world.cluster.made
+    assert not world.drivers[0].held
+
+
+def test_a_job_whose_creation_was_not_answered_is_made_once(world: World) -> None:
+    world.cluster.loses_answers = True
+    world.tick()
+    world.tick()
+    assert world.cluster.created == 1
+
+
+def test_a_job_that_vanishes_is_tried_again_and_then_the_platforms_fault(world: World) -> None:
+    world.tick()
+    for _ in range(GONE_AFTER_LISTS):
+        world.cluster.remove(next(iter(world.cluster.made)))
+        world.tick()
+    assert only(world).faults == ["job_gone"]
+
+
+def test_a_pod_that_was_taken_away_is_played_again(world: World) -> None:
+    world.tick()
+    world.cluster.disrupt(next(iter(world.cluster.made)))
+    world.tick()
+    assert only(world).faults == ["pod_disrupted"]
+    world.tick()
+    world.end_jobs()
+    world.tick()
+    assert len(only(world).results) == 1
+
+
+def test_a_driver_that_dies_leaves_its_job_to_the_others(world: World) -> None:
+    world.tick(0)
+    world.drivers[0] = world.driver(3)
+    world.drivers[1].rows.expire()  # type: ignore[attr-defined]
+    assert len(world.cluster.made) == 1
+    RowsDouble(world.table, 1).expire()
+    world.tick(1)
+    # The old Job goes, and the other driver's comes.
+    assert [job["metadata"]["labels"][CLAIM] for job in world.cluster.made.values()] == [only(world).claim]
+
+
+def test_a_stopped_driver_leaves_nothing(world: World) -> None:
+    world.tick()
+    world.drivers[0].stop()
+    assert not world.cluster.made
+    assert only(world).faults == ["worker_stopped"]
+
+
+@pytest.mark.parametrize(("code", "asks_again_soon"), [("no_capacity", False), ("pod_refused", True)])
+def test_a_refused_job_is_given_back(code: str, asks_again_soon: bool) -> None:
+    world = World(rows=8, jobs_max=4)
+    world.cluster.refusal = Refused("exceeded quota: players", code=code)
+    world.tick()
+    tried = sum(len(row.faults) for row in world.table)
+    assert tried == 4
+    world.tick()
+    assert sum(len(row.faults) for row in world.table) == tried + (4 if asks_again_soon else 1)
+
+
+def test_a_log_that_stays_unreadable_is_a_lost_result(world: World) -> None:
+    world.tick()
+    world.end_jobs()
+    world.cluster.is_unreadable = True
+    for _ in range(UNREADABLE_AFTER):
+        assert only(world).faults == []
+        world.tick()
+    assert only(world).faults == ["result_lost"]
+
+
+@pytest.mark.parametrize("driver", [0, 1], ids=["its own driver", "another driver"])
+def test_a_job_whose_claim_is_lost_is_deleted(world: World, driver: int) -> None:
+    world.tick()
+    only(world).claim = ""
+    only(world).results.append("cancelled")
+    world.tick(driver)
+    assert not world.cluster.made
+
+
+class Season(RuleBasedStateMachine):
+    """Everything that can happen, in any order."""
+
+    @initialize(rows=st.integers(1, 6), jobs_max=st.integers(1, 3))
+    def begin(self, rows: int, jobs_max: int) -> None:
+        self.world = World(rows, jobs_max=jobs_max)
+
+    @rule(driver=st.integers(0, 1))
+    def tick(self, driver: int) -> None:
+        self.world.tick(driver)
+
+    @rule(away=st.booleans(), loses=st.booleans(), unreadable=st.booleans(), full=st.booleans())
+    def api(self, away: bool, loses: bool, unreadable: bool, full: bool) -> None:
+        cluster = self.world.cluster
+        cluster.is_away, cluster.loses_answers, cluster.is_unreadable = away, loses, unreadable
+        cluster.refusal = Refused("exceeded quota", code="no_capacity") if full else None
+
+    @rule(data=st.data(), what=st.sampled_from(("run", "end", "disrupt", "remove")))
+    def happen(self, data: st.DataObject, what: str) -> None:
+        cluster = self.world.cluster
+        if not cluster.made:
+            return
+        name = data.draw(st.sampled_from(sorted(cluster.made)))
+        if what == "end":
+            cluster.end(name, [f"result {name.split('-')[2]}"])
+        else:
+            getattr(cluster, what)(name)
+
+    @rule(driver=st.integers(0, 1), told=st.booleans())
+    def kill(self, driver: int, told: bool) -> None:
+        """A driver ends; told: in good order, otherwise its leases run out later."""
+        owner = self.world.drivers[driver].rows._owner  # type: ignore[attr-defined]
+        if told:
+            self.world.drivers[driver].stop()
+        else:
+            RowsDouble(self.world.table, owner).expire()
+        self.world.drivers[driver] = self.world.driver(owner + 2)
+
+    @rule(seconds=st.integers(1, 900))
+    def wait(self, seconds: int) -> None:
+        self.world.now += seconds
+
+    @invariant()
+    def no_result_is_doubled(self) -> None:
+        if hasattr(self, "world"):
+            assert all(len(row.results) <= 1 for row in self.world.table)
+
+    @invariant()
+    def a_claim_has_one_job(self) -> None:
+        if hasattr(self, "world"):
+            claims = Counter(job["metadata"]["labels"][CLAIM] for job in self.world.cluster.made.values())
+            assert not claims or max(claims.values()) == 1
+
+    def teardown(self) -> None:
+        """When all is well again, every job is finished once and nothing is left over."""
+        if not hasattr(self, "world"):
+            return
+        self.api(False, False, False, False)
+        for _ in range(100):
+            for driver in (0, 1):
+                self.world.tick(driver)
+            self.world.end_jobs()
+            if all(row.results for row in self.world.table) and not self.world.cluster.made:
+                break
+        assert [len(row.results) for row in self.world.table] == [1] * len(self.world.table)
+        assert not self.world.cluster.made
+        assert not any(driver.held for driver in self.world.drivers)
+
+
+TestSeason = Season.TestCase
+TestSeason.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
