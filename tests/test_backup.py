@@ -106,6 +106,7 @@ def test_an_arena_in_use_is_replaced_only_when_asked(backup: Path) -> None:
     assert files() == {**wanted[1], str(late.archive.name): zip_of(FIRST)}
 
 
+@pytest.mark.nightly
 def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backup: Path) -> None:
     taken = next(name for name in files() if name.endswith("records.zip"))
     start_anew()
@@ -116,7 +117,7 @@ def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backu
     assert files() == {taken: b"another"}
 
 
-@pytest.mark.parametrize("step", ["files", "look"])
+@pytest.mark.parametrize("step", ["files", pytest.param("look", marks=pytest.mark.nightly)])
 def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     changed = next(name for name in files() if name.endswith("records.zip"))
     default_storage.delete(changed)
@@ -145,6 +146,7 @@ def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.
     assert Session.objects.exists()
 
 
+@pytest.mark.nightly
 def test_what_was_there_is_kept_where_even_putting_it_back_fails(
     backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -171,6 +173,7 @@ def test_what_was_there_is_kept_where_even_putting_it_back_fails(
     assert rows()["core.User"] == changed
 
 
+@pytest.mark.nightly
 def test_a_dump_that_the_database_refuses_halfway_changes_nothing(backup: Path) -> None:
     before = state()
     dump = backup.with_name("dump")

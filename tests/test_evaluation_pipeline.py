@@ -187,6 +187,7 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies_all_the_same(
     sandbox: str, environment: Environment
 ) -> None:
@@ -227,6 +228,7 @@ def test_a_script_stands_below_what_the_arena_has_verified_whatever_it_reports(
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_that_fails_is_not_on_the_board_and_says_why(script_sandbox: str, environment: Environment) -> None:
     upload(environment, "failing", 'print("looking for the model")\nraise SystemExit(3)\n', file="submission.py")
     upload(environment, "silent", 'print("done")\n', file="submission.py")

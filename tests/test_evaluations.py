@@ -23,7 +23,6 @@ from core.tests import factories
 from core.tests.working import run
 from duel_runner import evaluating
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
-from tests.sandboxes import in_containers
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EPISODES = 6
@@ -119,7 +118,6 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluat
     assert submission.evaluations.get().state == JobState.SUCCEEDED
 
 
-@in_containers
 def test_a_player_that_fails_on_public_seeds_is_never_evaluated(sandbox: str, task: Environment) -> None:
     submission = upload(task, "anna", LEANING.replace("return int(", "return float("))
 

@@ -101,6 +101,7 @@ def mean_return(slug: str, folder: Path, episodes: int = 60) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_q_learning_gets_better_at_tic_tac_toe(tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", get_spec("tic-tac-toe"), "q-learning")
     before = mean_return("tic-tac-toe", tmp_path / "mine")

@@ -166,6 +166,7 @@ def children_of(parent: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.nightly
 def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind() -> None:
     """The whole way over the database's queues: async_task, named clusters, restart, SIGTERM."""
     queues = ("tournament", "publish")

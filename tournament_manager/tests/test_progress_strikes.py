@@ -165,6 +165,7 @@ def test_the_table_of_a_cancelled_tournament_follows_what_counts(
     )  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_who_has_left_since_the_end_keeps_the_place_when_others_play_again(six: list[Submission]) -> None:
     tournament = begun(six, "round-robin")
     play_on(tournament)
@@ -181,6 +182,7 @@ def test_who_has_left_since_the_end_keeps_the_place_when_others_play_again(six: 
     assert ranks(tournament) == before
 
 
+@pytest.mark.nightly
 def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: list[Submission]) -> None:
     tournament = begun(six, "single-elimination")
     play_on(tournament)
@@ -255,6 +257,7 @@ def test_a_duel_that_cannot_be_played_again_is_not_struck_once_it_has_ended(six:
     assert (tournament.state, LedgerVoid.objects.exists()) == (TournamentState.FINISHED, False)
 
 
+@pytest.mark.nightly
 def test_a_meeting_that_was_given_up_is_played_again_when_an_organiser_says_so(six: list[Submission]) -> None:
     tournament = begun(six, "round-robin")
     given_up = tournament.duels.filter(player_1=six[0]).earliest("number")
