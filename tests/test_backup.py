@@ -36,7 +36,12 @@ from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("store"),
+    pytest.mark.both_databases,
+    pytest.mark.slow,
+]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 

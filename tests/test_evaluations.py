@@ -24,7 +24,7 @@ from core.tests.working import run
 from duel_runner import evaluating
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 EPISODES = 6
 LEANING = """
 class Player:

@@ -69,6 +69,7 @@ def in_a_duel(slug: str, kit: str) -> None:
 
 
 @pytest.mark.parametrize("kit", [kit.name for kit in kits_for(get_spec("tic-tac-toe"))])
+@pytest.mark.slow
 def test_a_kit_plays_a_duel_against_itself(kit: str) -> None:
     in_a_duel("tic-tac-toe", kit)
 

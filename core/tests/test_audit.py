@@ -25,7 +25,7 @@ from core.tests.organised import one_of_each
 from core.tests.organising import act
 from tests.databases import rolled_back
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases, pytest.mark.slow]
 REASON = "It burns the core."
 CHANGES: dict[str, dict[str, str]] = {
     "core.agent": {"is_public": "on"},

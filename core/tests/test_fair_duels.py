@@ -16,7 +16,7 @@ from core.models import Challenge, ChallengeKind, Duel, Environment, JobState, P
 from core.tests import factories
 from core.tournaments.services import duels_enqueue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DUELS = 200
 
 

@@ -148,6 +148,7 @@ def test_kinds_have_lines_of_their_own(player: Callable[[str], Submission]) -> N
     assert places_of(Validation, [validation.pk]) == {validation.pk: 1}
 
 
+@pytest.mark.slow
 def test_the_next_of_thousands_is_found_by_an_index(player: Callable[[str], Submission]) -> None:
     Build.objects.bulk_create(
         Build(submission=player("greedy"), turn=turn, sort_key=sort_key_of(turn)) for turn in range(1, MANY)

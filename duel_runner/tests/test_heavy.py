@@ -20,7 +20,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.services import duels_enqueue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 _numbers = count(1)
 
 

@@ -26,7 +26,7 @@ from tournament_manager.ladder import ladder_settings, ladder_step
 from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 from tournament_manager.tests.test_commands import run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

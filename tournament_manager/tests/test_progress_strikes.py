@@ -34,7 +34,7 @@ from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, play_on, ranks
 from tournament_manager.tests.samples import LATER, break_down, play, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from web.tests.arena import staged
 from web.tests.conftest import As
 from web.tests.test_access import routes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CLOSED = (
     "/environments/{slug}/editions/1/agents/anna/",
     "/duels/{duel}/",

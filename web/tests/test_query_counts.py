@@ -17,7 +17,7 @@ from web.api.urls import routes
 from web.tests.crowd import Crowd, crowd, grow
 from web.urls import site
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FEW, MORE = 2, 12
 MANY = 200
 """More than any page shows."""
