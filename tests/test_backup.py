@@ -258,6 +258,7 @@ def test_a_backup_made_while_workers_write_is_of_one_moment(tmp_path: Path, monk
     assert set(files()) == dumps.files_named()
 
 
+@pytest.mark.nightly
 def test_what_is_deleted_while_a_backup_is_made_is_told_apart_from_what_was_lost(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,6 +102,7 @@ def test_an_upload_is_built_practised_evaluated_and_ranked(sandbox: str, task: E
         assert [episode.seed for episode in EvaluationArchive(file).episodes()] == practice.seeds
 
 
+@pytest.mark.nightly
 def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluation(
     sandbox: str, task: Environment
 ) -> None:

@@ -99,6 +99,7 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
     assert not Tournament.objects.exists()
 
 
+@pytest.mark.nightly
 def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_of_its_output(
     sandbox: str, environment: Environment
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_
     assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
 
 
+@pytest.mark.nightly
 def test_a_player_that_dies_again_and_again_is_to_blame_itself(sandbox: str, environment: Environment) -> None:
     upload(environment, "dying", DYING)
 

@@ -91,6 +91,7 @@ def challenge(asking: Submission, rival: Submission, count: int = 1) -> list[Due
     ]
 
 
+@pytest.mark.nightly
 def test_an_edition_of_500_duels_delays_another_games_ladder_by_one_duel_each(
     large: Tournament, other_game: Environment
 ) -> None:

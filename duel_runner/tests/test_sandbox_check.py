@@ -24,6 +24,7 @@ def check(*arguments: str) -> tuple[str, str]:
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_every_protection_of_the_docker_sandbox_holds() -> None:
     output, error = check("--sandbox", "docker", "--json")
 

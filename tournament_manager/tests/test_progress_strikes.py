@@ -137,6 +137,7 @@ def test_what_cannot_be_voided_is_refused(six: list[Submission]) -> None:
         round_void(tournament=tournament, number=1, reason="x", user=None)
 
 
+@pytest.mark.nightly
 def test_the_table_of_a_cancelled_tournament_follows_what_counts(
     six: list[Submission], django_assert_num_queries: pytest.FixtureRequest
 ) -> None:
@@ -201,6 +202,7 @@ def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: li
     ("kind", "settings"),
     [("groups-knock-out", {"groups": 2, "advance": 1}), pytest.param("swiss", {}, marks=pytest.mark.nightly)],
 )
+@pytest.mark.nightly
 def test_decisions_before_a_participant_left_at_the_end_stand_when_others_play_again(
     six: list[Submission], kind: str, settings: dict[str, object]
 ) -> None:
