@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import quote
 
+from django.conf import settings
 from django.db import connection
 
 ROOT = Path(__file__).resolve().parent.parent
 STOP_SECONDS = 120
+METRICS_TOKEN = "a-token-for-this-test"
 BROWSER_ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -36,6 +38,24 @@ def database_url() -> str:
         return f"sqlite:///{database['NAME']}"
     who = f"{quote(database['USER'])}:{quote(database['PASSWORD'])}@{quote(database['HOST'], safe='')}"
     return f"postgresql://{who}:{database['PORT'] or ''}/{database['NAME']}"
+
+
+def production_variables(redis_url: str, data: Path) -> dict[str, str]:
+    """The variables of a production site with containers, on the database under test and the settings of its test."""
+    return {
+        "DEBUG": "false",
+        "SECRET_KEY": "a-key-for-this-test-alone-0123456789-abcdefghijklmnop",
+        "ALLOWED_HOSTS": "127.0.0.1",
+        "DATABASE_URL": database_url(),
+        "REDIS_URL": redis_url,
+        "DATA_DIR": str(data),
+        "METRICS_DIR": str(data / "metrics"),
+        "METRICS_TOKEN": METRICS_TOKEN,
+        "TRUSTED_PROXIES": "1",
+        "CHANNEL_DIR": str(settings.CHANNEL_DIR),
+        "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
+        "SANDBOX": "docker",
+    }
 
 
 def manage(variables: Mapping[str, str], *arguments: str) -> None:

@@ -36,7 +36,12 @@ from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("store"),
+    pytest.mark.both_databases,
+    pytest.mark.slow,
+]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 
@@ -106,6 +111,7 @@ def test_an_arena_in_use_is_replaced_only_when_asked(backup: Path) -> None:
     assert files() == {**wanted[1], str(late.archive.name): zip_of(FIRST)}
 
 
+@pytest.mark.nightly
 def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backup: Path) -> None:
     taken = next(name for name in files() if name.endswith("records.zip"))
     start_anew()
@@ -116,7 +122,7 @@ def test_a_store_with_another_file_under_a_name_is_not_overwritten_unasked(backu
     assert files() == {taken: b"another"}
 
 
-@pytest.mark.parametrize("step", ["files", "look"])
+@pytest.mark.parametrize("step", ["files", pytest.param("look", marks=pytest.mark.nightly)])
 def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     changed = next(name for name in files() if name.endswith("records.zip"))
     default_storage.delete(changed)
@@ -145,6 +151,7 @@ def test_a_restore_that_fails_leaves_what_was(backup: Path, monkeypatch: pytest.
     assert Session.objects.exists()
 
 
+@pytest.mark.nightly
 def test_what_was_there_is_kept_where_even_putting_it_back_fails(
     backup: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -171,6 +178,7 @@ def test_what_was_there_is_kept_where_even_putting_it_back_fails(
     assert rows()["core.User"] == changed
 
 
+@pytest.mark.nightly
 def test_a_dump_that_the_database_refuses_halfway_changes_nothing(backup: Path) -> None:
     before = state()
     dump = backup.with_name("dump")
@@ -250,6 +258,7 @@ def test_a_backup_made_while_workers_write_is_of_one_moment(tmp_path: Path, monk
     assert set(files()) == dumps.files_named()
 
 
+@pytest.mark.nightly
 def test_what_is_deleted_while_a_backup_is_made_is_told_apart_from_what_was_lost(
     backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,12 @@ from core.operations.backup.archive import reading
 from core.operations.backup.make import backup_make
 from tests.backups import arena, files, run, state
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("store"), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.usefixtures("store"),
+    pytest.mark.both_databases,
+    pytest.mark.slow,
+]
 NOW = datetime(2020, 11, 21, 16, 30, tzinfo=UTC)
 
 

@@ -223,6 +223,7 @@ def test_the_secret_key_stays_the_same_from_start_to_start(tmp_path: Path) -> No
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_example_agents_are_uploaded_once(tmp_path: Path, settings: Settings) -> None:
     settings.MEDIA_ROOT = tmp_path
     environment = tic_tac_toe()
@@ -277,6 +278,7 @@ def test_the_board_of_a_task_is_a_plain_table() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_example_agents_for_tasks_are_uploaded_once_and_those_that_learn_have_learned(
     tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

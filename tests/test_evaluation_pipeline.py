@@ -52,14 +52,21 @@ EPISODES, PRACTICE_EPISODES = 4, 2
 # --- Every environment ----------------------------------------------------------------------------------------
 
 
-SHIPPED = [pytest.param("process", spec, id=f"process-{spec.public_id}") for spec in TASKS] + [
-    # An environment runs in the referee's process: in which sandbox its player sits is shown by one.
-    pytest.param(
-        "docker", spec, id=f"docker-{spec.public_id}",
-        marks=[pytest.mark.docker, *([] if spec.public_id == "CartPole-v1" else [pytest.mark.nightly])],
-    )
-    for spec in TASKS
-]  # fmt: skip
+def marks_of(sandbox: str, number: int) -> list[pytest.MarkDecorator]:
+    """Marks of the task of this number: a push evaluates every fourth in local processes, and one in a container.
+
+    An environment runs in the referee's process: in which sandbox its player sits is shown by one.
+    """
+    if sandbox == "process":
+        return [] if number % 4 == 0 else [pytest.mark.nightly]
+    return [pytest.mark.docker, *([] if TASKS[number].public_id == "CartPole-v1" else [pytest.mark.nightly])]
+
+
+SHIPPED = [
+    pytest.param(sandbox, spec, id=f"{sandbox}-{spec.public_id}", marks=marks_of(sandbox, number))
+    for sandbox in ("process", "docker")
+    for number, spec in enumerate(TASKS)
+]
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +194,7 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies_all_the_same(
     sandbox: str, environment: Environment
 ) -> None:
@@ -202,6 +210,7 @@ def test_a_player_with_chance_of_its_own_plays_otherwise_and_its_record_verifies
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_stands_below_what_the_arena_has_verified_whatever_it_reports(
     script_sandbox: str, environment: Environment
 ) -> None:
@@ -227,6 +236,7 @@ def test_a_script_stands_below_what_the_arena_has_verified_whatever_it_reports(
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_script_that_fails_is_not_on_the_board_and_says_why(script_sandbox: str, environment: Environment) -> None:
     upload(environment, "failing", 'print("looking for the model")\nraise SystemExit(3)\n', file="submission.py")
     upload(environment, "silent", 'print("done")\n', file="submission.py")
@@ -251,6 +261,7 @@ TIRED = BALANCING.replace("class Player", "STARTED = []\n\n\nclass Player").repl
 
 @rows
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_new_version_takes_the_old_ones_place_and_one_that_fails_does_not(
     sandbox: str, environment: Environment
 ) -> None:

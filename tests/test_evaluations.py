@@ -23,9 +23,8 @@ from core.tests import factories
 from core.tests.working import run
 from duel_runner import evaluating
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
-from tests.sandboxes import in_containers
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 EPISODES = 6
 LEANING = """
 class Player:
@@ -103,6 +102,7 @@ def test_an_upload_is_built_practised_evaluated_and_ranked(sandbox: str, task: E
         assert [episode.seed for episode in EvaluationArchive(file).episodes()] == practice.seeds
 
 
+@pytest.mark.nightly
 def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluation(
     sandbox: str, task: Environment
 ) -> None:
@@ -119,7 +119,6 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_evaluat
     assert submission.evaluations.get().state == JobState.SUCCEEDED
 
 
-@in_containers
 def test_a_player_that_fails_on_public_seeds_is_never_evaluated(sandbox: str, task: Environment) -> None:
     submission = upload(task, "anna", LEANING.replace("return int(", "return float("))
 

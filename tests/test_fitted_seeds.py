@@ -132,6 +132,7 @@ def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     assert evaluation.order_secret in owner.get(page).content.decode()
 
 
+@pytest.mark.nightly
 def test_the_best_of_every_episode_of_nine_uploads_is_no_better_than_the_best_of_them(
     submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:

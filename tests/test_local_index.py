@@ -305,6 +305,7 @@ def test_an_agent_of_the_older_library_itself_plays_unchanged(client: docker.Doc
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_two_base_images_play_against_each_other(index: Index, client: docker.DockerClient) -> None:
     """The second base is a layer on the first, so that its image is another and its Python is not asked."""
     own = client.api.create_container(settings.PLAYER_BASE_IMAGE, command=["true"])["Id"]

@@ -85,6 +85,7 @@ def gunicorn(port: int, workers: int) -> list[str]:
 # --- The site -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_two_processes_of_the_site_count_as_one_also_after_one_was_killed(
     variables: dict[str, str], tmp_path: Path
 ) -> None:
@@ -126,6 +127,7 @@ def silent_port() -> Iterator[int]:
         yield server.getsockname()[1]
 
 
+@pytest.mark.nightly
 def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str, str], silent_port: int) -> None:
     port = free_port()
     broken = {
@@ -152,6 +154,7 @@ def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.nightly
 def test_what_forked_workers_count_can_be_read_at_the_port_of_their_program(
     variables: dict[str, str], settings: Settings, tmp_path: Path
 ) -> None:

@@ -125,6 +125,7 @@ def test_a_server_that_dies_in_a_duel_blames_no_player_and_the_duel_is_played_ag
 
 
 @pytest.mark.parametrize("slug", ["nim"])
+@pytest.mark.nightly
 def test_a_valid_action_that_crashes_its_environment_saves_no_loser_and_the_edition_goes_on_once_it_is_mended(
     folders: Path, settings: Any, tmp_path: Path, slug: str
 ) -> None:

@@ -81,7 +81,6 @@ def test_uploads_are_built_validated_played_and_ranked_and_every_match_can_be_re
         assert end.text
 
 
-@in_containers
 def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: str, environment: Environment) -> None:
     upload(environment, "first", FIRST)
     upload(environment, "broken", BROKEN)
@@ -100,6 +99,7 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
     assert not Tournament.objects.exists()
 
 
+@pytest.mark.nightly
 def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_of_its_output(
     sandbox: str, environment: Environment
 ) -> None:
@@ -113,6 +113,7 @@ def test_a_player_that_cannot_be_loaded_fails_its_validation_with_the_last_line_
     assert validation.error.endswith("No module named 'a_model_that_was_forgotten'")
 
 
+@pytest.mark.nightly
 def test_a_player_that_dies_again_and_again_is_to_blame_itself(sandbox: str, environment: Environment) -> None:
     upload(environment, "dying", DYING)
 
@@ -123,7 +124,6 @@ def test_a_player_that_dies_again_and_again_is_to_blame_itself(sandbox: str, env
     assert validation.error_code == "player_died"
 
 
-@in_containers
 def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(
     sandbox: str, environment: Environment
 ) -> None:

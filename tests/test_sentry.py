@@ -113,6 +113,7 @@ def run(tmp_path: Path, **variables: str) -> None:
     manage(given, "shell", "--verbosity", "0", "-c", PROGRAM)
 
 
+@pytest.mark.slow
 def test_mistakes_of_the_arena_are_sent_without_anything_of_people_or_agents(sink: Sink, tmp_path: Path) -> None:
     # Every request is traced here.
     (tmp_path / "traced.py").write_text("from core.settings import *\n\nSENTRY_TRACES_SAMPLE_RATE = 1.0\n")

@@ -28,7 +28,7 @@ PROGRAMS = [
     pytest.param(["-m", "gunicorn", "core.wsgi", "--bind", "127.0.0.1:PORT"], id="gunicorn"),
     # Both commands are checked alike.
     pytest.param(["manage.py", "qcluster"], id="a worker", marks=pytest.mark.nightly),
-    pytest.param(["manage.py", "run_workers"], id="all workers"),
+    pytest.param(["manage.py", "run_workers"], id="all workers", marks=pytest.mark.nightly),
 ]
 
 
@@ -64,6 +64,7 @@ def ids(said: str) -> set[str]:
     return set(re.findall(r"\(([a-z_]+\.[EW]\d+)\)", said))
 
 
+@pytest.mark.slow
 def test_the_production_settings_pass_the_check_at_deployment_without_a_warning(tmp_path: Path) -> None:
     file = tmp_path / "key"
     file.write_text(f"{KEY}\n")
@@ -72,6 +73,7 @@ def test_the_production_settings_pass_the_check_at_deployment_without_a_warning(
     assert ids(checked(variables)) - NEEDS_THE_MACHINE == set()
 
 
+@pytest.mark.slow
 def test_only_what_a_small_site_does_without_and_what_is_not_read_any_more_is_warned_of(tmp_path: Path) -> None:
     small = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="", KEEP_JOB_LOGS_DAYS="30")
     said = checked(small)
@@ -106,6 +108,7 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.slow
 def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and_each_is_named(
     program: list[str],
 ) -> None:
@@ -123,6 +126,7 @@ def test_no_program_starts_with_the_key_that_everybody_knows_or_weak_secrets_and
         assert sentence in done.stderr + done.stdout
 
 
+@pytest.mark.slow
 def test_every_answer_of_a_real_site_tells_browsers_what_they_may_not_do(tmp_path: Path) -> None:
     port = free_port()
     variables = production(DATABASE_URL=f"sqlite:///{tmp_path}/arena.sqlite3", REDIS_URL="", ALLOWED_HOSTS="127.0.0.1")

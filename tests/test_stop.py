@@ -112,6 +112,7 @@ def test_a_worker_that_is_asked_to_stop_gives_its_job_back_and_leaves_no_player(
 
 
 @pytest.mark.parametrize("variables", ["process"], indirect=True)
+@pytest.mark.nightly
 def test_what_can_end_within_the_grace_is_finished(variables: dict[str, str]) -> None:
     validating(matches=50)
 
@@ -122,6 +123,7 @@ def test_what_can_end_within_the_grace_is_finished(variables: dict[str, str]) ->
     assert players_left(variables["SANDBOX"]) == []
 
 
+@pytest.mark.nightly
 def test_a_job_whose_program_is_deaf_is_given_back_before_its_worker_is_killed(
     tmp_path: Path, settings: Settings
 ) -> None:

@@ -72,22 +72,18 @@ def test_a_player_with_chance_of_its_own_plays_otherwise_and_is_told_apart_from_
 
 
 @pytest.mark.docker
-def test_the_images_that_played_are_known_by_their_content(environment: Environment, settings: Settings) -> None:
+def test_images_are_known_by_their_content_and_never_replaced_by_others_of_their_name(
+    environment: Environment, settings: Settings
+) -> None:
     settings.SANDBOX = "docker"
     duel = played(environment, FIRST, LAST)
     players = (duel.player_1, duel.player_2)
-
     assert (duel.player_1_digest, duel.player_2_digest) == tuple(player.image_digest for player in players)
     assert all(digest.startswith("sha256:") for digest in (duel.player_1_digest, duel.player_2_digest))
     validation = Validation.objects.get(submission=players[0])
     assert validation.player_1_digest == validation.player_2_digest == players[0].image_digest
     assert len(validation.record_sha256) == len(duel.record_sha256) == 64
 
-
-@pytest.mark.docker
-def test_an_image_is_never_replaced_by_another_of_its_name(environment: Environment, settings: Settings) -> None:
-    settings.SANDBOX = "docker"
-    duel = played(environment, FIRST, LAST)
     client = connect()
     try:
         client.images.get(duel.player_2.image).tag(*duel.player_1.image.split(":"))
@@ -126,6 +122,7 @@ def test_a_result_that_is_refused_leaves_no_files(
     assert not any(path.is_file() for path in (tmp_path / "f" / "duels").rglob("*"))
 
 
+@pytest.mark.nightly
 def test_rules_that_change_during_an_edition_are_not_mixed(
     environment: Environment, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

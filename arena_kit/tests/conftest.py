@@ -20,8 +20,14 @@ from arena_kit.tests.scripts import Scripts
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
-    """Leave the container of a test marked `containers_nightly` to the night; a push runs its local process."""
-    if item.get_closest_marker("containers_nightly") and item.get_closest_marker("docker"):
+    """Play a test of both sandboxes in one of them on a push: in processes if `containers_nightly`, else in containers.
+
+    A test that names its sandbox by a parameter of its own plays in that one.
+    """
+    sandbox = item.callspec.params.get("arena") if hasattr(item, "callspec") else None
+    if any(marker.args[0] == "arena" for marker in item.iter_markers("parametrize")):
+        return
+    if sandbox and (sandbox == "process") is (item.get_closest_marker("containers_nightly") is None):
         item.add_marker(pytest.mark.nightly)
 
 

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from arena_kit.content import LIBRARY
 from arena_kit.examples import make_archive
 from arena_kit.folders import OwnFolder, remove_abandoned
@@ -48,6 +50,7 @@ time.sleep(float(sys.argv[2]))
 """
 
 
+@pytest.mark.slow
 def test_an_opponent_from_a_zip_leaves_no_folder_behind(tmp_path: Path) -> None:
     archive, temporary = tmp_path / "mine.zip", tmp_path / "temporary"
     archive.write_bytes(make_archive("dummy"))

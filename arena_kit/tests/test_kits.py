@@ -69,6 +69,7 @@ def in_a_duel(slug: str, kit: str) -> None:
 
 
 @pytest.mark.parametrize("kit", [kit.name for kit in kits_for(get_spec("tic-tac-toe"))])
+@pytest.mark.slow
 def test_a_kit_plays_a_duel_against_itself(kit: str) -> None:
     in_a_duel("tic-tac-toe", kit)
 
@@ -101,6 +102,7 @@ def mean_return(slug: str, folder: Path, episodes: int = 60) -> float:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_q_learning_gets_better_at_tic_tac_toe(tmp_path: Path) -> None:
     kit_write(tmp_path / "mine", get_spec("tic-tac-toe"), "q-learning")
     before = mean_return("tic-tac-toe", tmp_path / "mine")

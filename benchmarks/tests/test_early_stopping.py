@@ -8,6 +8,7 @@ import pytest
 from benchmarks import early_stopping
 
 
+@pytest.mark.slow
 def test_stopping_saves_matches_and_says_what_it_does_to_ratings(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

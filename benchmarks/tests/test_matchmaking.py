@@ -25,6 +25,7 @@ from benchmarks.matchmaking import (
 )
 
 
+@pytest.mark.slow
 def test_it_compares_every_way_in_every_world(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert matchmaking.main(["--quick", "--runs", "2", "--json", str(tmp_path / "figures.json")]) == 0
     report = json.loads((tmp_path / "figures.json").read_text())

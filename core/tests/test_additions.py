@@ -165,6 +165,7 @@ def test_ids_with_the_same_words_never_share_a_row(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.usefixtures("only_added_are_tried")
+@pytest.mark.slow
 def test_a_sync_keeps_it_and_tries_it_again(tmp_path: Path, settings: Settings) -> None:
     row = environment_add(env_id="CartPole-v0")
     settings.OPEN_ENVIRONMENTS = "false"
@@ -174,6 +175,7 @@ def test_a_sync_keeps_it_and_tries_it_again(tmp_path: Path, settings: Settings) 
 
 
 @pytest.mark.usefixtures("only_added_are_tried")
+@pytest.mark.nightly
 def test_a_sync_says_which_no_longer_fit_the_gymnasium_that_is_installed() -> None:
     environment_add(env_id="Gone-v0")
     row = environment_add(env_id="CartPole-v0")

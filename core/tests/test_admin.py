@@ -79,6 +79,7 @@ def test_every_model_of_the_arena_has_a_page() -> None:
 
 
 @pytest.mark.both_databases
+@pytest.mark.slow
 def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players: list[Submission]) -> None:
     tournament = factories.tournament(players)
     entry = enter_ledger(tournament.duels.earliest("pk"))
@@ -120,6 +121,7 @@ def test_planned_tournaments_stand_first_on_every_database(organiser: Client, pl
     assert page.context["cl"].result_list[0] == planned
 
 
+@pytest.mark.slow
 def test_what_is_append_only_or_derived_cannot_be_added_changed_or_deleted(
     organiser: Client, players: list[Submission]
 ) -> None:

@@ -25,7 +25,7 @@ from core.tests.organised import one_of_each
 from core.tests.organising import act
 from tests.databases import rolled_back
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 REASON = "It burns the core."
 CHANGES: dict[str, dict[str, str]] = {
     "core.agent": {"is_public": "on"},
@@ -146,25 +146,30 @@ def test_every_action_of_every_list_is_written_down(
     assert tried >= 30
 
 
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.nightly)])
 def test_no_action_is_done_that_cannot_be_written_down(
-    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model], monkeypatch: pytest.MonkeyPatch
+    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model], monkeypatch: pytest.MonkeyPatch, step: int
 ) -> None:
+    """On a push every seventh is tried."""
+
     def full(**_: object) -> None:
         raise DatabaseError("The disk is full.")
 
     monkeypatch.setattr("web.admin.audited.audit_record", full)
     before = contents()
-    for model, page in admin.site._registry.items():
-        for action in page.get_actions(request_of_olga):
-            form = {
-                "action": action,
-                "_selected_action": [rows[model].pk],
-                "answered": "1",
-                "number": "1",
-                "reason": REASON,
-            }
-            with pytest.raises(DatabaseError, match="disk is full"):
-                organiser.post(page_address(model, "changelist"), {**form, "post": "yes"})
+    actions = [
+        (model, name) for model, page in admin.site._registry.items() for name in page.get_actions(request_of_olga)
+    ]
+    for model, action in actions[::step]:
+        form = {
+            "action": action,
+            "_selected_action": [rows[model].pk],
+            "answered": "1",
+            "number": "1",
+            "reason": REASON,
+        }
+        with pytest.raises(DatabaseError, match="disk is full"):
+            organiser.post(page_address(model, "changelist"), {**form, "post": "yes"})
     new = {"usable_password": "true", "password1": "a-very-new-one", "password2": "a-very-new-one"}
     with pytest.raises(DatabaseError, match="disk is full"):
         organiser.post(reverse("admin:auth_user_password_change", args=[rows[User].pk]), new)
@@ -280,6 +285,7 @@ def test_a_new_password_is_written_down_and_not_shown(organiser: Client, people:
     assert "a-very-new-one" not in f"{entry.note}{entry.changes}"
 
 
+@pytest.mark.both_databases
 def test_the_database_refuses_to_change_and_to_delete_entries() -> None:
     entry = audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate")
     for attempt in (
@@ -292,6 +298,7 @@ def test_the_database_refuses_to_change_and_to_delete_entries() -> None:
     assert AuditEntry.objects.get().operator == "root"
 
 
+@pytest.mark.both_databases
 def test_a_restore_can_lift_the_protection_for_a_while() -> None:
     entry = audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate")
     with unprotected(connection):
@@ -301,6 +308,7 @@ def test_a_restore_can_lift_the_protection_for_a_while() -> None:
         AuditEntry.objects.all().delete()
 
 
+@pytest.mark.both_databases
 def test_an_entry_stays_when_the_account_and_the_row_go(organiser: Client, people: factories.Cast) -> None:
     organiser.post(page_address(people.bob, "delete", people.bob.pk), {"post": "yes"})
     people.olga.delete()
@@ -309,6 +317,7 @@ def test_an_entry_stays_when_the_account_and_the_row_go(organiser: Client, peopl
     assert not User.objects.filter(username__in=("olga", "bob")).exists()
 
 
+@pytest.mark.both_databases
 def test_long_and_unstorable_names_do_not_keep_a_deed_out_of_the_log(
     people: factories.Cast, environment: Environment
 ) -> None:

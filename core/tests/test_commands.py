@@ -41,6 +41,7 @@ def run(*arguments: str) -> str:
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_sync_environments_creates_and_updates_a_row_for_every_spec() -> None:
     ids = [spec.id for spec in all_specs()]
     assert run("sync_environments").splitlines() == [f"{name}: created" for name in ids]
@@ -58,6 +59,7 @@ def nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
 def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
     run("sync_environments")
     gone = Environment.objects.get(slug="quarto")
@@ -71,6 +73,7 @@ def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
 def test_sync_environments_finishes_closing_an_environment_when_it_was_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -110,6 +113,7 @@ def test_an_environment_whose_code_comes_back_is_active_again() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("nothing_is_tried")
+@pytest.mark.slow
 def test_sync_environments_gives_the_public_name_of_what_was_renamed_to_its_new_row() -> None:
     run("sync_environments")
     Environment.objects.filter(slug="cart-pole").update(slug="pole-on-a-cart")
@@ -166,6 +170,7 @@ def children_of(parent: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.nightly
 def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind() -> None:
     """The whole way over the database's queues: async_task, named clusters, restart, SIGTERM."""
     queues = ("tournament", "publish")

@@ -33,6 +33,7 @@ def test_a_seed_is_shared_by_encounter_and_period_where_there_are_openings() -> 
 
 @pytest.mark.django_db
 @pytest.mark.parametrize(("slug", "is_shared"), [("connect-four", True), ("connect-four-v1", False)])
+@pytest.mark.slow
 def test_all_pairs_of_an_edition_share_the_list_of_openings(slug: str, is_shared: bool) -> None:
     environment = factories.environment(slug)
     ann, ben, cleo = players(environment)

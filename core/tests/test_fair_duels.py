@@ -16,7 +16,7 @@ from core.models import Challenge, ChallengeKind, Duel, Environment, JobState, P
 from core.tests import factories
 from core.tournaments.services import duels_enqueue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 DUELS = 200
 
 
@@ -91,6 +91,7 @@ def challenge(asking: Submission, rival: Submission, count: int = 1) -> list[Due
     ]
 
 
+@pytest.mark.nightly
 def test_an_edition_of_500_duels_delays_another_games_ladder_by_one_duel_each(
     large: Tournament, other_game: Environment
 ) -> None:

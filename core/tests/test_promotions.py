@@ -37,7 +37,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.strikes import duel_void
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 TESTING, ACTIVATED, BENCHED, CHOICE, CANCELLED = PromotionState
 RESULTS = {
     4: (Outcome.PLAYER_1, Outcome.PLAYER_1),

@@ -20,7 +20,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.services import duels_enqueue
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 _numbers = count(1)
 
 
@@ -214,7 +214,7 @@ def test_the_next_of_a_line_is_found_by_an_index_behind_thousands_of_another() -
         "environment_version": task.spec_id, "seed_list": waiting.seed_list, "is_heavy": True,
     }  # fmt: skip
     Evaluation.objects.bulk_create(
-        Evaluation(turn=turn, sort_key=sort_key_of(turn) - 10**9, **row) for turn in range(1, 5000)
+        Evaluation(turn=turn, sort_key=sort_key_of(turn) - 10**9, **row) for turn in range(1, 1500)
     )
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE core_evaluation")

@@ -34,7 +34,7 @@ from duel_runner.rules import decided_by
 from duel_runner.tests.commands import verify
 from duel_runner.workplace import worker_label
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ def check(*arguments: str) -> tuple[str, str]:
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 def test_every_protection_of_the_docker_sandbox_holds() -> None:
     output, error = check("--sandbox", "docker", "--json")
 
@@ -44,6 +45,7 @@ def test_a_quick_check_says_one_line_when_all_is_well() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sandbox_without_walls_is_a_table_of_what_is_open_and_an_error() -> None:
     output, error = check("--sandbox", "process", "--quick")
 

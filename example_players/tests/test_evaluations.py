@@ -38,6 +38,7 @@ def root() -> Iterator[Path]:
         ("random", "pendulum", -2000),
     ],
 )
+@pytest.mark.slow
 def test_the_referee_counts_what_an_example_reaches(
     name: str, environment: str, least: float, root: Path, tmp_path: Path
 ) -> None:

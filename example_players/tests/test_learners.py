@@ -111,6 +111,7 @@ def test_the_hand_written_controller_lands(play: Play) -> None:
         pytest.param("pong_q", ["--decisions", "300"], marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.slow
 def test_a_seed_repeats_what_is_learned(name: str, budget: list[str], tmp_path: Path) -> None:
     def learned(seed: int, run: str) -> bytes:
         path = tmp_path / f"{seed}-{run}{Path(EXAMPLES[name].weights).suffix}"

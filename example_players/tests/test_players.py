@@ -99,6 +99,7 @@ def test_searchers_beat_random_moves(name: str, slug: str) -> None:
     assert points(slug, seeded(name, 5), AnyMove(6), matches=20) >= 0.9
 
 
+@pytest.mark.slow
 def test_deep_search_beats_minimax_in_connect_four() -> None:
     deep = AnyFirstMove(player_class("deep_search")(False), seed=7)
     minimax = AnyFirstMove(seeded("minimax", 8), seed=9)
@@ -106,6 +107,7 @@ def test_deep_search_beats_minimax_in_connect_four() -> None:
     assert points("connect-four", deep, minimax, matches=20) >= 0.7
 
 
+@pytest.mark.slow
 def test_deep_search_is_stronger_than_minimax_in_quarto() -> None:
     assert points("quarto", player_class("deep_search")(False), seeded("minimax", 10), matches=40) > 0.5
 

@@ -29,6 +29,7 @@ def test_it_learns_and_the_last_line_is_a_valid_score(environment: str, least: f
     assert_valid(*run(environment), least)
 
 
+@pytest.mark.slow
 def test_with_few_steps_it_beats_random_play(capsys: pytest.CaptureFixture[str]) -> None:
     script = runpy.run_path(str(FOLDER / "script" / "submission.py"))
     script["main"].__globals__["LEARNING_STEPS"] = 10_000

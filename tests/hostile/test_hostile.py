@@ -29,6 +29,11 @@ PLAYERS = [case for case in CASES if case.kind == "player"]
 CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
 Arenas = Callable[[str], Arena]
+LATE_OF_THE_NIGHT = {
+    "spin at import", "spin in __init__", "spin in start", "spin in end", "catching every exception",
+    "spin that holds the interpreter", "sleep at import", "half an answer", "trickled answer",
+}  # fmt: skip
+"""A push has a player that spins in a move, one that is deaf to signals, those that sleep elsewhere and no answer."""
 
 
 def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
@@ -41,7 +46,8 @@ def marks_of(sandbox: str, case: Case) -> list[pytest.MarkDecorator]:
     if sandbox == "docker":
         return CONTAINED_MARKS if case.category in OF_THE_SANDBOX else [*CONTAINED_MARKS, pytest.mark.nightly]
     # Process cases are slow all together.
-    return [pytest.mark.slow, *([pytest.mark.nightly] if case.category in ("builds", "exits") else [])]
+    is_nightly = case.category in ("builds", "exits") or case.name in LATE_OF_THE_NIGHT
+    return [pytest.mark.slow, *([pytest.mark.nightly] if is_nightly else [])]
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ from tournament_manager.progress import tournament_step
 from tournament_manager.tests.planned import begun, drawn
 from tournament_manager.tests.samples import LATER, play, play_all, players, table
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases, pytest.mark.slow]
 WORKERS = 4
 
 

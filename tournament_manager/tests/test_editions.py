@@ -35,7 +35,7 @@ from tournament_manager.tests.samples import (
     table,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ from tournament_manager.follow import follow, rebuild
 from tournament_manager.ledger import ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 WHY = "The clock was wrong."
 OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.DRAW)
 

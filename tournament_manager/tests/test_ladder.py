@@ -26,7 +26,7 @@ from tournament_manager.ladder import ladder_settings, ladder_step
 from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 from tournament_manager.tests.test_commands import run
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)
@@ -80,6 +80,7 @@ def test_few_who_play_at_once_do_not_meet_the_same_again_and_again(environment: 
     assert max(met.values()) <= 3 * min(met.values())
 
 
+@pytest.mark.nightly
 def test_a_ladder_of_many_rounds_keeps_its_rules(environment: Environment) -> None:
     rows = rivals(environment, 11)
     twin = factories.ready(factories.agent(rows[0].agent.owner, environment))

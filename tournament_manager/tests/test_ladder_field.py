@@ -22,7 +22,7 @@ from tournament_manager.editions import advance
 from tournament_manager.ladder import ladder_step
 from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(autouse=True)

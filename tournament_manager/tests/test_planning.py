@@ -18,7 +18,7 @@ from tournament_manager.progress import tournament_begin
 from tournament_manager.tasks import tournament_scheduled, watchdog
 from tournament_manager.tests.samples import players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOUR = timedelta(hours=1)
 
 

@@ -19,7 +19,7 @@ from tournament_manager.progress import plan_of, tournament_step
 from tournament_manager.tests.planned import begun, play_on
 from tournament_manager.tests.samples import LATER, edition, play, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture

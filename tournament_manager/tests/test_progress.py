@@ -34,7 +34,7 @@ from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, planned, play_on, ranks, rows_of
 from tournament_manager.tests.samples import LATER, break_down, play, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 class Killed(BaseException):

@@ -34,7 +34,7 @@ from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, play_on, ranks
 from tournament_manager.tests.samples import LATER, break_down, play, players
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture
@@ -137,6 +137,7 @@ def test_what_cannot_be_voided_is_refused(six: list[Submission]) -> None:
         round_void(tournament=tournament, number=1, reason="x", user=None)
 
 
+@pytest.mark.nightly
 def test_the_table_of_a_cancelled_tournament_follows_what_counts(
     six: list[Submission], django_assert_num_queries: pytest.FixtureRequest
 ) -> None:
@@ -165,6 +166,7 @@ def test_the_table_of_a_cancelled_tournament_follows_what_counts(
     )  # fmt: skip
 
 
+@pytest.mark.nightly
 def test_who_has_left_since_the_end_keeps_the_place_when_others_play_again(six: list[Submission]) -> None:
     tournament = begun(six, "round-robin")
     play_on(tournament)
@@ -181,6 +183,7 @@ def test_who_has_left_since_the_end_keeps_the_place_when_others_play_again(six: 
     assert ranks(tournament) == before
 
 
+@pytest.mark.nightly
 def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: list[Submission]) -> None:
     tournament = begun(six, "single-elimination")
     play_on(tournament)
@@ -199,6 +202,7 @@ def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: li
     ("kind", "settings"),
     [("groups-knock-out", {"groups": 2, "advance": 1}), pytest.param("swiss", {}, marks=pytest.mark.nightly)],
 )
+@pytest.mark.nightly
 def test_decisions_before_a_participant_left_at_the_end_stand_when_others_play_again(
     six: list[Submission], kind: str, settings: dict[str, object]
 ) -> None:
@@ -255,6 +259,7 @@ def test_a_duel_that_cannot_be_played_again_is_not_struck_once_it_has_ended(six:
     assert (tournament.state, LedgerVoid.objects.exists()) == (TournamentState.FINISHED, False)
 
 
+@pytest.mark.nightly
 def test_a_meeting_that_was_given_up_is_played_again_when_an_organiser_says_so(six: list[Submission]) -> None:
     tournament = begun(six, "round-robin")
     given_up = tournament.duels.filter(player_1=six[0]).earliest("number")

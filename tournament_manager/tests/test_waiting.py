@@ -20,7 +20,7 @@ from tournament_manager.tests.samples import (
     uploaded,
 )
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NOW = datetime.now(UTC)
 
 

@@ -444,6 +444,7 @@ def test_a_method_that_is_not_in_the_table_does_nothing(house: dict[str, Any], s
 
 
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.slow
 def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, sessions: list[str], is_whole: bool) -> None:
     """On a push lists and rows of the arena are left to `core/tests/test_admin.py`, and some pages come by turns."""
     rows = {type(row)._meta.label_lower: row for row in one_of_each(cast, factories.environment("quarto")).values()}
@@ -479,6 +480,7 @@ def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, session
 
 
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
+@pytest.mark.slow
 def test_staff_without_a_right_may_do_nothing_in_the_admin(cast: Cast, is_whole: bool) -> None:
     """On a push every list is asked for, and one of the other pages by turns."""
     session = _session(factories.user("dora", is_staff=True))
@@ -508,6 +510,7 @@ def test_nothing_is_done_for_a_form_of_another_site(house: dict[str, Any], sessi
     assert done == []
 
 
+@pytest.mark.slow
 def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
     house: dict[str, Any], sessions: list[str], settings: Settings
 ) -> None:

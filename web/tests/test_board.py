@@ -166,6 +166,7 @@ def test_htmx_gets_the_board_alone_with_its_filter_and_asks_more_often_while_som
     assert 'hx-trigger="every 2s"' in html(client, **{"HX-Request": "true", "HX-Target": "leaderboard"})
 
 
+@pytest.mark.slow
 def test_a_board_of_many_pages_shows_one(client: Client, cast: Cast, task: Environment) -> None:
     for number in range(53):
         scored.evaluation(scored.submission(cast.bob, task, f"agent-{number:02}"), [float(number)] * 20)

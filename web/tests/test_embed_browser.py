@@ -84,6 +84,7 @@ def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
     assert page.context.cookies() == []
 
 
+@pytest.mark.nightly
 def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser, news: str) -> None:
     with chromium.new_page() as page:
         page.set_default_timeout(60_000)

@@ -16,7 +16,7 @@ from web.tests.arena import staged
 from web.tests.conftest import As
 from web.tests.test_access import routes
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 CLOSED = (
     "/environments/{slug}/editions/1/agents/anna/",
     "/duels/{duel}/",
@@ -104,7 +104,7 @@ def test_every_address_of_duels_and_places_is_in_the_tables(places: dict[str, ob
     assert others == []
 
 
-@pytest.mark.parametrize("results", SEEN_BY)
+@pytest.mark.parametrize("results", ["PUBLIC", "PARTICIPANTS", pytest.param("HIDDEN", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("is_border", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_every_address_tells_results_to_those_who_may_see_them_alone(
     places: dict[str, object], people: dict[str, User | None], visit: As, results: str, is_border: bool

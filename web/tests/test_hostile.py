@@ -74,6 +74,7 @@ def built_with(cast: Cast, client: Client, short: str, long: str, text: str) -> 
 
 
 @pytest.mark.parametrize("short", [SHORT[0], *(pytest.param(one, marks=pytest.mark.nightly) for one in SHORT[1:])])
+@pytest.mark.slow
 def test_no_page_takes_words_for_tags(cast: Cast, visit: As, short: str) -> None:
     """With hostile words in every field a page has the very tags that it has with harmless ones.
 
@@ -89,6 +90,7 @@ def test_no_page_takes_words_for_tags(cast: Cast, visit: As, short: str) -> None
         assert tags.found == harmless[address].found, address
 
 
+@pytest.mark.slow
 def test_descriptions_in_markdown_hold_nothing_active(cast: Cast, visit: As) -> None:
     hostile = built_with(cast, visit(None), "x", "x", MARKDOWN)
     assert [address for address, tags in hostile.items() if tags.active] == []

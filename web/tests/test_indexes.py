@@ -26,7 +26,7 @@ from tests.databases import rolled_back
 from web.duels.api import DuelFilter
 from web.tests.crowd import Crowd, analyze, crowd, grow_results
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases, pytest.mark.slow, pytest.mark.nightly]
 SIZE = 1000
 SORTED = ("TEMP B-TREE FOR ORDER BY", "Sort Key")
 """How a database says that it has to put rows in order itself."""

@@ -97,6 +97,7 @@ def test_uploads_by_page_and_by_api_count_together(cast: Cast, visit: As, monkey
     assert int(answer["Retry-After"]) > 0
 
 
+@pytest.mark.slow
 def test_an_upload_above_the_quota_is_told_what_is_left_and_when(cast: Cast, visit: As, settings: Settings) -> None:
     factories.environment()
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1, "active_agents": 4, "storage_bytes": 10_000}

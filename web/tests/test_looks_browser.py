@@ -71,6 +71,7 @@ def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.nightly
 def test_the_shade_at_the_edge_is_darker_than_what_scrolls(rated: str, tab: Page) -> None:
     with used(tab) as page:
         for part, address in ((".scroll", rated), (".sections", "/environments/tic-tac-toe/head-to-head/")):
@@ -82,6 +83,7 @@ def test_the_shade_at_the_edge_is_darker_than_what_scrolls(rated: str, tab: Page
         page.emulate_media(color_scheme="light")
 
 
+@pytest.mark.nightly
 def test_forced_colours_leave_the_seats_their_own(stage: Stage, tab: Page) -> None:
     with used(tab) as page:
         page.emulate_media(forced_colors="active")
@@ -110,6 +112,7 @@ def test_without_scripts_the_current_move_is_marked_and_not_scrolled_away(
         assert page.locator("#moves").evaluate("list => getComputedStyle(list).maxHeight") == "none"
 
 
+@pytest.mark.nightly
 def test_dots_of_a_chart_never_lie_on_each_other(rated: str, tab: Page, settings: Settings) -> None:
     if not settings.CHART_LIBRARY.is_dir():
         pytest.skip("The chart library is not installed: npm ci")

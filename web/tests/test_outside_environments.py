@@ -146,6 +146,7 @@ def test_styles_are_those_of_the_folder(
 
 
 @pytest.mark.django_db
+@pytest.mark.slow
 def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, visit: As
 ) -> None:

@@ -33,6 +33,7 @@ def test_new_passwords_are_hashed_with_argon2(real_hashers: None) -> None:
     assert user.check_password(PASSWORD)
 
 
+@pytest.mark.slow
 def test_an_older_hash_is_made_anew_at_the_login_with_the_right_password(cast: Cast, real_hashers: None) -> None:
     old = make_password(PASSWORD, hasher="pbkdf2_sha256")
     User.objects.filter(pk=cast.alice.pk).update(password=old)

@@ -75,6 +75,7 @@ def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(p
     expect(page.get_by_role("button", name="Menu of organiser-of-everything")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_stranger_reaches_all_of_the_head_on_the_smallest_phone(page: Page) -> None:
     page.context.clear_cookies()
     for address in ("/", "/environments/tic-tac-toe/", "/sign-up/"):

@@ -43,6 +43,7 @@ def page(cup: Tournament, rights: list[str], tab: Page) -> Iterator[Page]:
 
 
 @pytest.mark.parametrize("rights", [["view_tournament"]])
+@pytest.mark.nightly
 def test_people_who_may_only_look_meet_no_broken_script(page: Page, cup: Tournament) -> None:
     page.goto(f"/admin/core/tournament/{cup.pk}/change/")
     expect(page.get_by_text('"rounds": 5')).to_be_visible()

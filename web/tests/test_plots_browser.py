@@ -79,6 +79,7 @@ def test_without_its_library_the_table_is_open(tab: Page, agent: str) -> None:
         expect(page.get_by_role("cell", name="1540 to 1620")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_arrow_keys_go_through_a_matrix_of_one_stop(page: Page, agent: str) -> None:
     page.goto("/environments/tic-tac-toe/head-to-head/")
     expect(page.locator("td a[tabindex='-1']")).to_have_count(5)

@@ -22,7 +22,7 @@ from web.tests.arena import Stage, damage_match, lose_files, staged
 from web.tests.conftest import As
 from web.tests.test_limits import rates
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

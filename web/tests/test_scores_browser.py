@@ -171,6 +171,7 @@ def run_until(page: Page, part: Locator, text: str) -> None:
 
 
 @pytest.mark.parametrize("who", ["bob"])
+@pytest.mark.nightly
 def test_an_answer_that_is_not_shown_takes_no_tick_back(page: Page, stage: Stage) -> None:
     """Else its part would go back to what it was when another one is refreshed."""
 
@@ -252,6 +253,7 @@ def test_all_charts_of_an_evaluation_are_drawn_and_read_by_keyboard(
 
 
 @pytest.mark.parametrize("who", ["bob"])
+@pytest.mark.nightly
 def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, stage: Stage) -> None:
     page.goto("/environments/cart-pole/agents/running/")
     part = page.locator("#v1")
@@ -264,6 +266,7 @@ def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, 
         expect(held).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None:
     page.goto(f"/evaluations/{stage.evaluation.pk}/")
     page.get_by_role("link", name="Step through it in text").click()
@@ -280,6 +283,7 @@ def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None
 
 
 @pytest.mark.parametrize("who", ["alice"])
+@pytest.mark.nightly
 def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: Stage, tmp_path: Path) -> None:
     for name in ("train.py", "model.py", "player.py"):
         (tmp_path / name).write_text("pass\n")

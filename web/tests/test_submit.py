@@ -168,6 +168,7 @@ def test_an_address_has_its_quota(client: Client, settings: Settings) -> None:
     assert response["Retry-After"]
 
 
+@pytest.mark.slow
 def test_a_visitor_adds_an_environment_where_that_is_open(
     client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -306,6 +306,7 @@ def test_what_cannot_be_inspected_now_is_taken_and_left_to_the_build(
         lock.close()
 
 
+@pytest.mark.slow
 def test_a_second_inspection_of_a_sender_waits_for_the_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     at_work, most = 0, 0

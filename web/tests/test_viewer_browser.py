@@ -76,6 +76,7 @@ def test_keys_step_jump_and_play(page: Page, stage: Stage) -> None:
     at(page, 1)
 
 
+@pytest.mark.nightly
 def test_playing_ends_at_the_last_state_and_starts_again_from_the_first(page: Page, stage: Stage) -> None:
     last = watch(page, stage, "?ply=3")
     page.get_by_role("button", name="Play").click()
@@ -85,6 +86,7 @@ def test_playing_ends_at_the_last_state_and_starts_again_from_the_first(page: Pa
     at(page, 0)
 
 
+@pytest.mark.nightly
 def test_speed_changes_how_long_a_state_stays(page: Page, stage: Stage) -> None:
     watch(page, stage)
     for speed, milliseconds in (("0.5×", 1800), ("2×", 450)):
@@ -125,6 +127,7 @@ def test_what_is_seen_can_be_shared_and_read(page: Page, stage: Stage) -> None:
     expect(page.locator("#slider")).to_have_attribute("aria-valuetext", re.compile("^3: .* played"))
 
 
+@pytest.mark.nightly
 def test_keys_keep_their_meaning_in_controls(page: Page, stage: Stage) -> None:
     watch(page, stage)
     page.get_by_role("radio", name="1×").focus()
@@ -158,6 +161,7 @@ def test_without_scripts_links_step_through_the_match(stage: Stage, live_server:
         expect(page.locator("#caption")).to_contain_text("anna v1 played")
 
 
+@pytest.mark.nightly
 def test_arrow_keys_walk_through_the_matches_of_a_duel(page: Page, stage: Stage) -> None:
     page.goto(f"/duels/{stage.duel.pk}/")
     links = page.locator(".matches.player_1 a")

@@ -138,6 +138,7 @@ def test_a_video_that_takes_too_long_ends_early(tmp_path: Path) -> None:
         pytest.param("hopper", marks=pytest.mark.nightly),
     ],
 )
+@pytest.mark.slow
 def test_an_episode_recorded_apart_gives_its_score_again(slug: str, tmp_path: Path) -> None:
     """Drawing does not change the play, with Box2D, MuJoCo (with this machine's GL) and a text environment."""
     made = record_apart(job(slug, most=40, frames=5), tmp_path, seconds=PATIENCE)
@@ -216,6 +217,7 @@ def test_a_job_that_cannot_be_read_is_refused(text: str) -> None:
         Job.from_json(text)
 
 
+@pytest.mark.slow
 def test_errors_of_the_other_process_arrive_as_sentences(tmp_path: Path) -> None:
     with pytest.raises(CannotRecord, match="There is no environment 'nowhere'"):
         record_apart(Job("nowhere", 0, ()), tmp_path)

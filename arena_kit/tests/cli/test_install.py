@@ -62,6 +62,7 @@ def installed(cache: Path) -> list[Path]:
     return sorted(path for path in cache.iterdir() if path.is_dir())
 
 
+@pytest.mark.slow
 def test_what_a_submission_requires_is_installed_once_and_found_by_it_alone(cache: Path) -> None:
     needs = {"requirements.txt": "arena-test-greeting==1.0\n"}
     script = "import arena_test_greeting\n" + FINE
@@ -80,6 +81,7 @@ def test_what_a_submission_requires_is_installed_once_and_found_by_it_alone(cach
     assert (made / "packages" / "arena_test_greeting.py").is_file()
 
 
+@pytest.mark.slow
 def test_an_install_that_fails_prints_a_sentence_and_the_last_lines(cache: Path) -> None:
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting==7\n"}) as (wanting,):
         done = run(wanting, wanting, *BASE, code=2)

@@ -88,6 +88,7 @@ def test_the_list_leads_to_every_match_and_keeps_the_focus(page: Page) -> None:
     at(page, 2, 1)
 
 
+@pytest.mark.nightly
 def test_a_link_of_the_cross_table_leads_to_a_replay_and_its_keys(page: Page) -> None:
     number = next(one.number for one in SHOWN if one.record is RECORDS[2])
     page.locator(f'a[href="#match={number}"]').first.click()
@@ -100,6 +101,7 @@ def test_a_link_of_the_cross_table_leads_to_a_replay_and_its_keys(page: Page) ->
     at(page, 1, 0)
 
 
+@pytest.mark.nightly
 def test_a_match_that_plays_stops_when_another_is_chosen(page: Page) -> None:
     page.get_by_role("button", name="Play").click()
     page.clock.run_for(1000)
@@ -110,6 +112,7 @@ def test_a_match_that_plays_stops_when_another_is_chosen(page: Page) -> None:
     at(page, 2, 0)
 
 
+@pytest.mark.nightly
 def test_an_address_leads_to_a_match_and_a_ply(page: Page, report: str) -> None:
     for address, number, ply in (("#match=2&ply=3", 2, 3), ("#match=99", 1, 0), ("#match=x", 1, 0)):
         page.goto("about:blank")
@@ -126,6 +129,7 @@ def test_nothing_is_wider_than_a_phone_and_focus_is_seen(page: Page) -> None:
         page.keyboard.press("Tab")
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_tables_stay_and_a_sentence_says_what_is_missing(report: str, chromium: Browser) -> None:
     with chromium.new_context(offline=True, java_script_enabled=False) as context, context.new_page() as page:
         page.goto(report)

@@ -120,6 +120,7 @@ def test_folders_play_a_duel_and_leave_a_classic_document(tmp_path: Path) -> Non
     assert done.stdout == ""
 
 
+@pytest.mark.slow
 def test_same_seed_gives_the_same_bytes_however_many_matches_run_at_once(tmp_path: Path) -> None:
     with folders(GOOD, player(step="if state.sum() == 3: raise ValueError('three')")) as (one, two):
         for name, parallel in (("a", "1"), ("b", "4")):
@@ -177,6 +178,7 @@ def test_a_failing_platform_writes_a_document_with_the_error(tmp_path: Path, mon
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.slow
 def test_a_stop_from_outside_leaves_no_player_and_no_folder_behind(tmp_path: Path, by: signal.Signals) -> None:
     with folders(player(start="while True: pass"), GOOD) as (one, two):
         stop(one, one, two, *BASE, "--logs", tmp_path / "logs", by=by)
@@ -209,6 +211,7 @@ def test_a_missing_docker_library_is_named(monkeypatch: pytest.MonkeyPatch) -> N
 # --- What a player requires -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named_before_anything_starts() -> None:
     wanting = {"player.py": GOOD, "requirements.txt": "no-such-package\nnumpy<0.1\n"}
     with folders(wanting, {"player.py": GOOD, "requirements.txt": "numpy\n"}) as (missing, met):

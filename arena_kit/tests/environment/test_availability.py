@@ -16,6 +16,7 @@ def test_games_need_nothing_but_the_arena() -> None:
     assert Trials([spec.slug for spec in all_specs() if spec.seats == 2]).finish() == {}
 
 
+@pytest.mark.slow
 def test_what_is_missing_raises_crashes_or_hangs_is_told_apart_and_the_rest_is_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -72,6 +72,7 @@ def test_hostile_folders_are_left_out_with_the_file_and_the_line(tmp_path: Path)
     )
 
 
+@pytest.mark.slow
 def test_a_folder_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "SECONDS", 3.0)
     assert because(classic(tmp_path, "sleeps", code=f"import time\n{NEVER}\n")) == "sleeps: it takes more than 3 s."
@@ -189,6 +190,7 @@ def test_a_verdict_is_kept_until_the_code_changes(tmp_path: Path, monkeypatch: p
     assert len(tried) == 3
 
 
+@pytest.mark.slow
 def test_shape_and_type_of_states_are_frozen_with_the_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, store = tmp_path / "own", tmp_path / "store"
     path = classic(folder, "game")

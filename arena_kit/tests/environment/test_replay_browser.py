@@ -76,6 +76,7 @@ def test_keys_buttons_and_slider_step_through_a_file(page: Page, folder: Path) -
     assert page.locator("#frame").evaluate("image => image.naturalWidth") > 0
 
 
+@pytest.mark.nightly
 def test_a_file_plays_at_three_speeds(page: Page, folder: Path) -> None:
     page.goto((folder / "whole.html").as_uri())
     for speed, milliseconds in (("0.5×", 1800), ("1×", 900), ("2×", 450)):
@@ -101,6 +102,7 @@ def test_an_address_leads_to_a_ply(page: Page, folder: Path) -> None:
         at(page, 5)
 
 
+@pytest.mark.nightly
 def test_an_address_that_leads_nowhere_leads_to_the_start(page: Page, folder: Path) -> None:
     for address in ("#ply=x", "#ply=-1", "#3", "?ply=", "#%"):
         page.goto("about:blank")
@@ -108,6 +110,7 @@ def test_an_address_that_leads_nowhere_leads_to_the_start(page: Page, folder: Pa
         at(page, 0)
 
 
+@pytest.mark.nightly
 def test_a_thinned_file_says_so_and_shows_the_state_before_a_missing_one(page: Page, folder: Path) -> None:
     page.goto((folder / "thin.html").as_uri() + "#ply=1")
     expect(page.get_by_role("note")).to_contain_text(f"of the {LAST + 1} states")

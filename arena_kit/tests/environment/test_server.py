@@ -119,6 +119,7 @@ def test_an_opening_that_does_not_fit_the_rules_begins_no_match() -> None:
         begin(game, 0, (0,) * 7)
 
 
+@pytest.mark.slow
 def test_large_observations_of_many_matches_come_in_several_frames(tmp_path: Path) -> None:
     info = copied("nim", tmp_path)
     info.write_text(info.read_text().replace("shape: [1]", "shape: [1048576]"))
@@ -198,6 +199,7 @@ def test_a_server_that_is_killed_breaks_its_matches_and_the_next_gets_a_new_one(
         ("time.sleep(600)", "its server did not answer within 2 s"),
     ],
 )
+@pytest.mark.slow
 def test_what_goes_wrong_in_a_step_is_the_fault_of_the_environment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: str, sentence: str
 ) -> None:

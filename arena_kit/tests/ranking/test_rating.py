@@ -229,6 +229,7 @@ def test_the_chance_to_be_the_best_is_that_of_the_joint_distribution() -> None:
     assert [row.chance for row in ranking(rated(1500, 1500, 1500, 1000))] == pytest.approx([1 / 3] * 3 + [0], abs=0.02)
 
 
+@pytest.mark.slow
 def test_intervals_and_rank_ranges_hold_the_truth_as_often_as_they_say() -> None:
     held, ranks_held, total = 0, 0, 0
     for number in range(30):

@@ -61,6 +61,7 @@ def test_a_loss_forfeits_the_match_where_it_happened_and_a_fresh_container_goes_
 
 
 @pytest.mark.parametrize("loss", ["hangs up", "says nothing", "sends an unknown kind", "names another match"])
+@pytest.mark.slow
 def test_results_with_losses_do_not_depend_on_how_many_matches_run_at_once(loss: str) -> None:
     answer, _ = LOSSES[loss]
 
@@ -129,6 +130,7 @@ def test_memory_is_named_when_it_was_the_cause() -> None:
     assert faults(play([out, first_valid], matches=2, parallel=1)) == {1: (0, "player_out_of_memory")}
 
 
+@pytest.mark.slow
 def test_players_that_do_not_read_never_block_the_referee() -> None:
     quarto = get_spec("quarto-v1")
     stop = Limits(move_seconds=3.0, bank_seconds=0.0, duel_seconds=300, max_restarts=0)

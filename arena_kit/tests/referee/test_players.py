@@ -253,10 +253,12 @@ def test_every_way_to_die_forfeits(how: str) -> None:
     assert_all_lost(duel, "player_died")
 
 
+@pytest.mark.slow
 def test_a_player_that_thinks_too_long_forfeits() -> None:
     assert_all_lost(play(player(step="while True: pass"), matches=1, limits=IN_A_SECOND), "player_timed_out")
 
 
+@pytest.mark.slow
 def test_a_player_stopped_by_itself_forfeits() -> None:
     source = player(step="import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
     # It uses no processor: the whole wall time has to pass.
@@ -279,6 +281,7 @@ FIND_WIRE = (
         ("b'\\x11\\0\\0\\0\\x82' + bytes(16)", "unexpected_answer"),
     ],
 )
+@pytest.mark.slow
 def test_a_player_that_writes_on_the_wire_itself_loses(data: str, code: str) -> None:
     source = player(step=FIND_WIRE + f"for n in WIRE: os.write(n, {data})\nimport time\ntime.sleep(60)")
     assert_all_lost(play(source, matches=1), code)

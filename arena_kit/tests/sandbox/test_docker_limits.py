@@ -114,6 +114,7 @@ def test_a_bomb_that_meets_no_limit_is_told(channels: Path) -> None:
     assert (finding.held, finding.happened.rpartition(": ")[2]) == (False, "forked 499")
 
 
+@pytest.mark.nightly
 def test_a_fork_bomb_is_contained_and_removed(sandbox: DockerSandbox, channels: Path) -> None:
     end = end_of(sandbox, channels, FORK_BOMB, replace(LIMITS, start_seconds=10.0))
 

@@ -145,6 +145,7 @@ def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Aren
 
 
 @pytest.mark.containers_nightly
+@pytest.mark.slow
 def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(arena: Arena) -> None:
     refusal = arena.not_started("print('x' * 5000, flush=True)\nimport time; time.sleep(600)", start_seconds=10.0)
     assert refusal.ending is Ending.RUNNING
@@ -153,6 +154,7 @@ def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(aren
 
 
 @pytest.mark.containers_nightly
+@pytest.mark.slow
 def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
     claims = [f"claim-{os.getpid()}-{next(COUNTER)}" for _ in range(2)]
     kept, left = (arena.launch(FIRST_VALID, claim=claim) for claim in claims)

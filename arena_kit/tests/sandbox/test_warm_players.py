@@ -16,7 +16,10 @@ from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.arenas import FIRST_VALID, LABEL, Arena, greet, loader_of, until
 
-pytestmark = pytest.mark.parametrize("arena", ["process"], indirect=True)  # a pool accepts any kind of host
+pytestmark = [
+    pytest.mark.parametrize("arena", ["process"], indirect=True),
+    pytest.mark.slow,
+]  # a pool accepts any kind of host
 LOADED = "import os\nprint('loaded by', os.environ['ARENA_CONTAINER'])\n" + FIRST_VALID
 
 

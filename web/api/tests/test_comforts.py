@@ -125,6 +125,7 @@ def ada(arena: Arena, program: Program, monkeypatch: pytest.MonkeyPatch) -> Clie
     return program(arena.cast.alice)
 
 
+@pytest.mark.slow
 def test_files_are_judged_and_nothing_is_stored(ada: Client, arena: Arena) -> None:
     before = Submission.objects.count()
     good = verdict(ada, environment=arena.stage.environment.slug, archive=file("a.zip", zip_of(FIRST)))

@@ -57,6 +57,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_the_examples_in_the_shell_work(live_server: LiveServer, folder: Path) -> None:
     cast = factories.cast()
     scored.environment()
@@ -78,6 +79,7 @@ def test_the_examples_in_the_shell_work(live_server: LiveServer, folder: Path) -
 
 
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
 def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> None:
     cast: Cast = factories.cast()
     scored.environment()

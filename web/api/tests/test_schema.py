@@ -124,7 +124,9 @@ def api(arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> It
 
 @pytest.mark.slow
 @pytest.mark.parametrize("examples", [FEW_EXAMPLES, pytest.param(MANY_EXAMPLES, marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("is_stranger", [True, False], ids=["stranger", "alice"])
+@pytest.mark.parametrize(
+    "is_stranger", [pytest.param(True, marks=pytest.mark.nightly, id="stranger"), pytest.param(False, id="alice")]
+)
 def test_no_request_breaks_the_api(api: BaseSchema, arena: Arena, is_stranger: bool, examples: int) -> None:
     """Send random requests that follow or break the description; half of them concern existing objects."""
     _, token = token_create(owner=arena.cast.alice, name="schema", now=timezone.now(), days=1)

@@ -16,6 +16,7 @@ from web.api.tests.test_schema import description
 @pytest.mark.browser
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_the_page_shows_and_tries_every_address(
     live_server: LiveServer, chromium: Browser, scheme: Literal["light", "dark"]
 ) -> None:
