@@ -20,7 +20,7 @@ from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
-from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.control import job_cancel_if_open
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
 from core.models import (

@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.jobs.lifecycle import job_cancel, job_prioritise, job_requeue, job_wake
+from core.jobs.control import job_cancel, job_prioritise, job_requeue
+from core.jobs.lifecycle import job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.turns import TURNS_PER_PRIORITY
 from core.jobs.waits import wait_of
