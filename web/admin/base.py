@@ -21,7 +21,7 @@ from core.errors import Refused
 from core.jobs.states import IllegalTransition, StaleJob
 from core.models import User
 from core.people.audit_log import row_changes, row_values
-from web.admin.audited import deed_of, write_down
+from web.admin.audited import audit_of, write_down
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
@@ -165,14 +165,14 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
     news: dict[tuple[int, str], list[Row]] = {}
     given = request.POST.get("reason", "").strip() if "answered" in request.POST else ""
     reason = f" Reason: {given}" if given else ""
-    deed = deed_of(request)
+    audit = audit_of(request)
     for row in rows:
         before = row_values(row)
         try:
             # In one transaction, so that no action is missing from the audit log.
             with transaction.atomic():
                 level, sentence = messages.SUCCESS, action(row)
-                deed.changes = row_changes(row, before)
+                audit.changes = row_changes(row, before)
                 page.log_change(request, row, sentence + reason)
         except StaleJob:
             level = messages.WARNING
@@ -180,7 +180,7 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
         if level != messages.SUCCESS:
-            write_down(request, deed.action, row, sentence + reason)
+            write_down(request, audit.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)
     for (level, sentence), concerned in news.items():
         page.message_user(request, _said(concerned, sentence), level)
