@@ -145,7 +145,7 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
 
 
 def participant_withdraw(*, participant: Participant, user: User) -> None:
-    """Take one's own agent out of an organiser's running tournament for good. Raises Refused with the reason."""
+    """Take a person's agent out of an organiser's running tournament for good. Raises Refused with the reason."""
     with transaction.atomic():
         agent = agent_lock(participant.submission.agent_id)
         if agent.owner_id != user.pk:
