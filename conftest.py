@@ -8,6 +8,7 @@ import re
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from pytest_django import DjangoDbBlocker
 
 from tests.databases import empty_only_what_is_filled, own_database, worker_name
 from tests.inspected import inspect_once
+from tests.leftovers import remove_leftovers
 from tests.machine import chromium as path_of_chromium
 from tests.machine import missing_docker, redis_server, remove_images
 from tests.programs import BROWSER_ARGUMENTS
@@ -41,7 +43,9 @@ hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("ar
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Try each property with a hundred examples at night, and with thirty on a push."""
+    """Remove what killed runs have left; try each property with a hundred examples at night, with thirty on a push."""
+    if not hasattr(config, "workerinput"):
+        remove_leftovers(Path(tempfile.gettempdir()), now=time.time())
     hypothesis.settings.load_profile("arena" if config.getoption("--nightly") else "push")
 
 

@@ -189,7 +189,7 @@ def check_monitoring(**_: Any) -> list[CheckMessage]:
 def check_retention(**_: Any) -> list[CheckMessage]:
     """arena.E022: a retention time is negative."""
     names = sorted(name for name in set(dir(settings)) if name.startswith("KEEP_") and name.endswith("_DAYS"))
-    hint = "Set it to a number of days, or to 0 to keep for ever."
+    hint = "Set it to a number of days, or to 0 to keep forever."
     return [
         Error(f"{name} is {getattr(settings, name)}.", hint=hint, id="arena.E022")
         for name in names

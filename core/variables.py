@@ -117,7 +117,7 @@ class Variables:
     def images(self, name: str, default: str) -> dict[tuple[int, int], str]:
         """Parse a comma-separated list of VERSION=IMAGE, with versions of Python like 3.12; or one image of this one's.
 
-        default: the one image when the variable is not set or empty; without a default there is none then.
+        default: the only image when the variable is not set or empty; without a default there is no image then.
         """
         text = self.text(name, default).strip() or default
         if not text:

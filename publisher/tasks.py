@@ -7,7 +7,8 @@ from pathlib import Path
 
 from django.conf import settings
 
-from core.jobs.lifecycle import job_cancel, job_fail, job_succeed
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.worker import Lease, PlatformFault
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
 from publisher.git import GitError

@@ -14,7 +14,8 @@ from arena_kit.referee.match import pair_seed
 from core.environments.availability import availability_note, environment_retire
 from core.environments.holding import alarms_settle_released
 from core.jobs import worker
-from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_wake, jobs_end_delay
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim, job_enqueue, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import WaitCode, wait_of
 from core.models import Alarm, CancelCode, Duel, Environment, JobFault, JobState, Play, Tournament, Validation

@@ -1,8 +1,9 @@
-"""The shape of the house: no module imports itself by way of others, and views are short."""
+"""The shape of the house: no circles of imports, no room named in a string below it, and short views."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,11 @@ ROOT = Path(__file__).parents[1]
 ROOMS = (
     "web", "builder", "duel_runner", "tournament_manager", "publisher", "core", "arena_kit", "tests", "benchmarks",
 )  # fmt: skip
+NAME_OF_ROOM = re.compile(r"(web|builder|duel_runner|tournament_manager|publisher)(\.[a-z_]+)+|(web|admin):[a-z_]+")
+"""A string that names a module of a room or a page of the site."""
+LOWER = {"arena_kit": (), "core": ("core/settings.py",), "builder": (), "duel_runner": (), "tournament_manager": (),
+         "publisher": ()}  # fmt: skip
+"""Packages below the site, with modules that may name rooms: Django's settings name middleware and handlers."""
 VIEWS = ("views.py", "*_views.py", "api.py", "*_api.py")
 """Names of the modules of views."""
 VIEW_LINES = 25
@@ -26,6 +32,21 @@ def circles() -> list[list[str]]:
     for module in graph.modules:
         arrows.add_edges_from((module, other) for other in graph.find_modules_directly_imported_by(module))
     return [sorted(group) for group in networkx.strongly_connected_components(arrows) if len(group) > 1]
+
+
+def named_rooms(source: str, own: str) -> list[str]:
+    """The strings of a module that name a room other than its own, docstrings left out."""
+    tree = ast.parse(source)
+    words = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in words
+        and NAME_OF_ROOM.fullmatch(node.value)
+        and not node.value.startswith(f"{own}.")
+    ]
 
 
 def views(source: str) -> Iterator[tuple[str, int]]:
@@ -43,6 +64,23 @@ def long_views(source: str) -> list[str]:
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles() == []
+
+
+def test_a_string_that_names_a_room_or_a_page_is_found() -> None:
+    source = '"""web.urls"""\nTASK = "duel_runner.tasks.work"\nOWN = "builder.tasks"\nreverse("web:home")\n'
+    assert named_rooms(source, "builder") == ["duel_runner.tasks.work", "web:home"]
+
+
+def test_no_room_is_named_in_a_string_below_it() -> None:
+    found = {
+        str(path.relative_to(ROOT)): named
+        for package, exceptions in LOWER.items()
+        for path in (ROOT / package).rglob("*.py")
+        if "tests" not in path.parts
+        and str(path.relative_to(ROOT)) not in exceptions
+        and (named := named_rooms(path.read_text(), package))
+    }
+    assert found == {}
 
 
 def test_a_view_with_a_line_too_many_is_found() -> None:

@@ -329,7 +329,7 @@ def test_the_command_says_what_goes_and_for_how_long_the_rest_is_kept(duel: Duel
     call_command("retention", "--dry-run", stdout=output)
     lines = output.getvalue().splitlines()
     assert "records, kept for 30 days: 1 would be deleted" in lines
-    assert "recorded episodes, kept for ever: 0 would be deleted" in lines
+    assert "recorded episodes, kept forever: 0 would be deleted" in lines
     call_command("retention", stdout=output)
     assert "records, kept for 30 days: 1 deleted" in output.getvalue()
 

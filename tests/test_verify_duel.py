@@ -12,7 +12,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment import registry
 from arena_kit.image.engine import connect
 from arena_kit.referee import run as referee
-from core.jobs.lifecycle import job_cancel
+from core.jobs.control import job_cancel
 from core.models import CancelCode, Duel, Environment, JobState, Validation
 from duel_runner.tests.commands import verify
 from duel_runner.workplace import leave_workplace

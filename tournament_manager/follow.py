@@ -1,11 +1,11 @@
 """Keeps data derived from the ledger up to date: tables of automatic tournaments, pair totals, live ratings.
 
 Derived data carries the version of the ledger that it was made from, see `LedgerSums`. A refresh reads only the changes
-since that version and adds the results among them. After a strike, a release or a withdrawal, the tables and sums
-concerned are made anew: live ratings depend on the order of all results, so a result cannot be taken out of them. All
-of it is one transaction that locks the row of the sums: of several workers the first does the work and the others find
-it done, and a worker that dies has changed nothing. Results that come in meanwhile lock the row of the ledger's version
-alone, so they never wait for a refresh, however long it reads.
+since that version and adds the results among them. What a strike, a release or a withdrawal changes is made anew: rows
+of tables here, pair totals and live ratings in `tournament_manager.sums`. All of it is one transaction that locks the
+row of the sums: of several workers the first does the work and the others find it done, and a worker that dies has
+changed nothing. Results that come in meanwhile lock the row of the ledger's version alone, so they never wait for a
+refresh, however long it reads.
 
 Adding results as they come in gives exactly the same figures as reading the whole ledger: both add them one by one, in
 the order of their versions.
@@ -14,35 +14,31 @@ the order of their versions.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Collection, Iterable, Mapping
 
 from django.db import transaction
 from django.db.models import F
 
-from arena_kit.ranking.elo import RatingEstimate, rate
 from arena_kit.ranking.standings import DuelResult, Standing, by_rating, standings
 from core.models import (
     Environment,
     LedgerChange,
     LedgerSums,
-    LiveRating,
     Participant,
     Rating,
     Tournament,
     TournamentState,
 )
 from core.ratings.ledger import ledger_change, ledger_version
-from core.ratings.ledger_sums import PairSum, live_replace, live_save, pairs_add, pairs_replace, sums_hold, sums_save
+from core.ratings.ledger_sums import sums_hold, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
-from tournament_manager.results import Played, between, counted, played, rated, results_of, until
+from tournament_manager.results import Played, between, counted, of_players, played, results_of, until
+from tournament_manager.sums import Struck, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 
-DIGITS = 6
-"""The digits of stored ratings: fits of the same results agree to more digits, whatever the order of the rows."""
 Kind = LedgerChange.Kind
 STRIKES = (Kind.STRIKE, Kind.RECOMPUTE)
-ANEW = (*STRIKES, Kind.RELEASE)
-"""The changes after which pair totals and live ratings are made anew."""
+CORRECTIONS = (*STRIKES, Kind.RELEASE)
+"""The changes that do not only add results to pair totals and live ratings."""
 Changes = Collection[tuple[str, int | None]]
 """The kinds of changes other than results, with their tournaments."""
 
@@ -77,7 +73,7 @@ def ladder_rank(tournament: Tournament) -> int:
     with transaction.atomic():
         sums_hold(tournament.environment)
         Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
-        return _table_write(tournament, [], is_anew=False)
+        return _table_write(tournament, [])
 
 
 def outdated_ladders(environment: Environment) -> list[Tournament]:
@@ -94,21 +90,28 @@ def _follow(environment: Environment, sums: LedgerSums, version: int) -> None:
     shown = {key for key, row in tournaments.items() if row.counts_for_ratings}
     fresh = [row for row in new if row.tournament in shown]
     kinds = {kind for kind, key in others if key is None or key in shown}
-    last = sums.last_result_at
-    if kinds.intersection(ANEW):
-        last = _sums_anew(environment, version)
-    elif fresh:
-        _sums_add(environment, fresh)
-        last = max(row.at for row in fresh) if last is None else max(last, *(row.at for row in fresh))
+    is_anew = any(kind == Kind.RECOMPUTE for kind, _ in others)
+    struck = struck_in(None if is_anew else {key for kind, key in others if kind == Kind.STRIKE and key}, environment)
+    moments = [sums.last_result_at, *(row.at for row in fresh)]
+    if is_anew:
+        moments = [sums_anew(environment, sums, version)]
+    else:
+        if fresh:
+            sums_add(environment, sums, fresh, version)
+        if kinds.intersection(CORRECTIONS):
+            released = {key for kind, key in others if kind == Kind.RELEASE and key in shown}
+            counting = [row for row in struck if row.tournament in shown]
+            moments.append(sums_correct(environment, sums, version, struck=counting, released=released))
     # Last, because it locks the rows of tournaments, for which organisers and owners would wait in their requests while
     # the whole ledger is read.
-    _tables_follow(tournaments, new, others, version)
+    _tables_follow(tournaments, new, others, struck, sums, version)
+    strikes_followed(struck)
     sums_save(
         sums=sums,
         version=version,
-        is_rated=bool(fresh or kinds.intersection(ANEW)),
+        is_rated=bool(fresh or kinds.intersection(CORRECTIONS)),
         is_rewritten=bool(kinds.intersection(STRIKES)),
-        last_result_at=last,
+        last_result_at=max((at for at in moments if at is not None), default=None),
     )
 
 
@@ -122,25 +125,36 @@ def _concerned(environment: Environment, keys: Collection[int], others: Changes)
 # --- Tables -----------------------------------------------------------------------------------------------
 
 
-def _tables_follow(tournaments: Mapping[int, Tournament], new: Iterable[Played], others: Changes, version: int) -> None:
+def _tables_follow(
+    tournaments: Mapping[int, Tournament],
+    new: Iterable[Played],
+    others: Changes,
+    struck: Iterable[Struck],
+    sums: LedgerSums,
+    version: int,
+) -> None:
     """Bring tables up to date; those of organisers' tournaments follow from a plan and are only marked as outdated."""
     added = defaultdict(list)
     for row in new:
         added[row.tournament].append(row.result)
+    players = defaultdict[int, set[int]](set)
+    for one in struck:
+        players[one.tournament] |= one.players
     kinds = defaultdict(set)
     for kind, key in others:
-        for one in tournaments if key is None else (key,):
-            kinds[one].add(kind)
+        for one_key in tournaments if key is None else (key,):
+            kinds[one_key].add(kind)
     for key, tournament in tournaments.items():
         if not tournament.is_automatic:
             if kinds[key]:
                 Tournament.objects.filter(pk=key).update(ledger_version=version)
             continue
         # Results of a participant that leaves a ladder still count.
-        if kinds[key].difference((Kind.WITHDRAWAL,) if tournament.is_ladder else ()):
+        without = {Kind.STRIKE, Kind.WITHDRAWAL} if tournament.is_ladder else {Kind.STRIKE}
+        if kinds[key] - without:
             _table_anew(tournament, version)
         else:
-            _table_write(tournament, added[key], is_anew=False)
+            _table_write(tournament, added[key], before=_rows_before(tournament, players[key], sums.version))
         # Ladders that were cancelled are ranked once more, after the ratings.
         is_ranked = not (tournament.is_ladder and tournament.state == TournamentState.CANCELLED)
         made_from = version if is_ranked else tournament.table_version
@@ -149,24 +163,26 @@ def _tables_follow(tournaments: Mapping[int, Tournament], new: Iterable[Played],
 
 def _table_anew(tournament: Tournament, version: int) -> int:
     results = results_of(played(until(counted(tournament), version)))
-    return _table_write(tournament, results, is_anew=True)
+    return _table_write(tournament, results, before={})
 
 
-def _table_write(tournament: Tournament, results: Sequence[DuelResult], *, is_anew: bool) -> int:
-    """Add results to a table, or make it from these alone; return how many of its rows changed.
+def _table_write(
+    tournament: Tournament, results: Iterable[DuelResult], *, before: Mapping[int, Standing] | None = None
+) -> int:
+    """Add results to a table; return how many of its rows changed. before: the rows to add to; None: those stored.
 
     Withdrawn participants stand below all others without points, and results against them do not count. In a ladder all
     results count, and ranks follow the ratings.
     """
     participants = {row.submission_id: row for row in tournament.participants.all()}
-    withdrawn = {key for key, row in participants.items() if row.withdrawn_at is not None}
-    before = {} if is_anew else {key: _standing(row) for key, row in participants.items()}
+    withdrawn = _withdrawn(participants.values())
+    if before is None:
+        before = {key: _standing(row) for key, row in participants.items()}
     if tournament.is_ladder:
         table = standings(participants, results, before=before)
         table = by_rating(table, _strengths(participants), withdrawn)
     else:
-        results = [row for row in results if withdrawn.isdisjoint(row.submissions)]
-        table = standings(participants, results, withdrawn, before)
+        table = standings(participants, _without(results, withdrawn), withdrawn, before)
     changed = []
     for standing in table:
         row = participants[standing.submission]
@@ -178,6 +194,27 @@ def _table_write(tournament: Tournament, results: Sequence[DuelResult], *, is_an
     return len(changed)
 
 
+def _rows_before(tournament: Tournament, players: Collection[int], version: int) -> dict[int, Standing] | None:
+    """The rows of a table, those of `players` made anew from their results up to a version; None: all as stored."""
+    if not players:
+        return None
+    participants = {row.submission_id: row for row in tournament.participants.all()}
+    results = results_of(played(until(of_players(counted(tournament), players), version)))
+    if not tournament.is_ladder:
+        results = _without(results, _withdrawn(participants.values()))
+    anew = standings(participants.keys() & set(players), results)
+    return {key: _standing(row) for key, row in participants.items()} | {row.submission: row for row in anew}
+
+
+def _withdrawn(participants: Iterable[Participant]) -> set[int]:
+    return {row.submission_id for row in participants if row.withdrawn_at is not None}
+
+
+def _without(results: Iterable[DuelResult], withdrawn: Collection[int]) -> list[DuelResult]:
+    """The results that no withdrawn participant has a part in."""
+    return [row for row in results if set(withdrawn).isdisjoint(row.submissions)]
+
+
 def _standing(row: Participant) -> Standing:
     return Standing(row.submission_id, **{name: getattr(row, name) for name in STANDING_FIELDS})
 
@@ -187,41 +224,3 @@ def _strengths(participants: Mapping[int, Participant]) -> dict[int, float]:
     now = dict(Rating.objects.filter(submission__in=participants).values_list("submission_id", "value"))
     kept = {key: row.rating for key, row in participants.items() if row.rating is not None}
     return now | kept
-
-
-# --- Pair totals and live ratings -------------------------------------------------------------------------
-
-
-def _sums_add(environment: Environment, new: Collection[Played]) -> None:
-    pairs_add(environment=environment, pairs=pair_sums(new))
-    players = {player for row in new for player in row.result.submissions}
-    rows = LiveRating.objects.filter(submission__in=players).values_list("submission_id", "value", "duel_count")
-    before = {key: RatingEstimate(value, count) for key, value, count in rows}
-    live_save(values=_plain(rate(results_of(new), before)), digits=DIGITS)
-
-
-def _sums_anew(environment: Environment, version: int) -> datetime | None:
-    """Make the sums anew from the whole rated ledger; return when its newest result was written."""
-    found = list(played(until(rated(environment), version)))
-    pairs_replace(environment=environment, pairs=pair_sums(found))
-    live_replace(environment=environment, values=_plain(rate(results_of(found))), digits=DIGITS)
-    return max((row.at for row in found), default=None)
-
-
-def pair_sums(found: Iterable[Played]) -> dict[tuple[int, int], PairSum]:
-    """What these duels add to the totals of pairs."""
-    pairs: dict[tuple[int, int], PairSum] = defaultdict(PairSum)
-    for row in found:
-        one, other = row.result.submissions
-        for duel, first, second, wins, draws, losses in row.seatings:
-            total = pairs[first, second]
-            total.wins += wins
-            total.draws += draws
-            total.losses += losses
-            total.latest_duel = max(total.latest_duel, duel)
-        pairs[row.player_1, other if row.player_1 == one else one].duel_count += 1
-    return pairs
-
-
-def _plain(found: Mapping[int, RatingEstimate]) -> dict[int, tuple[float, int]]:
-    return {key: (estimate.value, estimate.duel_count) for key, estimate in found.items()}

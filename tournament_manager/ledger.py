@@ -28,9 +28,10 @@ from core.models import (
 )
 from core.ratings.ledger_sums import sums_hold
 from core.ratings.services import ratings_replace
-from tournament_manager.follow import DIGITS, follow, pair_sums
+from tournament_manager.follow import follow
 from tournament_manager.lens_rows import lens_follow, lens_try
 from tournament_manager.results import played, rated, results_of
+from tournament_manager.sums import DIGITS, pair_sums
 
 FIT_EVERY = timedelta(minutes=2)
 """The shortest time between two fits: a fit of the largest pools takes seconds."""

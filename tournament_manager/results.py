@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
@@ -16,19 +16,23 @@ from core.models import Environment, LedgerEntry, Tournament
 from core.ratings.pairs import COUNTED
 
 COLUMNS = ("duel_id", "submission_id", "opponent_id", "wins", "draws", "opponent_errors", "score")
-_MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "created_at")
 _VERSION = "duel__ledger_change__version"
+_MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "created_at", _VERSION)
 
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in."""
+    """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in.
+
+    version: of the ledger when its result came in; 0 for entries that were inserted by hand.
+    """
 
     result: DuelResult
     seatings: tuple[Seating, ...]
     player_1: int
     tournament: int
     at: datetime
+    version: int
 
 
 def counted(tournament: Tournament) -> QuerySet[LedgerEntry]:
@@ -54,9 +58,15 @@ def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
     return rows.filter(Q(duel__ledger_change__isnull=True) | Q(**{f"{_VERSION}__lte": version}))
 
 
+def since(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
+    """The entries after a version of the ledger; after 0, all of them."""
+    return rows.filter(**{f"{_VERSION}__gt": version}) if version else rows
+
+
 def between(environment: Environment, after: int, version: int) -> QuerySet[LedgerEntry]:
-    """The entries after one version of an environment's ledger, up to and including another."""
+    """The entries after one version of an environment's ledger, up to and including another, without struck duels."""
     return LedgerEntry.objects.filter(
+        duel__void__isnull=True,
         duel__ledger_change__environment=environment,
         duel__ledger_change__version__gt=after,
         duel__ledger_change__version__lte=version,
@@ -68,6 +78,16 @@ def played(rows: QuerySet[LedgerEntry]) -> Iterator[Played]:
     in_order = rows.order_by(F(_VERSION).asc(nulls_first=True), "duel_id", "pk").values_list(*COLUMNS, *_MORE)
     for _, duel in groupby(in_order.iterator(), key=itemgetter(0)):
         yield _played(list(duel))
+
+
+def between_players(rows: QuerySet[LedgerEntry], players: Collection[int]) -> QuerySet[LedgerEntry]:
+    """The entries of duels among some submissions."""
+    return rows.filter(submission__in=players, opponent__in=players)
+
+
+def of_players(rows: QuerySet[LedgerEntry], players: Collection[int]) -> QuerySet[LedgerEntry]:
+    """The entries of duels that one of some submissions has played."""
+    return rows.filter(Q(submission__in=players) | Q(opponent__in=players))
 
 
 def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
@@ -89,6 +109,6 @@ def _played(rows: list[tuple[object, ...]]) -> Played:
             wins = entry.wins + entry.opponent_errors
             lost = losses + errors  # type: ignore[operator]  # numbers
             seatings.append((entry.duel, entry.submission, entry.opponent, wins, entry.draws, lost))
-    player_1, tournament, at = rows[0][size + 3 :]
+    player_1, tournament, at, version = rows[0][size + 3 :]
     (result,) = duel_results(found)
-    return Played(result, tuple(seatings), player_1, tournament, at)  # type: ignore[arg-type]  # columns of its duel
+    return Played(result, tuple(seatings), player_1, tournament, at, version or 0)  # type: ignore[arg-type]  # columns of its duel

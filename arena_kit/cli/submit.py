@@ -40,7 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--environment", metavar="NAME", default="", help="of a new agent")
     parser.add_argument("--name", default="", help="of a new agent")
     parser.add_argument(
-        "--public", action="store_true", help="everyone may read source and logs of the new agent, for ever"
+        "--public", action="store_true", help="everyone may read source and logs of the new agent, forever"
     )
     parser.add_argument("--algorithm", default="", help="what trained it, for boards")
     parser.add_argument("--follow", action="store_true", help="wait until the version is ready or has failed")

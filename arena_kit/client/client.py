@@ -34,7 +34,7 @@ API_VERSION = "v1"
 UPLOAD_SECONDS = 120.0
 """A site inspects an upload before it answers."""
 MOST_PAGES = 1000
-"""A list that goes on beyond this page is cut, because a site could go on for ever."""
+"""A list that goes on beyond this page is cut, because a site could go on forever."""
 
 
 class Client:

@@ -25,7 +25,7 @@ from core.duels.challenge_selectors import (
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.lifecycle import BY_OWNER, CHANGING, OVER, job_cancel_if_open
+from core.jobs.control import BY_OWNER, CHANGING, OVER, job_cancel_if_open
 from core.jobs.states import OPEN
 from core.links import page
 from core.models import Agent, CancelCode, Challenge, ChallengeKind, Duel, NoticeKind, Submission, User

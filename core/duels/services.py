@@ -11,7 +11,8 @@ from arena_kit.environment.records import DuelRecord, DuelSummary, MatchRecord, 
 from arena_kit.ranking.sequential import SequentialTest, decide
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import CHALLENGE_TASK, TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import job_enqueue, job_succeed, written_once
+from core.jobs.lifecycle import job_enqueue, job_succeed
+from core.jobs.written import written_once
 from core.models import (
     Challenge,
     Duel,

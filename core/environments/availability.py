@@ -19,7 +19,8 @@ from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.holding import duels_try_again, failing_key
 from core.errors import Refused
-from core.jobs.lifecycle import from_now, job_cancel_if_open, job_fail, job_postpone, jobs_go_on
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import from_now, job_fail, job_postpone, jobs_go_on
 from core.jobs.states import OPEN, wait_until
 from core.jobs.waits import UNAVAILABLE_CODE
 from core.jobs.worker import worker_name

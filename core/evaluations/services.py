@@ -14,9 +14,11 @@ from core.errors import Refused
 from core.evaluations.episodes import practice_results, seeds_hidden
 from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
 from core.jobs.artifacts import EvaluationArtifacts
-from core.jobs.lifecycle import job_cancel_if_open, job_enqueue, job_fail, job_succeed, written_once
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.phase_selectors import validation_of
 from core.jobs.states import OPEN, seconds_running
+from core.jobs.written import written_once
 from core.models import (
     Agent,
     CancelCode,

@@ -1,40 +1,31 @@
-"""The operations of workers and organisers on jobs of any kind."""
+"""The operations of workers on jobs of any kind: claim, renew, finish, give back."""
 
 from __future__ import annotations
 
-import functools
 import logging
-import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
-from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection, transaction
+from django.db import transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from core.errors import Refused
 from core.jobs.bells import ring
-from core.jobs.kinds import JOB_MODELS, LOST_CODE
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
-from core.models import CancelCode, Job, JobFault, JobState
-from core.models.job import PRIORITIES
+from core.jobs.turns import FRONT, line_up, turn_begun
+from core.jobs.written import written_once
+from core.models import Job, JobFault, JobState
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
 Named = ParamSpec("Named")
 
-WRITE_AGAIN_SECONDS = (0.5, 1.0, 2.0, 4.0, 8.0)
-"""Pauses between attempts to write a result while the database does not answer."""
-
-BY_OWNER = "Its owner has cancelled it."
-OVER = "It is over already."
-CHANGING = "Its state is changing right now; try again in a moment."
 UNCLAIMED: dict[str, None] = {"claim_token": None, "lease_expires_at": None}
 """Fields of a job that leaves its worker."""
 AGAIN: dict[str, int | None] = {**UNCLAIMED, "sort_key": FRONT}
@@ -44,43 +35,6 @@ HISTORY_LIMIT = 20
 """Maximum number of attempts in a job's history; the latest ones are kept."""
 DELAY_LIMIT = timedelta(minutes=10)
 """Maximum delay of a job after a platform fault. It begins with JOB_DELAY_SECONDS and doubles each time."""
-
-
-def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
-    """Retry the write of a job's result while the database does not answer: that costs less than playing again.
-
-    write: takes a running job and everything else by name, and writes in one transaction, by `transition`. So the
-    result is never written twice: if only the answer to a COMMIT was lost, the row has the result. `job_succeed` and
-    `job_fail` retry by themselves; inside a caller's transaction, only the caller can retry.
-    """
-
-    @functools.wraps(write)
-    def patient(*arguments: Named.args, **named: Named.kwargs) -> None:
-        job = next(value for value in named.values() if isinstance(value, Job))
-        # Inside a caller's transaction a retry is useless.
-        pauses = iter(() if connection.in_atomic_block else WRITE_AGAIN_SECONDS)
-        was_away = False
-        while True:
-            try:
-                return write(*arguments, **named)
-            except StaleJob:
-                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
-                # A last attempt whose lease expired meanwhile ended without this result.
-                ended = ended.exclude(error_code=LOST_CODE)
-                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
-                    return None
-                raise
-            except Error as error:
-                # Drivers raise a bare DatabaseError when a connection breaks in the middle of an answer.
-                is_away = isinstance(error, OperationalError | InterfaceError) or type(error) is DatabaseError
-                if not is_away or (pause := next(pauses, None)) is None:
-                    raise
-                logger.warning("The result of %s %s could not be written yet: %s", job.KIND, job.pk, error)
-                was_away, job.state = True, JobState.RUNNING
-                connection.close()
-                time.sleep(pause)
-
-    return patient
 
 
 def job_enqueue(*, job: Job) -> None:
@@ -177,7 +131,7 @@ def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: b
 
     is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
-    history = _history(job, code, error)
+    history = history_with(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
         if last_attempt_tell(job, code=code, error=error, log=log):
             return
@@ -219,7 +173,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
         error_code=code,
         error=error,
         public_error=error,
-        history=_history(job, code, error),
+        history=history_with(job, code, error),
         log=log_tail(log),
     )
 
@@ -257,7 +211,7 @@ def job_hold(*, job: Job, span: timedelta, code: str, error: str, failure: str, 
         error_code=code[:50],
         error=error,
         public_error=error,
-        history=_history(job, failure, error),
+        history=history_with(job, failure, error),
         log=log_tail(log),
     )
 
@@ -269,66 +223,6 @@ def jobs_go_on(rows: QuerySet[AnyJob]) -> None:
         said = {"error_code": "", "error": "", "public_error": ""}
         rows.update(not_before=None, fault=JobFault.NONE, **said)
         job_ring(job=first)
-
-
-def job_prioritise(*, job: Job, priority: int) -> None:
-    """Move a waiting job forward or back in its line. priority: -10 to 10. Raises Refused."""
-    if not -PRIORITIES <= priority <= PRIORITIES:
-        raise Refused(f"A priority is a whole number from {-PRIORITIES} to {PRIORITIES}.", field="priority")
-    if not priority_write(rows=type(job)._default_manager.filter(pk=job.pk), priority=priority):
-        raise Refused("Only a job that waits for its first worker has a place in line that can change.")
-
-
-def job_cancel(*, job: Job, code: CancelCode, reason: str) -> None:
-    """Cancel a waiting or running job. The result of a worker that still runs it is refused.
-
-    code: for later decisions in code. reason: for people, in any words.
-    """
-    transition(
-        job,
-        JobState.CANCELLED,
-        expected_token=job.claim_token,
-        **UNCLAIMED,
-        ended_at=Now(),
-        # It may carry an earlier platform fault, which was counted at the time.
-        fault=JobFault.NONE,
-        error_code="cancelled",
-        error=reason,
-        public_error=reason,
-        cancel_code=code,
-    )
-
-
-def job_cancel_if_open(*, job: Job, code: CancelCode, reason: str) -> bool:
-    """As `job_cancel`, but return False for a job that is over, ends at this moment or changes too quickly."""
-    for _ in range(3):
-        if job.is_over:
-            break
-        try:
-            job_cancel(job=job, code=code, reason=reason)
-        except StaleJob:
-            # A worker has just claimed, returned or finished it.
-            job.refresh_from_db()
-        else:
-            return True
-    return False
-
-
-def job_requeue(*, job: Job, reason: str) -> None:
-    """Take a running job from its worker and let it start again with a full set of attempts."""
-    code = "requeued"
-    transition(
-        job,
-        JobState.QUEUED,
-        expected_token=job.claim_token,
-        **AGAIN,
-        attempt=0,
-        error_code=code,
-        error=reason,
-        public_error=reason,
-        history=_history(job, code, reason),
-    )
-    job_wake(job=job)
 
 
 def jobs_end_delay() -> int:
@@ -351,7 +245,7 @@ def from_now(span: timedelta) -> ExpressionWrapper[CombinedExpression]:
     return ExpressionWrapper(Now() + span, output_field=DateTimeField())
 
 
-def _history(job: Job, code: str, error: str) -> list[dict[str, object]]:
+def history_with(job: Job, code: str, error: str) -> list[dict[str, object]]:
     """Return the failed attempts of a running job, including the one that ends now. Times are the database's.
 
     Only the holder of the claim may write the history, so it cannot change between this read and the write.

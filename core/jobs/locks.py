@@ -1,6 +1,6 @@
 """The order in which transactions lock rows, and a watch that asserts it in tests and with DEBUG.
 
-Two transactions that lock the same rows in different orders can wait for each other for ever. So every transaction
+Two transactions that lock the same rows in different orders can wait for each other forever. So every transaction
 locks tables in the order of `ORDER`, and several rows of one table by key. It may leave tables out, and it may lock a
 table again. `SKIP LOCKED` never waits and is free. Tables that are not in `ORDER` are not watched.
 """

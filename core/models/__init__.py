@@ -10,7 +10,15 @@ from core.models.environment import Environment, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
-from core.models.ledger_state import Ledger, LedgerChange, LedgerSums, LiveRating, PairTotal
+from core.models.ledger_state import (
+    FollowedStrike,
+    Ledger,
+    LedgerChange,
+    LedgerSums,
+    LiveCheckpoint,
+    LiveRating,
+    PairTotal,
+)
 from core.models.lens import Lens
 from core.models.letter import Letter, LetterKind
 from core.models.notice import Notice, NoticeChoice, NoticeKind
@@ -58,6 +66,7 @@ __all__ = [
     "Environment",
     "Evaluation",
     "EventKind",
+    "FollowedStrike",
     "Job",
     "JobFault",
     "JobState",
@@ -69,6 +78,7 @@ __all__ = [
     "Lens",
     "Letter",
     "LetterKind",
+    "LiveCheckpoint",
     "LiveRating",
     "Notice",
     "NoticeChoice",

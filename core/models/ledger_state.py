@@ -11,6 +11,7 @@ from django.db import models
 from core.models.agent import Submission
 from core.models.duel import Duel
 from core.models.environment import Environment
+from core.models.ledger import LedgerVoid
 from core.models.limits import finite
 from core.models.tournament import Tournament
 
@@ -78,6 +79,7 @@ class LedgerSums(models.Model):
     version = models.PositiveBigIntegerField(default=0)
     rated_version = models.PositiveBigIntegerField(default=0, help_text="Last version that changed rated results.")
     rewritten_version = models.PositiveBigIntegerField(default=0, help_text="Last version that struck a rated result.")
+    checkpoint_version = models.PositiveBigIntegerField(default=0, help_text="Version of the newest checkpoint.")
     last_result_at = models.DateTimeField(null=True, help_text="When the newest rated entry was written.")
 
     class Meta:
@@ -132,3 +134,35 @@ class LiveRating(models.Model):
 
     def __str__(self) -> str:
         return f"{self.submission_id}: {self.value:.0f}"
+
+
+class LiveCheckpoint(models.Model):
+    """A live rating as it was after a version of the ledger, from which a strike of a later duel begins anew.
+
+    Every submission that had rated duels at that version has a row.
+    """
+
+    # No separate index: the constraint begins with this column.
+    environment = models.ForeignKey(Environment, on_delete=models.CASCADE, related_name="+", db_index=False)
+    version = models.PositiveBigIntegerField()
+    submission = models.ForeignKey(Submission, on_delete=models.CASCADE, related_name="+")
+    value = models.FloatField()
+    duel_count = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["environment", "version", "submission"], name="live_checkpoint_unique"),
+            models.CheckConstraint(condition=finite("value"), name="live_checkpoint_is_finite"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.submission_id} at version {self.version}: {self.value:.0f}"
+
+
+class FollowedStrike(models.Model):
+    """A strike that tables, pair totals and live ratings leave out already."""
+
+    void = models.OneToOneField(LedgerVoid, on_delete=models.CASCADE, primary_key=True, related_name="followed")
+
+    def __str__(self) -> str:
+        return f"followed: {self.void}"

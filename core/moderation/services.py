@@ -20,7 +20,7 @@ from core.duels.challenges import challenge_duels_cancel, challenged_agents
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
-from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.control import job_cancel_if_open
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
 from core.models import (
@@ -145,7 +145,7 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
 
 
 def participant_withdraw(*, participant: Participant, user: User) -> None:
-    """Take one's own agent out of an organiser's running tournament for good. Raises Refused with the reason."""
+    """Take a person's agent out of an organiser's running tournament for good. Raises Refused with the reason."""
     with transaction.atomic():
         agent = agent_lock(participant.submission.agent_id)
         if agent.owner_id != user.pk:

@@ -73,7 +73,7 @@ def delivery_send(*, delivery_id: int, now: datetime) -> bool:
         _failed(row, now, error=str(error))
         return False
     except Exception as error:
-        # An error in the arena's code must neither repeat for ever nor stop the other deliveries.
+        # An error in the arena's code must neither repeat forever nor stop the other deliveries.
         logger.exception("Delivery %s could not be tried.", row.pk)
         _failed(row, now, error=f"The arena could not send it: {type(error).__name__}.")
         return False

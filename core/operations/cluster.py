@@ -1,7 +1,7 @@
 """django-q's cluster with two changes: workers return their jobs when asked to stop, and a killed one ends the cluster.
 
 The processes of a cluster share queues with locks. A worker that is killed while it waits for a message keeps its lock,
-and all others would wait for ever. So a cluster that loses a process to a signal ends as a whole, and its supervisor
+and all others would wait forever. So a cluster that loses a process to a signal ends as a whole, and its supervisor
 (`run_workers`, the container's restart policy) starts a new one.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.db import transaction
 
-from core.jobs.lifecycle import job_prioritise
+from core.jobs.control import job_prioritise
 from core.models import Job
 from core.people.audit_log import Operator, audit_record
 

@@ -70,7 +70,7 @@ NOTICE_DAYS = 90
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """The result for one kind of data. days: retention time, 0 for ever. count: number of deleted items."""
+    """The result for one kind of data. days: retention time, 0 forever. count: number of deleted items."""
 
     what: str
     days: int

@@ -77,7 +77,7 @@ class Usage:
         """Return the number of uploads that count.
 
         Spared uploads do not count, but only up to `limit` of them: a person who can make the arena fail must not
-        upload for ever.
+        upload forever.
         """
         return max(self.uploads - self.spared, self.uploads - limit)
 

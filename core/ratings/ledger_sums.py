@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, F, When
+from django.db.models import Case, F, Max, When
 from django.utils import timezone
 
-from core.models import Environment, LedgerSums, LiveRating, PairTotal, Rating
+from core.models import Environment, LedgerSums, LiveCheckpoint, LiveRating, PairTotal, Rating
 
 BATCH_SIZE = 500
 PAIR_COLUMNS = ("wins", "draws", "losses", "duel_count", "latest_duel")
@@ -74,9 +74,16 @@ def pairs_add(*, environment: Environment, pairs: Pairs) -> None:
     PairTotal.objects.bulk_update(changed, PAIR_COLUMNS, batch_size=BATCH_SIZE)
 
 
-def pairs_replace(*, environment: Environment, pairs: Pairs) -> None:
-    """Replace all pair totals of an environment."""
-    PairTotal.objects.filter(environment=environment).delete()
+def pairs_replace(*, environment: Environment, pairs: Pairs, among: Collection[frozenset[int]] | None = None) -> None:
+    """Replace the pair totals of an environment. among: replace only those of these pairs; None: all."""
+    rows = PairTotal.objects.filter(environment=environment)
+    if among is None:
+        rows.delete()
+    else:
+        players = {player for pair in among for player in pair}
+        found = rows.filter(first__in=players, second__in=players).values_list("pk", "first", "second")
+        old = [key for key, first, second in found if frozenset((first, second)) in among]
+        PairTotal.objects.filter(pk__in=old).delete()
     PairTotal.objects.bulk_create(
         (_pair(environment, key, total) for key, total in sorted(pairs.items())), batch_size=BATCH_SIZE
     )
@@ -105,6 +112,32 @@ def live_replace(*, environment: Environment, values: Live, digits: int) -> None
     """Replace all live ratings of an environment."""
     LiveRating.objects.filter(submission__agent__environment=environment).exclude(submission__in=values).delete()
     live_save(values=values, digits=digits)
+
+
+def checkpoint_save(*, sums: LedgerSums, version: int, values: Live) -> None:
+    """Store live ratings as they are after a version of the ledger, so that a later strike can begin there."""
+    LiveCheckpoint.objects.bulk_create(
+        (
+            LiveCheckpoint(
+                environment_id=sums.environment_id, version=version, submission_id=key, value=value, duel_count=count
+            )
+            for key, (value, count) in sorted(values.items())
+        ),
+        batch_size=BATCH_SIZE,
+    )
+    sums.checkpoint_version = version
+
+
+def checkpoint_restore(*, sums: LedgerSums, before: int) -> Live:
+    """Return the live ratings of the newest checkpoint older than a version, and delete all that are not older.
+
+    Without such a checkpoint it is empty and `sums.checkpoint_version` is 0: every rating begins at the first result.
+    """
+    rows = LiveCheckpoint.objects.filter(environment=sums.environment_id)
+    rows.filter(version__gte=before).delete()
+    sums.checkpoint_version = rows.aggregate(last=Max("version"))["last"] or 0
+    found = rows.filter(version=sums.checkpoint_version).values_list("submission_id", "value", "duel_count")
+    return {key: (value, count) for key, value, count in found}
 
 
 def _pair(environment: Environment, key: tuple[int, int], total: PairSum) -> PairTotal:

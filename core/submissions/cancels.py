@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from core.errors import Refused
 from core.evaluations.services import agent_lock, standing_decide
-from core.jobs.lifecycle import BY_OWNER, CHANGING, OVER, job_cancel_if_open
+from core.jobs.control import BY_OWNER, CHANGING, OVER, job_cancel_if_open
 from core.jobs.states import OPEN
 from core.models import (
     Build,

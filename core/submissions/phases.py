@@ -12,7 +12,8 @@ from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed, written_once
+from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.submissions.news import version_validated
 from core.submissions.promotions import promotion_begin

@@ -17,7 +17,8 @@ from core.environments.availability import refuse_unavailable
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again, standing_decide
 from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import job_cancel_if_open, job_enqueue
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import job_enqueue
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
 from core.models import (

@@ -49,7 +49,7 @@ from core.times import moment
 
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
-    "bell", "ledger", "ledgerchange", "ledgersums", "liverating", "pairtotal",
+    "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
     "plan", "planstage", "planmeeting", "planrow",
 })  # fmt: skip
 """Rows that workers keep for themselves: what they hold is shown where it belongs, on boards and brackets."""

@@ -15,7 +15,7 @@ from pytest_django.asserts import assertContains
 
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, WORK
-from core.jobs.lifecycle import job_prioritise
+from core.jobs.control import job_prioritise
 from core.jobs.lines import line
 from core.models import (
     Agent,

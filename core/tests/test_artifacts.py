@@ -21,7 +21,8 @@ from core.duels.services import duel_succeed
 from core.errors import StoreFailed
 from core.jobs import bells as queues
 from core.jobs.artifacts import artifacts_stored, artifacts_sweep, store_is_down
-from core.jobs.lifecycle import job_claim, job_hand_back, job_release, job_requeue
+from core.jobs.control import job_requeue
+from core.jobs.lifecycle import job_claim, job_hand_back, job_release
 from core.jobs.states import StaleJob
 from core.models import Duel, JobState, Submission, Validation
 from core.submissions.phases import build_succeed

@@ -19,6 +19,7 @@ from pytest_django.fixtures import Settings
 from core.addresses import client_address
 from core.append_only import unprotected
 from core.models import Agent, AuditEntry, Environment, User
+from core.moderation.services import agent_disable
 from core.people.audit_log import TEXT_LIMIT, Operator, audit_record
 from core.tests import factories
 from core.tests.organised import one_of_each
@@ -254,6 +255,25 @@ def test_an_entry_says_who_when_what_why_from_where_and_what_changed(
     assert entry.changes == {"is_disabled": [False, True], "disabled_reason": ["", REASON]}
     assert entry.address == "127.0.0.1"
     assert entry.at is not None
+
+
+def test_each_row_of_an_action_and_its_entry_are_one_transaction(
+    organiser: Client, people: factories.Cast, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (factories.agent(people.alice, environment, name=f"agent-{number}") for number in range(2))
+
+    def breaks(*, agent: Agent, reason: str) -> None:
+        agent_disable(agent=agent, reason=reason)
+        if AuditEntry.objects.filter(action="disable").exists():
+            raise RuntimeError("The second row is damaged.")
+
+    monkeypatch.setattr("web.admin.agents.agent_disable", breaks)
+    with pytest.raises(RuntimeError):
+        act(organiser, "disable", first, second, reason=REASON)
+    states = [Agent.objects.get(pk=row.pk).is_disabled for row in (first, second)]
+    assert sorted(states) == [False, True]
+    (entry,) = deeds().filter(action="disable")
+    assert Agent.objects.get(pk=int(entry.object_id)).is_disabled
 
 
 def test_what_was_refused_is_written_down_as_such(

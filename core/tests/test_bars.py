@@ -19,7 +19,8 @@ from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_cancel, job_cancel_if_open, job_claim
+from core.jobs.control import job_cancel, job_cancel_if_open
+from core.jobs.lifecycle import job_claim
 from core.jobs.states import StaleJob
 from core.models import (
     Agent,

@@ -17,7 +17,7 @@ from core.evaluations.services import (
     script_succeed,
 )
 from core.jobs.artifacts import EvaluationArtifacts, evaluation_stored
-from core.jobs.lifecycle import job_cancel
+from core.jobs.control import job_cancel
 from core.jobs.states import StaleJob
 from core.models import (
     Agent,

@@ -24,6 +24,7 @@ from core.models import (
     LedgerSums,
     LedgerVoid,
     Lens,
+    LiveCheckpoint,
     LiveRating,
     Notice,
     PairTotal,
@@ -192,6 +193,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("ledger_sums_in_order", LedgerSums, {"rated_version": 9}),
     ("ledger_sums_in_order", LedgerSums, {"rewritten_version": 9}),
     ("live_rating_is_finite", LiveRating, {"value": INFINITE}),
+    ("live_checkpoint_is_finite", LiveCheckpoint, {"value": INFINITE}),
     ("pair_total_players_differ", PairTotal, {"second": F("first")}),
     ("plan_meeting_in_range", PlanMeeting, {"winner": 3}),
     ("plan_meeting_in_range", PlanMeeting, {"score_1": INFINITE}),
@@ -229,6 +231,9 @@ def arena() -> None:
     ledger_change(environment_id=tournament.environment_id, kind=kind, tournament=tournament, duel=duel)
     LedgerSums.objects.create(environment=tournament.environment, version=1, rated_version=1)
     LiveRating.objects.create(submission=players[0], value=1520.0, duel_count=1)
+    LiveCheckpoint.objects.create(
+        environment=tournament.environment, version=1, submission=players[0], value=1520.0, duel_count=1
+    )
     PairTotal.objects.create(environment=tournament.environment, first=players[0], second=players[1], wins=10)
     stage = Plan.objects.create(tournament=tournament).stages.create(place=0, key="swiss", name="Swiss", kind="swiss")
     stage.meetings.create(column=0, place=0, key="swiss.1.1", number=1, round=1)

@@ -11,6 +11,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from core.jobs.claims import claim_next, is_work_waiting
+from core.jobs.control import job_requeue
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.lifecycle import (
     HISTORY_LIMIT,
@@ -19,7 +20,6 @@ from core.jobs.lifecycle import (
     job_fail,
     job_heartbeat,
     job_release,
-    job_requeue,
     job_succeed,
     job_take,
     job_wake,

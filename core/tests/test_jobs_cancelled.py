@@ -6,13 +6,8 @@ import pytest
 from django.db import transaction
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
-from core.jobs.lifecycle import (
-    job_cancel,
-    job_claim,
-    job_requeue,
-    job_succeed,
-    job_wake,
-)
+from core.jobs.control import job_cancel, job_requeue
+from core.jobs.lifecycle import job_claim, job_succeed, job_wake
 from core.jobs.states import IllegalTransition, StaleJob
 from core.models import (
     Bell,

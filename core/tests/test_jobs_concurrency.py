@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from core.jobs.claims import claim_next, is_work_waiting
-from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_succeed
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim, job_enqueue, job_succeed
 from core.jobs.states import StaleJob
 from core.models import Build, CancelCode, Job, JobState
 from core.tests import factories

@@ -8,7 +8,8 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
-from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_release, job_succeed
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim, job_enqueue, job_release, job_succeed
 from core.jobs.lines import line, places_of
 from core.jobs.turns import sort_key_of
 from core.jobs.worker import Lease, Performed, step

@@ -12,7 +12,8 @@ from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_cancel, job_claim, job_fail
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim, job_fail
 from core.models import (
     Agent,
     CancelCode,

@@ -12,19 +12,14 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.jobs import lifecycle as jobs
-from core.jobs import worker
+from core.jobs import worker, written
+from core.jobs.control import job_requeue
 from core.jobs.heartbeat import activity
-from core.jobs.lifecycle import (
-    job_claim,
-    job_fail,
-    job_release,
-    job_requeue,
-    job_succeed,
-    written_once,
-)
+from core.jobs.lifecycle import job_claim, job_fail, job_release, job_succeed
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.worker import Lease, Performed, PlatformFault, ask_to_stop, step
+from core.jobs.written import written_once
 from core.models import Build, JobFault, JobState, Submission
 from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
@@ -206,7 +201,7 @@ class TestWritingAResult:
 
     @pytest.fixture(autouse=True)
     def in_no_time(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(jobs, "WRITE_AGAIN_SECONDS", (0.0, 0.0, 0.0))
+        monkeypatch.setattr(written, "WRITE_AGAIN_SECONDS", (0.0, 0.0, 0.0))
 
     def running(self, build: Build) -> Build:
         job = job_claim(kind=Build, job_id=build.pk, worker="one")

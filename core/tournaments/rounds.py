@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from core.duels.seeds import duel_seed
 from core.duels.stopping import tournament_test
 from core.errors import Refused
-from core.jobs.lifecycle import job_cancel_if_open
+from core.jobs.control import job_cancel_if_open
 from core.jobs.states import StaleJob
 from core.models import (
     CancelCode,

@@ -10,7 +10,8 @@ from django.db.models.functions import Now
 from core.duels.seeds import duel_seed
 from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.jobs.lifecycle import job_cancel_if_open, job_ring
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import job_ring
 from core.jobs.turns import duels_line_up
 from core.models import (
     LADDER,

@@ -8,7 +8,7 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
-from core.jobs.lifecycle import job_cancel
+from core.jobs.control import job_cancel
 from core.jobs.worker import Performed, step
 from core.models import Agent, CancelCode, Environment, JobFault, JobState, Publication, Submission, User
 from core.tests.working import run

@@ -141,7 +141,7 @@ class Driver:
             deadline = time.monotonic() + CATCH_SECONDS
             while not hit.exists():
                 if time.monotonic() > deadline:
-                    raise NotInjected(f"nobody came by {place}")
+                    raise NotInjected(f"no worker reached {place}")
                 time.sleep(0.01)
             facts = json.loads(hit.read_text())
             assert facts["place"] == place

@@ -152,7 +152,7 @@ def connections_cut(driver: Driver, _: random.Random) -> Result:
             raise NotInjected(f"the database does not answer: {error}") from error
         count = int(row[0]) if row else 0
         if not count:
-            raise NotInjected("nobody was connected")
+            raise NotInjected("no process was connected")
         return driver.next_success(begun), f"{count} connections"
 
 

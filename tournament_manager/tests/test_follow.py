@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from django.db import connection
@@ -41,9 +42,12 @@ from core.tournaments.planning import results_release
 from core.tournaments.strikes import duel_void
 from tests.databases import rolled_back
 from tournament_manager import follow as follow_module
+from tournament_manager import results as results_module
+from tournament_manager import sums as sums_module
 from tournament_manager.editions import advance, start_now
 from tournament_manager.follow import follow, rebuild
 from tournament_manager.ledger import ratings_are_outdated, ratings_refresh
+from tournament_manager.results import Played
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -101,11 +105,16 @@ moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.intege
 
 
 @settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
-@given(history=st.lists(moves, min_size=6, max_size=16), is_held_back=st.booleans(), is_ladder=st.booleans())
+@given(
+    history=st.lists(moves, min_size=6, max_size=16),
+    is_held_back=st.booleans(),
+    is_ladder=st.booleans(),
+    every=st.sampled_from([1, 2, 5_000]),
+)
 def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
-    history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool
+    history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool, every: int
 ) -> None:
-    with rolled_back():
+    with rolled_back(), patch.object(sums_module, "CHECKPOINT_EVERY", every):
         environment = factories.environment()
         Environment.objects.update(play=Play.LADDER if is_ladder else Play.EDITIONS)
         environment.refresh_from_db()
@@ -165,8 +174,8 @@ def test_a_refresh_that_dies_half_way_has_done_nothing_and_is_done_again(
     def die(**_: object) -> None:
         raise ConnectionError("The worker died.")
 
-    with monkeypatch.context() as patch:
-        patch.setattr(follow_module, "sums_save", die)
+    with monkeypatch.context() as broken:
+        broken.setattr(follow_module, "sums_save", die)
         with pytest.raises(ConnectionError):
             follow(environment)
     assert sums() == before
@@ -241,20 +250,67 @@ def test_who_beats_whom_is_kept_with_every_result_and_follows_a_strike(environme
     assert ratings_are_outdated(environment)
 
 
+@pytest.mark.parametrize("is_ladder", [False, True], ids=["editions", "ladder"])
+def test_a_strike_reads_results_since_the_last_checkpoint_however_long_the_history_is(
+    environment: Environment, is_ladder: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums_module, "CHECKPOINT_EVERY", 4)
+    if is_ladder:
+        Environment.objects.update(play=Play.LADDER)
+        environment.refresh_from_db()
+    for number in range(4):
+        factories.ready(factories.agent(factories.user(f"owner-{number}"), environment))
+    advance(environment, now=LATER)
+    read, real = set[object](), results_module._played
+
+    def counted(rows: list[tuple[object, ...]]) -> Played:
+        read.add(rows[0][0])
+        return real(rows)
+
+    monkeypatch.setattr(results_module, "_played", counted)
+
+    def struck() -> int:
+        """The number of results read after a strike of the newest one."""
+        follow(environment)
+        duel = Duel.objects.filter(state=JobState.SUCCEEDED).order_by("-pk")[0]
+        duel_void(duel=duel, reason=WHY, user=None)
+        read.clear()
+        follow(environment)
+        return len(read)
+
+    costs, count = [], 0
+    for _ in range(24):
+        if not edition(environment).duels.filter(state=JobState.QUEUED).exists():
+            advance(environment, now=LATER)
+            if not is_ladder:
+                start_now(environment)
+        play(edition(environment).duels.filter(state=JobState.QUEUED)[0])
+        follow(environment)
+        count += 1
+        if count in (8, 24):
+            costs.append(struck())
+    # Of the two players the pairs and rows of the table, and of everybody the results after the checkpoint.
+    assert costs[1] < count - 4
+    kept = sums()
+    rebuild(environment)
+    names = ("pairs", "live")
+    assert {name: sums()[name] for name in names} == {name: kept[name] for name in names}
+
+
 def test_only_the_row_of_the_sums_is_locked_while_the_whole_ledger_is_read(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tournament, _ = finished_edition(environment)
     duel_void(duel=tournament.duels.all()[0], reason=WHY, user=None)
-    anew, seen = follow_module._sums_anew, list[list[str]]()
+    anew, seen = sums_module._live_anew, list[list[str]]()
 
     with CaptureQueriesContext(connection) as queries:
 
-        def watched(one: Environment, version: int) -> Any:
+        def watched(*given: Any, **named: Any) -> Any:
             seen.append([query["sql"] for query in queries.captured_queries])
-            return anew(one, version)
+            return anew(*given, **named)
 
-        monkeypatch.setattr(follow_module, "_sums_anew", watched)
+        monkeypatch.setattr(sums_module, "_live_anew", watched)
         follow(environment)
 
     (before,) = seen
@@ -263,5 +319,5 @@ def test_only_the_row_of_the_sums_is_locked_while_the_whole_ledger_is_read(
         sql for sql in before if re.match("UPDATE|INSERT|DELETE", sql) or re.search(" FOR .*(UPDATE|SHARE)", sql)
     ]
     assert not connection.features.has_select_for_update or locking
-    assert all("core_ledgersums" in sql for sql in locking), locking
+    assert all("core_ledgersums" in sql or "core_pairtotal" in sql for sql in locking), locking
     assert any(query["sql"].startswith('UPDATE "core_tournament"') for query in queries.captured_queries)

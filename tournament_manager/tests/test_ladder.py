@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.formats import Impossible
+from arena_kit.ranking.matchmaking import Pairing, Reason
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim
 from core.models import Agent, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
@@ -22,7 +23,8 @@ from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_play_again
 from tournament_manager import ladder
 from tournament_manager.editions import advance, start_now
-from tournament_manager.ladder import ladder_settings, ladder_step
+from tournament_manager.ladder import ladder_step
+from tournament_manager.ladder_choice import ladder_settings, last_round, met_today
 from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 from tournament_manager.tests.test_commands import run
 
@@ -80,6 +82,23 @@ def test_few_who_play_at_once_do_not_meet_the_same_again_and_again(environment: 
     assert max(met.values()) <= 3 * min(met.values())
 
 
+def test_only_todays_duels_of_those_to_be_paired_are_read(environment: Environment) -> None:
+    one, two, three, four = rivals(environment, 4)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    tournament.duels.all().delete()
+    now = timezone.now()
+    for number, (first, second, age) in enumerate(
+        [(one, two, 30), (one, two, 0), (two, one, 0), (one, three, 0), (three, four, 0), (three, four, 0)], start=1
+    ):
+        duel = factories.duel(tournament, first, second, number=number, state=JobState.SUCCEEDED)
+        Duel.objects.filter(pk=duel.pk).update(created_at=now - timedelta(hours=age))
+    with CaptureQueriesContext(connection) as asked:
+        found = met_today(tournament, [Pairing(two.pk, one.pk, Reason.NEW, "", 0.5)], now)
+    assert found == {frozenset((one.pk, two.pk)): 2}
+    assert len(asked) == 2
+
+
 @pytest.mark.nightly
 def test_a_ladder_of_many_rounds_keeps_its_rules(environment: Environment) -> None:
     rows = rivals(environment, 11)
@@ -98,7 +117,7 @@ def test_a_ladder_of_many_rounds_keeps_its_rules(environment: Environment) -> No
         ladder_step(tournament, now=timezone.now())
         if newer is None and tournament.duels.count() > 35:
             newer = factories.ready(rows[3].agent)
-            joined[newer.pk] = ladder._last_round(tournament)
+            joined[newer.pk] = last_round(tournament)
             last_of_old = tournament.duels.latest("number").number
             ladder_step(tournament, now=timezone.now())
 

@@ -16,8 +16,9 @@ from core.tests import factories
 from core.tournaments.strikes import duel_void
 from tournament_manager import ledger
 from tournament_manager.editions import advance, start_now
-from tournament_manager.follow import DIGITS, follow, rebuild
+from tournament_manager.follow import follow, rebuild
 from tournament_manager.ledger import FIT_EVERY, ratings_are_outdated, ratings_refresh
+from tournament_manager.sums import DIGITS
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

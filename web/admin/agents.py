@@ -12,7 +12,7 @@ from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission, UploadReservation
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.services import submission_delete
-from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
+from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each, links
 from web.admin.evaluations import evaluate_again
 from web.admin.jobs import build_again
 
@@ -66,16 +66,11 @@ class AgentAdmin(ModelAdmin[Agent]):
 
     @admin.action(description="Disable, with a reason", permissions=["change"])
     def disable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, DISABLE)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(agent: Agent) -> str:
-            agent_disable(agent=agent, reason=answer)
+        def action(agent: Agent, answer: Answer) -> str:
+            agent_disable(agent=agent, reason=answer.reason)
             return "is disabled."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, DISABLE, action)
 
     @admin.action(description="Enable (also ends a quarantine)", permissions=["change"])
     def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
@@ -150,18 +145,13 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
     @admin.action(description="Delete archives and images (results stay)", permissions=["change"])
     def delete_archives(self, request: HttpRequest, queryset: QuerySet[Submission]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, DELETE)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(submission: Submission) -> str:
+        def action(submission: Submission, answer: Answer) -> str:
             if submission.deleted_at is not None:
                 raise Refused("The archive is already deleted.")
             submission_delete(submission=submission)
             return "is deleted; its results stay."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, DELETE, action)
 
 
 def _state(job: Job | None) -> str:

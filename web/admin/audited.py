@@ -29,25 +29,25 @@ Action = Callable[[Any, HttpRequest, QuerySet[Model]], HttpResponseBase | None]
 
 
 @dataclass(slots=True)
-class Deed:
-    """What a request does. written: the rows that already have an entry in the audit log."""
+class RequestAudit:
+    """What a request writes into the audit log. written: the rows that already have an entry."""
 
     action: str = ""
     changes: Changes = field(default_factory=dict)
     written: set[tuple[str, str]] = field(default_factory=set)
 
 
-def deed_of(request: HttpRequest) -> Deed:
-    deed: Deed | None = getattr(request, "_audit_deed", None)
-    if deed is None:
-        deed = Deed()
-        request._audit_deed = deed  # type: ignore[attr-defined]  # stored on the request, because it belongs to that alone
-    return deed
+def audit_of(request: HttpRequest) -> RequestAudit:
+    audit: RequestAudit | None = getattr(request, "_request_audit", None)
+    if audit is None:
+        audit = RequestAudit()
+        request._request_audit = audit  # type: ignore[attr-defined]  # stored on the request, because it belongs to that alone
+    return audit
 
 
 def write_down(request: HttpRequest, action: str, row: Model, note: str = "", changes: Changes | None = None) -> None:
     """Add an entry to the audit log: an action on a row in the admin, or its refusal."""
-    deed_of(request).written.add(_key(row))
+    audit_of(request).written.add(_key(row))
     operator = operator_of(request, AuditEntry.Channel.ADMIN)
     audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
 
@@ -61,14 +61,14 @@ class Audited(Page):
 
     def save_related(self, request: HttpRequest, form: Any, formsets: Any, change: bool) -> None:
         super().save_related(request, form, formsets, change)
-        deed_of(request).changes = form_changes(form, formsets)
+        audit_of(request).changes = form_changes(form, formsets)
 
     def log_addition(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
-        self._log(request, deed_of(request).action or "add", obj, message)
+        self._log(request, audit_of(request).action or "add", obj, message)
         return super().log_addition(request, obj, message)
 
     def log_change(self, request: HttpRequest, obj: Model, message: Any) -> LogEntry:
-        self._log(request, deed_of(request).action or "change", obj, message)
+        self._log(request, audit_of(request).action or "change", obj, message)
         return super().log_change(request, obj, message)
 
     def log_deletions(self, request: HttpRequest, queryset: Any) -> list[LogEntry]:
@@ -82,8 +82,8 @@ class Audited(Page):
         return {name: (audited(action, name), name, title) for name, (action, _, title) in found.items()}
 
     def _log(self, request: HttpRequest, action: str, row: Model, message: Any) -> None:
-        deed = deed_of(request)
-        changes, deed.changes = deed.changes, {}
+        audit = audit_of(request)
+        changes, audit.changes = audit.changes, {}
         write_down(request, action, row, message if isinstance(message, str) else "", changes)
 
 
@@ -92,18 +92,19 @@ def audited(action: Action, name: str) -> Action:
 
     @wraps(action)
     def run(page: Any, request: HttpRequest, queryset: QuerySet[Model]) -> HttpResponseBase | None:
-        deed = deed_of(request)
-        deed.action = name
+        audit = audit_of(request)
+        audit.action = name
         # Separate objects, because the action may delete its own.
         rows = list(queryset.all())
         before = [row_values(row) for row in rows]
         # Our own actions use a transaction for each row and its entry (web.admin.base.do_each). Others get one for all.
-        with nullcontext() if action.__module__.startswith("core.") else transaction.atomic():
+        is_ours = action.__module__.startswith(f"{__package__}.")
+        with nullcontext() if is_ours else transaction.atomic():
             response = action(page, request, queryset)
             # A page as the answer asks a question first; the action has not been done yet.
             if response is None or response.status_code >= 300:
                 for row, values in zip(rows, before, strict=True):
-                    if _key(row) not in deed.written:
+                    if _key(row) not in audit.written:
                         write_down(request, name, row, changes=row_changes(row, values))
         return response
 

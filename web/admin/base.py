@@ -19,8 +19,9 @@ from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.jobs.states import IllegalTransition, StaleJob
+from core.models import User
 from core.people.audit_log import row_changes, row_values
-from web.admin.audited import deed_of, write_down
+from web.admin.audited import audit_of, write_down
 
 Row = TypeVar("Row", bound=Model)
 NAMES_SHOWN = 3
@@ -120,15 +121,29 @@ class QuestionForm(forms.Form):
             field.widget.attrs["autofocus"] = True
 
 
-def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], question: Question) -> HttpResponse | str:
-    """Return the page with the question, or the reason once the form has been sent.
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question. reason: empty if it did not ask for one; number: 0 if it did not."""
 
-    `number_given` returns the number, if the question asks for one.
-    """
+    reason: str
+    number: int
+    user: User
+
+
+def ask_and_do(
+    page: ModelAdmin[Row],
+    request: HttpRequest,
+    rows: QuerySet[Row],
+    question: Question,
+    action: Callable[[Row, Answer], str],
+) -> HttpResponse | None:
+    """Return the page with the question; once it has been answered, run `action` on every row as `do_each` does."""
     form = QuestionForm(question, request.POST if "answered" in request.POST else None)
     if form.is_valid():
-        reason: str = form.cleaned_data.get("reason", "")
-        return reason
+        assert isinstance(request.user, User)
+        answer = Answer(form.cleaned_data.get("reason", ""), form.cleaned_data.get("number", 0), request.user)
+        do_each(page, request, rows, lambda row: action(row, answer))
+        return None
     context = {
         **admin.site.each_context(request),
         "title": question.title,
@@ -145,24 +160,19 @@ def ask(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], questi
     return TemplateResponse(request, "web/admin/admin_question.html", context)
 
 
-def number_given(request: HttpRequest) -> int:
-    """Return the number of an answer that `ask` has accepted."""
-    return int(request.POST["number"])
-
-
 def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:
     """Run `action` on every row and show messages. It returns a sentence, or raises Refused with the reason."""
     news: dict[tuple[int, str], list[Row]] = {}
     given = request.POST.get("reason", "").strip() if "answered" in request.POST else ""
     reason = f" Reason: {given}" if given else ""
-    deed = deed_of(request)
+    audit = audit_of(request)
     for row in rows:
         before = row_values(row)
         try:
             # In one transaction, so that no action is missing from the audit log.
             with transaction.atomic():
                 level, sentence = messages.SUCCESS, action(row)
-                deed.changes = row_changes(row, before)
+                audit.changes = row_changes(row, before)
                 page.log_change(request, row, sentence + reason)
         except StaleJob:
             level = messages.WARNING
@@ -170,7 +180,7 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
         except (Refused, IllegalTransition) as refusal:
             level, sentence = messages.ERROR, f"nothing was done. {refusal}"
         if level != messages.SUCCESS:
-            write_down(request, deed.action, row, sentence + reason)
+            write_down(request, audit.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)
     for (level, sentence), concerned in news.items():
         page.message_user(request, _said(concerned, sentence), level)

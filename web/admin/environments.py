@@ -18,8 +18,8 @@ from core.environments.additions import environment_remove
 from core.errors import Refused
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.models import Environment, Play, SeedList, Submission, TournamentState, User
-from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each, links
+from core.models import Environment, Play, SeedList, Submission, TournamentState
+from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each, links
 
 FINAL_PHASE = Question(
     title="Start the final phase",
@@ -166,35 +166,23 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
 
     @admin.action(description="Start the final phase", permissions=["change"])
     def start_final_phase(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, FINAL_PHASE)
-        if isinstance(answer, HttpResponse):
-            return answer
-        assert isinstance(request.user, User)
-        user = request.user
-
-        def action(environment: Environment) -> str:
-            count = len(final_phase_start(environment=environment, by=user))
+        def action(environment: Environment, answer: Answer) -> str:
+            count = len(final_phase_start(environment=environment, by=answer.user))
             return (
                 f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
             )
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, FINAL_PHASE, action)
 
     @admin.action(
         description="Remove environments that submissions added and no agent belongs to", permissions=["change"]
     )
     def remove_added(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, REMOVE)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(environment: Environment) -> str:
+        def action(environment: Environment, answer: Answer) -> str:
             environment_remove(environment=environment)
             return "is removed."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, REMOVE, action)
 
 
 def start_tournament(environment: Environment) -> str:
@@ -256,16 +244,11 @@ class SeedListAdmin(ReadOnlyAdmin[SeedList]):
 
     @admin.action(description="Reveal the seeds of a list that no longer ranks", permissions=["change"])
     def reveal(self, request: HttpRequest, queryset: QuerySet[SeedList]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, REVEAL)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(seed_list: SeedList) -> str:
+        def action(seed_list: SeedList, answer: Answer) -> str:
             seed_list_reveal(seed_list=seed_list)
             return "everyone can now read its seeds."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, REVEAL, action)
 
 
 def _even(count: int) -> int:

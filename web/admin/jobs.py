@@ -12,7 +12,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.jobs.lifecycle import job_cancel, job_prioritise, job_requeue, job_wake
+from core.jobs.control import job_cancel, job_prioritise, job_requeue
+from core.jobs.lifecycle import job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.turns import TURNS_PER_PRIORITY
 from core.jobs.waits import wait_of
@@ -22,7 +23,7 @@ from core.submissions.phases import publication_again
 from core.submissions.services import submission_rebuild
 from core.tournaments.rounds import meeting_again
 from core.tournaments.strikes import duel_play_again, duel_void
-from web.admin.base import Question, ReadOnlyAdmin, ask, do_each, links, number_given, text_block
+from web.admin.base import Answer, Question, ReadOnlyAdmin, ask_and_do, do_each, links, text_block
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
@@ -100,30 +101,19 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
 
     @admin.action(description="Set the priority of waiting jobs", permissions=["change"])
     def prioritise(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, PRIORITY)
-        if isinstance(answer, HttpResponse):
-            return answer
-        priority = number_given(request)
+        def action(job: AnyJob, answer: Answer) -> str:
+            job_prioritise(job=job, priority=answer.number)
+            return f"has the priority {answer.number}."
 
-        def action(job: AnyJob) -> str:
-            job_prioritise(job=job, priority=priority)
-            return f"has the priority {priority}."
-
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, PRIORITY, action)
 
     @admin.action(description="Cancel, with a reason", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, CANCEL)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(job: AnyJob) -> str:
-            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer)
+        def action(job: AnyJob, answer: Answer) -> str:
+            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer.reason)
             return "is cancelled."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, CANCEL, action)
 
 
 class PhaseAdmin(JobAdmin[Phase]):
@@ -257,18 +247,11 @@ class DuelAdmin(JobAdmin[Duel]):
 
     @admin.action(description="Void, with a reason", permissions=["change"])
     def void(self, request: HttpRequest, queryset: QuerySet[Duel]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, VOID)
-        if isinstance(answer, HttpResponse):
-            return answer
-        assert isinstance(request.user, User)
-        user = request.user
-
-        def action(duel: Duel) -> str:
-            duel_void(duel=duel, reason=answer, user=user)
+        def action(duel: Duel, answer: Answer) -> str:
+            duel_void(duel=duel, reason=answer.reason, user=answer.user)
             return "is void."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, VOID, action)
 
     @admin.action(description="Run again: play a new duel of the same pair", permissions=["change"])
     def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:

@@ -6,9 +6,9 @@ from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from core.models import Tournament, User
+from core.models import Tournament
 from core.tournaments.rounds import round_void
-from web.admin.base import NamedTimesAdmin, Question, ask, do_each, number_given
+from web.admin.base import Answer, NamedTimesAdmin, Question, ask_and_do
 
 VOID_ROUND = Question(
     title="Void a round",
@@ -26,15 +26,8 @@ class RoundsAdmin(NamedTimesAdmin[Tournament]):
 
     @admin.action(description="Void a round, with a reason", permissions=["change"])
     def void_round(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, VOID_ROUND)
-        if isinstance(answer, HttpResponse):
-            return answer
-        assert isinstance(request.user, User)
-        number, user = number_given(request), request.user
+        def action(tournament: Tournament, answer: Answer) -> str:
+            count = round_void(tournament=tournament, number=answer.number, reason=answer.reason, user=answer.user)
+            return f"round {answer.number} is void ({count} duel{'s' * (count != 1)}) and is played again."
 
-        def action(tournament: Tournament) -> str:
-            count = round_void(tournament=tournament, number=number, reason=answer, user=user)
-            return f"round {number} is void ({count} duel{'s' * (count != 1)}) and is played again."
-
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, VOID_ROUND, action)

@@ -25,7 +25,7 @@ from core.tournaments.planning import (
     tournament_replan,
 )
 from core.tournaments.services import ladder_stop, tournament_cancel
-from web.admin.base import Question, ReadOnlyAdmin, ReadOnlyInline, ask, do_each, links
+from web.admin.base import Answer, Question, ReadOnlyAdmin, ReadOnlyInline, ask_and_do, do_each, links
 from web.admin.formats import Fieldset, boxed
 from web.admin.planning import PlanForm, played_environments
 from web.admin.rounds import RoundsAdmin
@@ -227,60 +227,40 @@ class TournamentAdmin(RoundsAdmin):
 
     @admin.action(description="Begin now", permissions=["change"])
     def begin_now(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, BEGIN)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(tournament: Tournament) -> str:
+        def action(tournament: Tournament, answer: Answer) -> str:
             _planned(tournament)
             tournament_begin_soon(tournament=tournament, now=timezone.now())
             return "begins within seconds."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, BEGIN, action)
 
     @admin.action(description="Call off, with a reason", permissions=["change"])
     def call_off(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, CALL_OFF)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(tournament: Tournament) -> str:
+        def action(tournament: Tournament, answer: Answer) -> str:
             _planned(tournament)
-            if not tournament_call_off(tournament=tournament, reason=answer):
+            if not tournament_call_off(tournament=tournament, reason=answer.reason):
                 raise Refused("It has begun meanwhile. Cancel it instead.")
             return "is called off."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, CALL_OFF, action)
 
     @admin.action(description="Release results", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, RELEASE)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(tournament: Tournament) -> str:
+        def action(tournament: Tournament, answer: Answer) -> str:
             results_release(tournament=tournament)
             return "now shows its results to all visitors."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, RELEASE, action)
 
     @admin.action(description="Cancel, with a reason", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, CANCEL)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(tournament: Tournament) -> str:
+        def action(tournament: Tournament, answer: Answer) -> str:
             if tournament.state != TournamentState.RUNNING:
                 raise Refused("It is not running.")
-            tournament_cancel(tournament=tournament, reason=answer)
+            tournament_cancel(tournament=tournament, reason=answer.reason)
             return "is cancelled; finished duels stay."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, CANCEL, action)
 
 
 @admin.register(Participant)

@@ -20,7 +20,7 @@ from core.models.quota import QUOTA_FIELDS
 from core.moderation.services import user_ban, user_unban
 from core.notices.letters import letter_write
 from core.people.logins import login_unlock
-from web.admin.base import ModelAdmin, Question, ReadOnlyAdmin, ask, do_each
+from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -101,20 +101,15 @@ class UserAdmin(BaseUserAdmin):
 
     @admin.action(description="Ban, with a reason", permissions=["change"])
     def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
-        answer = ask(self, request, queryset, BAN)
-        if isinstance(answer, HttpResponse):
-            return answer
-
-        def action(user: User) -> str:
+        def action(user: User, answer: Answer) -> str:
             if user.pk == request.user.pk:
                 raise Refused("You cannot ban yourself.")
             if user.is_superuser and not request.user.is_superuser:
                 raise Refused("Only a superuser can ban a superuser.")
-            user_ban(user=user, reason=answer)
+            user_ban(user=user, reason=answer.reason)
             return "is banned."
 
-        do_each(self, request, queryset, action)
-        return None
+        return ask_and_do(self, request, queryset, BAN, action)
 
     @admin.action(description="Lift the ban", permissions=["change"])
     def unban(self, request: HttpRequest, queryset: QuerySet[User]) -> None:

@@ -11,8 +11,9 @@ from pytest_django.fixtures import Settings
 from core.duels.challenges import challenge_cancel, challenge_create
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.jobs import lifecycle
-from core.jobs.lifecycle import job_cancel, job_claim
+from core.jobs import control
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim
 from core.models import AuditEntry, CancelCode, Challenge, Duel, Environment, Job, JobState, QuotaName, Submission, User
 from core.people.audit_log import Operator
 from core.people.quota_selectors import quota_list
@@ -168,7 +169,7 @@ class TestAChallenge:
                 factories.moved(Duel.objects.filter(pk=first.pk), JobState.SUCCEEDED)
             job_cancel(job=job, code=code, reason=reason)
 
-        monkeypatch.setattr(lifecycle, "job_cancel", ends_first)
+        monkeypatch.setattr(control, "job_cancel", ends_first)
         operator = Operator(AuditEntry.Channel.SITE, "alice", cast.alice.pk)
         assert challenge_cancel(challenge=made, operator=operator) == 1
         second.refresh_from_db()

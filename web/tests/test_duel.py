@@ -9,7 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.duels.verdicts import verdict_keep
-from core.jobs.lifecycle import job_cancel, job_claim, job_fail, job_heartbeat, job_release
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_claim, job_fail, job_heartbeat, job_release
 from core.models import CancelCode, Duel, JobFault, JobState, Verdict
 from core.tests import factories
 from core.tests.factories import Cast

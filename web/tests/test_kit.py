@@ -105,4 +105,4 @@ def test_the_api_says_what_the_site_is(client: Client, db: None) -> None:
     assert (answer["service"], answer["api_versions"]) == ("rl-arena", ["v1"])
     assert answer["kit_url"].endswith(wheel_path(wheel_served()))
     assert answer["max_upload_bytes"] == settings.MAX_UPLOAD_BYTES
-    assert User.objects.count() == 0  # nobody has to be known for that
+    assert User.objects.count() == 0  # it needs no account

@@ -47,7 +47,7 @@ def shown_registration(request: HttpRequest, tournament: Tournament) -> Registra
 
 
 def _asked(request: HttpRequest, slug: str, edition: int) -> tuple[Tournament, Agent, User]:
-    """The tournament, and one's own agent; others' are not found."""
+    """Return the tournament and the person's own agent; other people's are not found."""
     assert isinstance(request.user, User)
     tournament = get_object_or_404(Tournament, environment__slug=slug, edition=edition)
     key = request.POST.get("agent", "")

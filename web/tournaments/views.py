@@ -48,7 +48,7 @@ def participant(request: HttpRequest, slug: str, edition: int, name: str) -> Htt
 @require_POST
 @login_required
 def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
-    """Withdraw one's own agent from a running tournament of organisers."""
+    """Withdraw the person's agent from a running tournament of organisers."""
     assert isinstance(request.user, User)
     row = _participant(slug, edition, name)
     if row.submission.agent.owner_id != request.user.pk:

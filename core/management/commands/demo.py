@@ -28,8 +28,8 @@ from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, sco
 from core.demo.processes import Child, port_answers, port_is_free
 from core.demo.progress import Progress, edition_finished, leaderboard, measure, score_board
 from core.jobs.bells import BASE_IMAGE_TASK, TOURNAMENT_TASK, wake
+from core.jobs.control import job_requeue
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.lifecycle import job_requeue
 from core.jobs.registry import CHORES, TASKS
 from core.jobs.states import StaleJob
 from core.models import Bell, Environment, JobState

@@ -19,7 +19,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, dry_run: bool, **options: Any) -> None:
         verb = "would be deleted" if dry_run else "deleted"
         for cleared in retention_apply(now=timezone.now(), dry_run=dry_run):
-            kept = f"kept for {cleared.days} days" if cleared.days else "kept for ever"
+            kept = f"kept for {cleared.days} days" if cleared.days else "kept forever"
             if cleared.what.startswith("archives"):
                 kept = "not kept"
             self.stdout.write(f"{cleared.what}, {kept}: {cleared.count} {verb}")

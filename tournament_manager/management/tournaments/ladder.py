@@ -14,7 +14,7 @@ from core.models import Environment, JobState, Tournament
 from core.tournaments.ladder_selectors import ladder_outlook, ladder_running
 from core.tournaments.ladders import ladder_change
 from core.tournaments.services import ladder_stop
-from tournament_manager.ladder import LIMITS, ladder_settings
+from tournament_manager.ladder_choice import LIMITS, ladder_settings
 
 
 class Ladder(BaseCommand):

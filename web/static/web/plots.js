@@ -41,7 +41,7 @@ function ticked(kind, value) {
 }
 const WHOLE = Array.from({ length: 16 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 
-// Returns the width of an axis from its labels. Later rounds keep the width, or the layout could loop for ever.
+// Returns the width of an axis from its labels. Later rounds keep the width, or the layout could loop forever.
 function wide(u, labels, number, round) {
   const { ticks, gap, _size, font } = u.axes[number];
   if (round > 1) return _size;
