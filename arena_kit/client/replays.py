@@ -27,7 +27,8 @@ class ReplayFrame:
 class Replay:
     """The states of a match.
 
-    match_id: its name for programs. names: of player 1 and player 2. is_truncated: whether states are missing at the end.
+    match_id: its name for programs. names: of player 1 and player 2. is_truncated: whether states are missing
+    at the end.
     """
 
     match_id: str
