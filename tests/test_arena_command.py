@@ -9,7 +9,7 @@ import stat
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.request import urlopen
 
 import pytest
@@ -20,6 +20,8 @@ from pytest_django.live_server_helper import LiveServer
 
 from arena_kit.cli.main import main
 from arena_kit.cli.sites import path_of_sites
+from arena_kit.environment.protocol import UnknownEnvironment
+from core.duels.replays import ReplayForm, replay_file_make
 from core.models import Duel, Submission, User
 from core.people.tokens import token_create
 from core.tests import factories
@@ -74,6 +76,10 @@ def player(folder: Path, source: str) -> str:
     folder.mkdir()
     (folder / "player.py").write_text(source)
     return str(folder)
+
+
+def unknown(name: str) -> NoReturn:
+    raise UnknownEnvironment(name)
 
 
 def done(result: tuple[int, str, str]) -> dict[str, Any]:
@@ -137,7 +143,14 @@ def test_a_participant_does_everything_without_a_browser(
     status, out, err = arena("replay", f"{duel.pk}/1", "--html", "match.html", "--document", "match.json", "--json")
     assert (status, json.loads(out)) == (0, json.loads((tmp_path / "match.json").read_text())), err
     assert json.loads(out)["frames"][0]["observations"]
-    assert "<!doctype html>" in (tmp_path / "match.html").read_text()
+    # The library draws the page, just as the site does; where it does not have the rules, the site's page is written.
+    page = replay_file_make(job=duel, number=1, form=ReplayForm.HTML).content
+    assert ((tmp_path / "match.html").read_bytes(), err) == (page, "")
+    with monkeypatch.context() as patched:
+        patched.setattr("arena_kit.cli.site_replay.get_spec", unknown)
+        status, out, err = arena("replay", f"{duel.pk}/1", "--html", "site.html")
+    assert (status, out, "The site has drawn the page." in err) == (0, "", True)
+    assert (tmp_path / "site.html").read_bytes() == page
     status, out, err = arena("replay", f"{duel.pk}/1", "--diff", same, "--sandbox", "process")
     assert (status, "moves are the same" in out) == (0, True), out + err
     status, out, err = arena("replay", f"{duel.pk}/1", "--diff", changed, "--sandbox", "process", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django_q.models import Schedule
 
 from arena_kit.environment.availability import Trouble
 from arena_kit.referee.match import pair_seed
+from builder.tasks import images_remove_unused
 from core.environments.availability import availability_note, environment_retire
 from core.environments.holding import alarms_settle_released
 from core.jobs import worker
@@ -18,11 +20,24 @@ from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_claim, job_enqueue, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import WaitCode, wait_of
-from core.models import Alarm, CancelCode, Duel, Environment, JobFault, JobState, Play, Tournament, Validation
+from core.models import (
+    Alarm,
+    CancelCode,
+    Duel,
+    Environment,
+    JobFault,
+    JobState,
+    Play,
+    Submission,
+    Tournament,
+    Validation,
+)
 from core.operations.expiry import jobs_requeue_expired
 from core.operations.watchdog import _standstill
+from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.working import run
+from core.tournaments.ladders import agent_rest
 from duel_runner import tasks, validating
 from tournament_manager.editions import advance
 
@@ -135,6 +150,38 @@ def test_a_ladder_goes_on_without_the_two_players_of_a_duel_on_hold(duel: Duel, 
     advance(game, now=timezone.now() + timedelta(hours=2))
     later = ladder.duels.exclude(pk__in=first)
     assert later.exists(), "their loss waits, but they still play"
+
+
+@pytest.mark.parametrize("attempts", [1, 5])
+@pytest.mark.parametrize("how", ["new version", "rest", "delete"])
+def test_no_owner_cancels_a_duel_of_a_ladder_whose_environment_has_failed(
+    game: Environment, settings: Any, tmp_path: Path, how: str, attempts: int
+) -> None:
+    settings.SANDBOX, settings.DATA_DIR = "process", tmp_path
+    ann, _ = (factories.ready(factories.agent(factories.user(name), game)) for name in ("ann", "bob"))
+    Environment.objects.update(play=Play.LADDER)
+    game.refresh_from_db()
+    advance(game, now=timezone.now() + timedelta(hours=1))
+    failed = Tournament.objects.get().duels.get()
+    for _ in range(attempts):
+        Duel.objects.filter(pk=failed.pk).update(not_before=None)
+        assert run(failed) is not worker.Performed.NOTHING
+
+    if how == "rest":
+        agent_rest(agent=ann.agent, is_resting=True)
+    elif how == "delete":
+        submission_delete(submission=ann)
+    else:
+        factories.ready(ann.agent)
+    advance(game, now=timezone.now() + timedelta(hours=2))
+
+    assert ann.participations.get().withdrawn_at is not None
+    failed.refresh_from_db()
+    assert failed.state == JobState.QUEUED
+    assert (failed.error_code == "environment_on_hold") == (attempts == 5)
+    # It can still be played: what it needs is not deleted before.
+    images_remove_unused()
+    assert Submission.objects.get(pk=ann.pk).image == ann.image
 
 
 def test_an_unrated_duel_fails_as_before(duel: Duel, game: Environment) -> None:

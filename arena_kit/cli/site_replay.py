@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import sys
 import time
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from arena_kit.cli.common import (
 )
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
+from arena_kit.cli.local_replay import Replay as LocalReplay
+from arena_kit.cli.local_replay import write_replay
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.sites import client_of
 from arena_kit.client import Client
@@ -31,6 +34,7 @@ from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.document import ReplayOptions
+from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
@@ -39,14 +43,15 @@ from arena_kit.text import plain_text
 
 WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
 """Observations are of no use in a terminal, and they are most of a document."""
+ONE_STATE = ReplayOptions(include_observations=False, include_actions=False, max_frames=1)
+"""For what a document says besides the states of the match."""
 
 
 def replay_site(options: argparse.Namespace, duel: int, number: int, wanted: ReplayOptions) -> int:
     """Show or write a match of a site. Raises BadArgument and SiteError."""
     client = client_of(options)
     if options.html is not None:
-        with output_open(options.html) as file:
-            client.replay_file(duel, number, file, form="html")
+        _write_page(options, client, duel, number)
     if options.document is not None:
         compress = options.document.suffix == ".gz"
         with output_open(options.document) as file:
@@ -56,6 +61,21 @@ def replay_site(options: argparse.Namespace, duel: int, number: int, wanted: Rep
     elif options.html is None and options.document is None:
         print(plain_text(in_words(client.replay(duel, number, WITHOUT_OBSERVATIONS))))
     return DONE
+
+
+def _write_page(options: argparse.Namespace, client: Client, duel: int, number: int) -> None:
+    """Write a match as a page: drawn here, or by the site if its rules are not here. Raises BadArgument, SiteError."""
+    use_own_environments(options)
+    try:
+        spec = _spec(client.duel(duel), client.site)
+    except BadArgument as why:
+        print(f"The site has drawn the page. {why}", file=sys.stderr)
+        with output_open(options.html) as file:
+            client.replay_file(duel, number, file, form="html")
+        return
+    shown = client.replay(duel, number, ONE_STATE)
+    facts = ReplayFacts(shown.match_id, tuple(ReplayAgent(name, name) for name in shown.names))
+    write_replay(LocalReplay(spec, client.match(duel, number), facts), html=options.html)
 
 
 def in_words(replay: Replay) -> str:

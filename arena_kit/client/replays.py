@@ -25,8 +25,13 @@ class ReplayFrame:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """The states of a match. names: of player 1 and player 2. is_truncated: whether states are missing at the end."""
+    """The states of a match.
 
+    match_id: its name for programs. names: of player 1 and player 2. is_truncated: whether states are missing
+    at the end.
+    """
+
+    match_id: str
     number: int
     names: tuple[str, ...]
     frames: tuple[ReplayFrame, ...]
@@ -47,7 +52,8 @@ def replay_of(data: object) -> Replay:
     frames = tuple(_frame(one, names) for one in found.parts("frames"))
     if not frames:
         raise found.wrong("has no states")
-    return Replay(metadata.whole("number"), tuple(names.values()), frames, found.flag("truncated"), found.data)
+    number, match_id = metadata.whole("number"), metadata.line("match_id")
+    return Replay(match_id, number, tuple(names.values()), frames, found.flag("truncated"), found.data)
 
 
 def _frame(found: Fields, names: Mapping[str, str]) -> ReplayFrame:

@@ -9,12 +9,14 @@ import logging
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.conf import settings
 from django.core.cache import cache
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from arena_kit.environment.adapters.ids import kept_slug
@@ -26,11 +28,13 @@ from core.environments.services import environment_sync
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.episodes import spec_or_none
 from core.jobs.locks import name_lock
-from core.models import Environment, UploadReservation
+from core.models import Agent, Environment, Evaluation, JobState, SeedList, Submission, UploadReservation
 
 logger = logging.getLogger(__name__)
 MOST_ADDED = 200
-"""The most environments that submissions add; organisers remove some to make room."""
+"""The most environments in use that submissions add; organisers remove some to make room."""
+UNUSED_DAYS = 30
+"""After so many days an environment without agents is removed, and one where none got a score takes no place."""
 REFUSED_SECONDS = 600
 """How long an id that cannot be played here is refused without another trial."""
 TRIAL_SECONDS = 60
@@ -114,6 +118,20 @@ def environment_remove(*, environment: Environment) -> None:
         environment.delete()
 
 
+def additions_expire(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Delete the environments that were added before a time and that no agent belongs to; return how many."""
+    agents = Agent.objects.filter(environment=OuterRef("pk"))
+    rows = Environment.objects.exclude(added_file="").filter(~Exists(_fresh(before)), ~Exists(agents))
+    if dry_run:
+        return rows.count()
+    count = 0
+    for row in rows.order_by("pk"):
+        with suppress(Refused, Environment.DoesNotExist):
+            environment_remove(environment=row)
+            count += 1
+    return count
+
+
 @contextmanager
 def additions_written() -> Iterator[tuple[Path, list[str]]]:
     """Write the files of the environments that submissions added into a folder; yield it and their slugs."""
@@ -145,12 +163,29 @@ def additions_sync(*, troubles: Mapping[str, Trouble], reset_limits: bool) -> li
 
 
 def _check_room() -> None:
-    if Environment.objects.exclude(added_file="").count() >= MOST_ADDED:
+    if _in_use().count() >= MOST_ADDED:
         raise Refused(
             f"This arena has {MOST_ADDED} environments that submissions added, and accepts no more at the moment.",
             field="env_id",
             code=NOT_ADDED,
         )
+
+
+def _in_use() -> QuerySet[Environment]:
+    """Return the added environments that take a place: new ones, and those with a score or a new version.
+
+    Otherwise submissions that fail would fill all places for ever.
+    """
+    before = timezone.now() - timedelta(days=UNUSED_DAYS)
+    scores = Evaluation.objects.filter(agent__environment=OuterRef("pk"), state=JobState.SUCCEEDED)
+    versions = Submission.objects.filter(agent__environment=OuterRef("pk"), created_at__gte=before)
+    fresh = Exists(_fresh(before)) | Exists(versions)
+    return Environment.objects.exclude(added_file="").filter(fresh | Exists(scores))
+
+
+def _fresh(before: datetime) -> QuerySet[SeedList]:
+    # An environment has its first lists of seeds from the moment at which it was added.
+    return SeedList.objects.filter(environment=OuterRef("pk"), created_at__gte=before)
 
 
 @contextmanager

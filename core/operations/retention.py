@@ -20,6 +20,7 @@ from django.db.models import Exists, Model, OuterRef, Q, QuerySet
 from django.utils import timezone
 from django_q.models import Task
 
+from core.environments.additions import UNUSED_DAYS, additions_expire
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     LADDER,
@@ -101,6 +102,7 @@ def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
         ("ratings of the past", RATING_DAYS, _ratings),
         ("notices", NOTICE_DAYS, _notices),
         ("deliveries to webhooks", NOTICE_DAYS, _deliveries),
+        ("environments without agents", UNUSED_DAYS, additions_expire),
     )
     done = [
         Cleared(what, days, act(now - timedelta(days=days), now, dry_run) if days else 0) for what, days, act in kinds

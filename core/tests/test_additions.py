@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.core.management import call_command
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.availability import Trials
@@ -17,6 +19,7 @@ from arena_kit.environment.registry import get_spec
 from core.environments import additions
 from core.environments.additions import (
     addable_ids,
+    additions_expire,
     environment_add,
     environment_candidate,
     environment_remove,
@@ -25,11 +28,12 @@ from core.environments.additions import (
 from core.environments.services import environment_sync
 from core.errors import QuotaExceeded, Refused
 from core.management.commands import sync_environments
-from core.models import Environment, SeedList
+from core.models import Environment, SeedList, Submission
 from core.tests import factories
 from core.tests.concurrency import at_once
 
 pytestmark = pytest.mark.django_db
+LONG_AGO = timezone.now() - timedelta(days=40)
 FILE = """\
 slug: {slug}
 name: {env_id}
@@ -116,6 +120,33 @@ def test_there_is_room_for_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
             action(env_id="Other-v0")
     environment_remove(environment=row)
     assert environment_add(env_id="Other-v0").is_added
+
+
+def test_failures_do_not_fill_all_places_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(additions, "MOST_ADDED", 1)
+    failed = factories.submission(factories.agent(factories.user("alice"), environment_add(env_id="CartPole-v0")))
+    SeedList.objects.update(created_at=LONG_AGO)
+    with pytest.raises(Refused, match="accepts no more"):
+        environment_add(env_id="Other-v0")
+    Submission.objects.update(created_at=LONG_AGO)
+    assert environment_add(env_id="Other-v0").is_added
+    # One with a score keeps its place, however old it is.
+    SeedList.objects.update(created_at=LONG_AGO)
+    factories.evaluation(failed)
+    with pytest.raises(Refused, match="accepts no more"):
+        environment_add(env_id="Third-v0")
+
+
+def test_what_no_agent_belongs_to_goes_after_its_time() -> None:
+    empty, used, new = (environment_add(env_id=env_id) for env_id in ("CartPole-v0", "Other-v0", "Third-v0"))
+    own = factories.environment("cart-pole")
+    factories.agent(factories.user("alice"), used)
+    SeedList.objects.exclude(environment=new).update(created_at=LONG_AGO)
+    before = timezone.now() - timedelta(days=additions.UNUSED_DAYS)
+    assert additions_expire(before, timezone.now(), True) == 1
+    assert additions_expire(before, timezone.now(), False) == 1
+    assert set(Environment.objects.values_list("pk", flat=True)) == {used.pk, new.pk, own.pk}
+    assert not SeedList.objects.filter(environment=empty.pk).exists()
 
 
 def test_another_trial_that_takes_long_is_told_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,9 +58,10 @@ def ladder_field_save(
 
 
 def participants_leave(*, tournament: Tournament, rows: Iterable[Participant]) -> None:
-    """Take participants out of a ladder: waiting duels are cancelled, and running ones count when they end.
+    """Take participants out of a ladder: duels that no worker has begun are cancelled, all others count when they end.
 
-    If running duels were cancelled, an owner could take back a duel that is being lost.
+    If others were cancelled, an owner could take back a duel that is being lost, also between two of its attempts or
+    while it is on hold because its environment failed.
     """
     leaving = list(rows)
     for row in leaving:
@@ -91,7 +92,7 @@ def agent_rest(*, agent: Agent, is_resting: bool) -> None:
 def _waiting_cancel(tournament: Tournament) -> None:
     here = set(tournament.participants.filter(withdrawn_at=None).values_list("submission", flat=True))
     # Checks all participants, because one may have been barred while a round was chosen.
-    for duel in tournament.duels.filter(state=JobState.QUEUED).order_by("pk"):
+    for duel in tournament.duels.filter(state=JobState.QUEUED, started_at=None).order_by("pk"):
         if not here.issuperset((duel.player_1_id, duel.player_2_id)):
             # A worker may have started the duel a moment ago.
             with suppress(StaleJob):

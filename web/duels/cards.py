@@ -15,6 +15,7 @@ from arena_kit.text import plain_line
 from core.duels.replays import Names, match_views, replay_facts
 from core.duels.selectors import NotStored, match_get
 from core.models import Duel
+from web.duels.fonts import drawable
 from web.duels.rasteriser import NotDrawn, rasterised
 
 CARD_SIZE = (1200, 630)
@@ -51,6 +52,9 @@ def card_svg(record: MatchRecord, names: Names, environment: str, picture: str) 
     """Return the card as SVG. picture: the last position."""
     width, height = CARD_SIZE
     x = MARGIN + BOARD + MARGIN
+    # The page that the card stands for has the names in every script.
+    names = drawable(names[0], "Player 1"), drawable(names[1], "Player 2")
+    environment = drawable(environment, "A match")
     parts = [f'<rect width="{width}" height="{height}" fill="#f6f7fa"/>', _placed(picture)]
     parts.append(_line(x, 130, 28, environment, "#566176", LINE_LETTERS))
     for place, seat in enumerate(seat_views(record, names)):

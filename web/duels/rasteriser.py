@@ -1,7 +1,8 @@
 """Draws SVG as PNG in a short-lived process under limits: a part of the picture comes from an environment's own code.
 
 Drawing holds Python's lock from beginning to end, and a filter of one line takes minutes, in which no other thread of a
-web process could answer. `rasterised` runs this module with `python -m`; it imports nothing of the arena.
+web process could answer. `rasterised` runs this module with `python -m`; all it imports of the arena is the list of
+fonts.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import sys
 from pathlib import Path
 from threading import BoundedSemaphore
 
+from web.duels.fonts import fonts_for
+
 ROOT = Path(__file__).resolve().parents[2]
-FONTS = tuple(Path(f"/usr/share/fonts/truetype/dejavu/DejaVuSans{kind}.ttf") for kind in ("", "-Bold", "Mono"))
 PROCESSOR_SECONDS = 2
 """A picture of a shipped environment takes less than a tenth of this."""
 WALL_SECONDS = 20.0
@@ -32,7 +34,7 @@ def rasterised(svg: str) -> bytes:
         raise NotDrawn
     try:
         done = subprocess.run(
-            [sys.executable, "-P", "-s", "-m", __name__],
+            [sys.executable, "-P", "-s", "-m", __name__, *map(str, fonts_for(svg))],
             input=svg.encode("utf-8", "replace"),
             capture_output=True,
             timeout=WALL_SECONDS,
@@ -48,7 +50,7 @@ def rasterised(svg: str) -> bytes:
 
 
 def _main() -> None:
-    """Read an SVG from standard input and write it to standard output as PNG."""
+    """Read an SVG from standard input and write it to standard output as PNG; the arguments are font files."""
     limits = (
         (resource.RLIMIT_CPU, PROCESSOR_SECONDS),
         (resource.RLIMIT_AS, MEMORY_BYTES),
@@ -59,7 +61,7 @@ def _main() -> None:
         resource.setrlimit(kind, (most, most))
     import resvg_py
 
-    fonts = [str(path) for path in FONTS if path.is_file()]
+    fonts = sys.argv[1:]
     png = resvg_py.svg_to_bytes(
         svg_string=sys.stdin.buffer.read().decode(), skip_system_fonts=bool(fonts), font_files=fonts,
         sans_serif_family="DejaVu Sans", font_family="DejaVu Sans", monospace_family="DejaVu Sans Mono",

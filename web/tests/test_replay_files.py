@@ -3,6 +3,8 @@ from __future__ import annotations
 import gzip
 import json
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,11 @@ from django.test import Client
 from django.urls import reverse
 
 from arena_kit.environment.replay_file.views import FrameView
+from core.duels.selectors import match_get
 from core.models import Audience, Duel, Environment, Tournament
 from core.tests import factories
 from core.tests.factories import Cast
-from web.duels import cards
+from web.duels import cards, fonts
 from web.duels.cards import CARD_SIZE, card_svg
 from web.duels.rasteriser import NotDrawn, rasterised
 from web.tests import played
@@ -264,8 +267,6 @@ def test_the_card_of_a_match_is_a_picture_of_its_last_position(client: Client, s
     ],
 )
 def test_a_picture_that_would_load_anything_is_left_out_of_the_card(stage: Stage, picture: str) -> None:
-    from core.duels.selectors import match_get
-
     record, _ = match_get(stage.duel, 1)
     card = card_svg(record, ("<b>&\"'", "berta v1" * 40), "Tic-tac-toe", picture)
 
@@ -280,6 +281,45 @@ SLOW = (
     '<rect width="9" height="9" filter="url(#f)"/></svg>'
 )
 """Takes minutes to draw, in which no thread of the same process runs."""
+
+
+@pytest.fixture
+def no_other_fonts(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A machine with DejaVu Sans Mono alone; the folder is where others would be installed."""
+    (mono,) = [path for path in fonts.FONTS if path.name == "DejaVuSansMono.ttf"]
+    if not mono.is_file():
+        pytest.skip("fonts-dejavu-core is not installed")
+    monkeypatch.setattr(fonts, "FONTS", (mono,))
+    monkeypatch.setattr(fonts, "FOLDERS", (tmp_path,))
+    for known in (fonts._installed, fonts._fallback):
+        known.cache_clear()
+    yield tmp_path
+    for known in (fonts._installed, fonts._fallback):
+        known.cache_clear()
+
+
+def test_names_that_no_font_here_has_are_not_drawn_as_boxes(stage: Stage, no_other_fonts: Path) -> None:
+    record, _ = match_get(stage.duel, 1)
+    card = card_svg(record, ("张伟 v1", "berta \U0001f680 v2"), "围棋", "")
+    assert ">Player 1<" in card
+    assert ">berta v2<" in card
+    assert ">A match<" in card
+    assert "张" not in card
+    assert png_size(rasterised(card)) == CARD_SIZE
+
+
+def test_an_installed_font_is_used_for_what_the_others_lack(no_other_fonts: Path) -> None:
+    hebrew = "דנה v1"
+    assert fonts.drawable(hebrew, "Player 1") == "Player 1"
+    sans = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")
+    (no_other_fonts / "deep").mkdir()
+    (no_other_fonts / "deep" / "a-damaged.ttf").write_bytes(b"\0\1\0\0\xff\xff" + b"x" * 100)
+    (no_other_fonts / "deep" / "b.ttf").write_bytes(sans.read_bytes())
+    for known in (fonts._installed, fonts._fallback):
+        known.cache_clear()
+    assert fonts.drawable(hebrew, "Player 1") == hebrew
+    assert fonts.fonts_for(hebrew)[1:] == (no_other_fonts / "deep" / "b.ttf",)
+    assert fonts.fonts_for("dana v1") == fonts.FONTS
 
 
 def test_a_picture_that_takes_minutes_is_left_out_of_the_cards_of_its_environment(
@@ -312,8 +352,6 @@ def test_a_card_that_cannot_be_drawn_says_so(client: Client, stage: Stage, monke
 
 @pytest.mark.parametrize("name", ["W" * 50, "M" * 18, "DEEP_Q_NETWORK_MINIMAX v12", "plain"])
 def test_names_fit_onto_the_card(stage: Stage, name: str) -> None:
-    from core.duels.selectors import match_get
-
     record, _ = match_get(stage.duel, 1)
     whole = [card_svg(record, (text, "berta"), text, "") for text in (" ", name)]
     size = 'width="1200" height="630"'

@@ -6,8 +6,10 @@ Only registered ids are taken: an id with a module (`module:Name-v0`) would impo
 from __future__ import annotations
 
 import json
+import math
 import re
-from functools import cache
+import threading
+import time
 from typing import Any
 
 from arena_kit.environment.outside.limited import Limited
@@ -18,6 +20,13 @@ SECONDS = 30.0
 ANSWER_BYTES = 1 << 20
 ID = re.compile(r"(?:[A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+")
 MOST_ID_CHARACTERS = 100
+UNANSWERED_SECONDS = 300.0
+"""After a process that could not say what is registered, none is asked for this time: it may take half a minute."""
+
+
+_asking = threading.Lock()
+_known: dict[str, tuple[tuple[str, ...], float]] = {}
+"""The ids that are registered, once they have been asked for, and when by the clock they are asked for again."""
 
 
 class NotDescribed(ArenaEnvironmentError):
@@ -38,18 +47,23 @@ def is_registered(registered_id: str) -> bool:
 
 
 def registered_ids() -> tuple[str, ...]:
-    """Return the ids that Gymnasium here has registered, sorted; () if it cannot be asked."""
+    """Return the ids that Gymnasium here has registered, sorted; () if it cannot be asked.
+
+    An answer holds for the life of the process, because what is installed does not change while it runs.
+    """
+    with _asking:
+        ids, until = _known.get("ids", ((), -math.inf))
+        if time.monotonic() >= until:
+            ids, _ = _known["ids"] = _asked()
+        return ids
+
+
+def _asked() -> tuple[tuple[str, ...], float]:
     try:
-        return _registered_ids()
+        ids = _answer("", "Gymnasium")["ids"]
     except NotDescribed:
-        return ()
-
-
-@cache
-def _registered_ids() -> tuple[str, ...]:
-    # Asked once in the life of a process: what is installed does not change while it runs.
-    ids = _answer("", "Gymnasium")["ids"]
-    return tuple(sorted(name for name in ids if ID.fullmatch(name) and len(name) <= MOST_ID_CHARACTERS))
+        return (), time.monotonic() + UNANSWERED_SECONDS
+    return tuple(sorted(name for name in ids if ID.fullmatch(name) and len(name) <= MOST_ID_CHARACTERS)), math.inf
 
 
 def described(registered_id: str, slug: str) -> str:

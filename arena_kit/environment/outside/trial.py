@@ -10,10 +10,12 @@ import os
 import platform
 import tempfile
 import time
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -95,15 +97,11 @@ def try_folder(path: Path) -> Verdict:
 
 
 def folder_digest(folder: Path) -> str:
-    """Return a hash over a folder's code and the versions that run it. Raises OSError."""
+    """Return a hash over a folder's code, also behind links, and the versions that run it. Raises OSError."""
     hashed = hashlib.sha256(f"{FORMAT} {platform.python_version()} {_versions()} {folder.resolve()}".encode())
-    count = 0
-    for path in sorted(folder.rglob("*")):
-        if "__pycache__" in path.parts or path.is_symlink() or not path.is_file():
+    for path in islice(_files_of(folder), MOST_FILES):
+        if not path.is_file():
             continue
-        count += 1
-        if count > MOST_FILES:
-            break
         facts = path.stat()
         hashed.update(f"\0{path.relative_to(folder)}\0{facts.st_size}\0".encode())
         if path.suffix in HASHED and facts.st_size < 1 << 22:
@@ -111,6 +109,25 @@ def folder_digest(folder: Path) -> str:
         else:
             hashed.update(str(facts.st_mtime_ns).encode())
     return hashed.hexdigest()[:32]
+
+
+def _files_of(folder: Path) -> Iterator[Path]:
+    """Yield all that is in a folder, in a fixed order: its own first, then what is behind links to other folders.
+
+    Folders are yielded too, so that a caller can bound the work whatever a link leads to; each is opened once.
+    """
+    opened: set[str] = set()
+    tops = deque([folder])
+    while tops:
+        for top, folders, files in os.walk(tops.popleft()):
+            if (real := os.path.realpath(top)) in opened:
+                folders.clear()
+                continue
+            opened.add(real)
+            folders[:] = sorted(name for name in folders if name != "__pycache__")
+            here = Path(top)
+            yield from (here / name for name in (*sorted(files), *folders))
+            tops.extend(here / name for name in folders if (here / name).is_symlink())
 
 
 def _versions() -> str:

@@ -1,8 +1,8 @@
 """The arena's side of environment servers: environments whose code runs in another process.
 
-A server is started when the first match of its environment begins, and serves all further ones of this process. When it
-dies or does not answer, its matches raise BrokenEnvironment, so that no player is blamed, and the next match gets a new
-server.
+A server is started when the first match of its environment begins, and serves all further ones of this process. It ends
+when there has been no match for some minutes. When it dies or does not answer, its matches raise BrokenEnvironment, so
+that no player is blamed, and the next match gets a new server.
 """
 
 from __future__ import annotations
@@ -179,7 +179,7 @@ def server_of(spec: EnvironmentSpec) -> ServerConnection:
     key = (os.getpid(), str(spec.folder), spec.id)
     with _starting[key]:
         server = _servers.get(key)
-        if server is None or not server.is_alive():
+        if server is None or not server.use():
             if server is not None:
                 server.close()
             server = _servers[key] = ServerConnection(spec)

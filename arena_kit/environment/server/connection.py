@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.outside.limited import Limited, Timer
@@ -29,6 +31,8 @@ ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
+UNUSED_SECONDS = 150.0
+"""A server without matches that was not used for this time is given up: it is about to end by itself."""
 
 
 class ServerConnection:
@@ -44,7 +48,8 @@ class ServerConnection:
         self.rows_at_once = max(1, MAX_FRAME_BYTES // 2 // row_bytes)
         """So many matches go into one frame, whose answer must not become too large."""
         self._lock = threading.Lock()
-        self._numbers, self._dropped = itertools.count(1), list[int]()
+        self._numbers, self._living, self._dropped = itertools.count(1), set[int](), list[int]()
+        self._used_at, self._owner = time.monotonic(), os.getpid()
         self._because = ""
         try:
             self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
@@ -65,13 +70,26 @@ class ServerConnection:
     def is_alive(self) -> bool:
         return not self._because and self._process.is_alive()
 
+    def use(self) -> bool:
+        """Return whether the server is there for a match or a question that comes now."""
+        now, before = time.monotonic(), self._used_at
+        self._used_at = now
+        return self.is_alive() and (bool(self._living) or now - before < UNUSED_SECONDS)
+
     def new_match(self) -> int:
         """Return a number for a new match."""
-        return next(self._numbers)
+        match = next(self._numbers)
+        self._living.add(match)
+        return match
 
     def drop(self, match: int) -> None:
-        """Forget a match; the server is told with the next frame."""
+        """Forget a match; the server is told with the next frame, or at once if it was the last one.
+
+        May be called at any time, also by the collection of garbage while this thread asks something.
+        """
+        self._living.discard(match)
         self._dropped.append(match)
+        self._tell_last()
 
     def close(self) -> None:
         self._end("it was closed.")
@@ -88,12 +106,14 @@ class ServerConnection:
                     raise BadFrame(f"{len(states)} rows came for {count}")
             except BadFrame as error:
                 raise self._failed(f"its server broke the protocol: {error}.") from None
-            return states
+        self._tell_last()
+        return states
 
     def data(self, kind: Kind, question: object) -> Any:
         """Ask for something that comes as JSON. Raises BrokenEnvironment."""
         with self._lock:
             said = self._data(self._ask(pack_data(kind, question)))
+        self._tell_last()
         if "error" in said:
             raise BrokenEnvironment(f"{self.id}: {str(said['error'])[:1000]}")
         return said.get("data")
@@ -106,6 +126,23 @@ class ServerConnection:
         if frame[0] != Kind.DATA or not isinstance(said, dict):
             raise self._failed("its server broke the protocol.")
         return said
+
+    def _tell_last(self) -> None:
+        """Tell the server that its last match has been dropped, so that it ends if it is not used for long."""
+        # Whoever holds the lock looks here again when it is free. A fork has copies of the matches of its parent.
+        while not self._living and self._dropped and self._is_open() and self._lock.acquire(blocking=False):
+            try:
+                dropped, self._dropped = self._dropped, []
+                self._process.wire.sendall(pack_data(Kind.DROP, dropped))
+            except BaseException as error:
+                self._end("its server was not told of an end.")
+                if not isinstance(error, OSError):
+                    raise
+            finally:
+                self._lock.release()
+
+    def _is_open(self) -> bool:
+        return not self._because and self._owner == os.getpid()
 
     def _ask(self, frame: bytes) -> tuple[int, bytes]:
         if self._because:

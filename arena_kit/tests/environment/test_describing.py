@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -77,6 +78,25 @@ def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(describing, "SECONDS", 0.0)
     with pytest.raises(NotDescribed, match="it takes more than 0 s to try"):
         described("CartPole-v0", "gym-x")
+
+
+def test_what_cannot_say_what_is_registered_is_not_asked_at_once_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def answer(registered_id: str, name: str) -> dict[str, list[str]]:
+        asked.append(name)
+        if len(asked) == 1:
+            raise NotDescribed("it takes too long")
+        return {"ids": ["Lake-v1", "os:Lake-v1", "Cart-v0"]}
+
+    clock = iter([0.0, 0.0, 299.0, 300.0, 1e9])
+    monkeypatch.setattr(describing, "_known", {})
+    monkeypatch.setattr(describing, "_answer", answer)
+    monkeypatch.setattr(describing, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert [registered_ids(), registered_ids()] == [(), ()]
+    assert len(asked) == 1
+    assert [registered_ids(), registered_ids()] == [("Cart-v0", "Lake-v1")] * 2
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from arena_kit.environment.info import read_info
 from arena_kit.environment.loading import load
 from arena_kit.environment.outside import trial
-from arena_kit.environment.outside.trial import Verdict, try_folder, verdict_on
+from arena_kit.environment.outside.trial import Verdict, folder_digest, try_folder, verdict_on
 from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
 from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
@@ -188,6 +188,32 @@ def test_a_verdict_is_kept_until_the_code_changes(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(trial, "_tried_at", {})
     verdict_on(path, store, again=True)
     assert len(tried) == 3
+
+
+def test_code_behind_links_counts_and_no_link_leads_astray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "MOST_FILES", 40)
+    folder, shared, file = tmp_path / "game", tmp_path / "shared", tmp_path / "one.py"
+    (folder / "own").mkdir(parents=True)
+    (shared / "deep").mkdir(parents=True)
+    (folder / "own" / "a.py").write_text("a = 1")
+    file.write_text("b = 1")
+    (shared / "deep" / "c.py").write_text("c = 1")
+    (folder / "b.py").symlink_to(file)
+    (folder / "linked").symlink_to(shared)
+    (shared / "back").symlink_to(folder)
+    (folder / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    for number in range(100):
+        (tmp_path / "many" / f"{number}.d").mkdir(parents=True)
+    (folder / "many").symlink_to(tmp_path / "many")
+    known = {folder_digest(folder)}
+    assert folder_digest(folder) in known
+    for changed in (folder / "own" / "a.py", file, shared / "deep" / "c.py"):
+        changed.write_text("d = 2")
+        digest = folder_digest(folder)
+        assert digest not in known
+        known.add(digest)
+    (tmp_path / "many" / "99.d").rmdir()
+    assert folder_digest(folder) in known
 
 
 @pytest.mark.slow

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -30,6 +34,7 @@ from arena_kit.environment.server.client import (
 from arena_kit.environment.server.frames import (
     BadFrame,
     Drawing,
+    Kind,
     State,
     Status,
     pack_resets,
@@ -51,6 +56,20 @@ from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic, copied
 def no_server_is_left() -> Iterator[None]:
     yield
     close_servers()
+
+
+class Overheard:
+    """A wire that notes what is sent."""
+
+    def __init__(self, wire: socket.socket, told: list[bytes]) -> None:
+        self._wire, self._told = wire, told
+
+    def sendall(self, frame: bytes) -> None:
+        self._told.append(frame)
+        self._wire.sendall(frame)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._wire, name)
 
 
 def remote(path: Path) -> EnvironmentSpec:
@@ -171,6 +190,50 @@ def test_a_bad_array_is_the_fault_of_its_player_also_in_a_server(tmp_path: Path)
 
     assert failure is not None
     assert (failure.fault, failure.episode) == (PlayerFault.ILLEGAL_ACTION, 2)
+
+
+def test_a_server_is_told_when_its_last_match_is_gone_and_ends_when_it_is_not_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    one, other = spec.make(), spec.make()
+    for environment in (one, other):
+        environment.reset(1)
+    server = server_of(spec)
+    told: list[bytes] = []
+    monkeypatch.setattr(server._process, "wire", Overheard(server._process.wire, told))
+    del one, environment
+    assert told == []
+    other.step({0: 0})
+    assert [frame[4] for frame in told] == [Kind.DROP], "told with the question that comes next"
+    del other
+    assert [frame[4] for frame in told] == [Kind.DROP, Kind.DROP]
+
+    # One that is as good as over is not taken for a match that comes now, and one with a match goes on.
+    clock = [time.monotonic()]
+    monkeypatch.setattr(connection, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    clock[0] += connection.UNUSED_SECONDS - 1
+    assert server_of(spec) is server
+    clock[0] += connection.UNUSED_SECONDS
+    match = spec.make()
+    assert server_of(spec) is not server
+    assert not server.is_alive()
+    server = server_of(spec)
+    clock[0] += connection.UNUSED_SECONDS
+    assert server_of(spec) is server
+    del match
+
+
+def test_the_garbage_of_a_fork_tells_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = remote(FOLDERS / "nim" / "info.yml")
+    match = spec.make()
+    match.reset(1)
+    server, told = server_of(spec), list[bytes]()
+    monkeypatch.setattr(server._process, "wire", Overheard(server._process.wire, told))
+    with monkeypatch.context() as patched:
+        patched.setattr(connection.os, "getpid", lambda: -1)
+        del match
+    assert told == []
 
 
 @pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGABRT])
