@@ -10,7 +10,7 @@ class DuelRunnerConfig(AppConfig):
         from duel_runner import checks  # noqa: F401  (registers the system checks)
 
         validations = Line(Validation, "duel_runner.tasks.validate")
-        evaluate, play = "duel_runner.evaluating.evaluate", "duel_runner.tasks.play_duel"
+        evaluate, play = "duel_runner.tasks.evaluate", "duel_runner.tasks.play_duel"
         evaluations = Line(Evaluation, evaluate, {"is_heavy": False, "is_verified": True})
         recordings = Line(Recording, "duel_runner.drawing.draw")
         # A script may run for minutes.

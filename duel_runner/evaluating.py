@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 from django.db import close_old_connections
 
@@ -15,30 +14,21 @@ from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import evaluation_stored
 from core.jobs.worker import Lease, PlatformFault
-from core.models import Evaluation, Submission, SubmissionForm, Validation
-from duel_runner.makeable import if_makeable
+from core.models import Evaluation
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
-from duel_runner.scripts import evaluate_script
+from duel_runner.steps import Episodes, Steps
 from duel_runner.workplace import workplace_of_this_worker
 
 
-def evaluate(evaluation: Evaluation, lease: Lease) -> None:
-    """Play the episodes of an evaluation, or run its script."""
-    if evaluation.submission.form == SubmissionForm.SCRIPT:
-        evaluate_script(evaluation, lease)
-    else:
-        _rank(evaluation, lease)
-
-
-@if_makeable
-def _rank(evaluation: Evaluation, lease: Lease) -> None:
+def evaluation_steps(evaluation: Evaluation, lease: Lease) -> Steps:
+    """Play the episodes of an evaluation and store the scores."""
     assert evaluation.seed_list is not None
     # An earlier attempt that ended by a platform fault may have left files.
     lease.progress(episodes_done=0, episodes=[])
-    seeds = evaluation.seed_list.seeds
+    seeds = tuple(evaluation.seed_list.seeds)
     order = secret_order(evaluation.order_secret, len(seeds))
-    played = play_episodes(evaluation, evaluation.submission, seeds, lease, order=order)
+    played = (yield Episodes(evaluation, evaluation.submission, seeds, order)).evaluation
     episodes = [episode_row(record) for record in played.record.episodes]
     with evaluation_stored(
         job=evaluation,
@@ -67,16 +57,10 @@ def _rank(evaluation: Evaluation, lease: Lease) -> None:
             )
 
 
-def play_episodes(
-    job: Evaluation | Validation,
-    submission: Submission,
-    seeds: Sequence[int],
-    lease: Lease,
-    *,
-    order: Sequence[int] | None = None,
-    trial_until: float | None = None,
-) -> referee.PlayedEvaluation:
-    """Play one episode for every seed. trial_until: see `referee.run_evaluation`. Raises PlatformFault."""
+def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
+    """Play the episodes of a job. Raises PlatformFault."""
+    job, submission, seeds = wish.job, wish.submission, wish.seeds
+    trial_until = None if wish.trial_seconds is None else time.monotonic() + wish.trial_seconds
     environment = submission.agent.environment
     spec = rules(job)
     try:
@@ -113,7 +97,7 @@ def play_episodes(
                 parallel_episodes=environment.parallel_matches,
                 limits=environment.limits,
                 clock=time.monotonic,
-                order=order,
+                order=wish.order,
                 on_episode=on_episode,
                 still_wanted=lease.raise_if_lost,
                 trial_until=trial_until,

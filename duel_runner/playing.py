@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 
 from django.db import close_old_connections
 
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
-from arena_kit.referee.deciding import Decided
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
+from core.duels.selectors import duels_next
 from core.jobs.worker import Lease, PlatformFault
-from core.models import Duel, PlayedJob, Submission
-from duel_runner.rules import limits_of, rules
+from core.models import Duel
+from duel_runner.rules import decided_by, limits_of, rules
+from duel_runner.steps import Matches
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
 """Seconds after which an idle database connection may have been cut and is replaced."""
+PREPARED_DUELS = 2
+"""Number of duels at the head of the queue whose players are prepared while another duel is played."""
 LEAST_START_SECONDS = 1.0
 """Minimum time to load for a player that starts at the end of a trial."""
 
@@ -31,24 +33,16 @@ def in_time(launch: Launch, trial_until: float | None) -> Launch:
     return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
 
 
-def play_matches(
-    job: PlayedJob,
-    player_1: Submission,
-    player_2: Submission,
-    lease: Lease,
-    coming: Sequence[Duel],
-    decided: Decided | None = None,
-    trial_until: float | None = None,
-) -> referee.PlayedDuel:
-    """Play the matches of a job. Raises PlatformFault.
-
-    coming: duels whose players are prepared meanwhile. decided, trial_until: what ends the job early, see
-    `referee.run_duel`.
-    """
-    environment = player_1.agent.environment
+def play_matches(wish: Matches, lease: Lease) -> referee.PlayedDuel:
+    """Play the matches of a job. Raises PlatformFault."""
+    job, players = wish.job, wish.players
+    is_heavy = isinstance(job, Duel) and job.is_heavy
+    coming = duels_next(count=PREPARED_DUELS, is_heavy=is_heavy)
+    trial_until = None if wish.trial_seconds is None else time.monotonic() + wish.trial_seconds
+    environment = players[0].agent.environment
     spec = rules(job)
-    names = (str(player_1), str(player_2))
-    for player in (player_1, player_2):
+    names = (str(players[0]), str(players[1]))
+    for player in players:
         if not player.launched_image:
             raise PlatformFault(f"{player} has no image. Build it again first.", code="image_missing")
     try:
@@ -56,7 +50,6 @@ def play_matches(
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
     core = workplace.core
-    players = (player_1, player_2)
     containers: list[str] = []
 
     def launch(player: int) -> Container:
@@ -92,7 +85,7 @@ def play_matches(
                 clock=time.monotonic,
                 one_core=core is not None,
                 on_progress=on_progress,
-                decided=decided,
+                decided=decided_by(wish.test),
                 trial_until=trial_until,
             )
     except SandboxError as fault:

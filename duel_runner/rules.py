@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
@@ -11,7 +12,7 @@ from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.deciding import Decided
 from core.jobs.worker import PlatformFault
-from core.models import Duel, Environment, Evaluation, PlayedJob
+from core.models import Environment, Evaluation, PlayedJob
 
 
 def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
@@ -25,9 +26,9 @@ def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
         ) from None
 
 
-def decided_by(duel: Duel) -> Decided | None:
-    """Return the function that tells whether a duel's sequential test has ended; None for a duel without a test."""
-    return None if duel.test is None else partial(pairs_to_decide, SequentialTest(**duel.test))
+def decided_by(test: dict[str, Any] | None) -> Decided | None:
+    """Return the function that tells whether a sequential test has ended, by its values; None without a test."""
+    return None if test is None else partial(pairs_to_decide, SequentialTest(**test))
 
 
 def limits_of(job: PlayedJob, environment: Environment) -> Limits:

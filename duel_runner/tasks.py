@@ -1,4 +1,4 @@
-"""The runner's background tasks: validations and duels. Evaluations and recordings have their own modules."""
+"""The runner's background tasks: validations, duels and evaluations. Recordings have their own module."""
 
 from __future__ import annotations
 
@@ -8,20 +8,18 @@ from arena_kit.referee.faults import ENVIRONMENT_FAILED
 from arena_kit.referee.match import pair_seed
 from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.lock_file import tokens_alive
-from core.duels.selectors import duels_next
 from core.duels.services import duel_succeed
 from core.environments.holding import duel_hold, is_held_after
 from core.jobs.artifacts import artifacts_stored
 from core.jobs.worker import Lease, PlatformFault
-from core.models import Duel, Validation
-from duel_runner import validating
+from core.models import Duel, Evaluation, SubmissionForm
+from duel_runner.evaluating import evaluation_steps
+from duel_runner.here import here
 from duel_runner.makeable import if_makeable
-from duel_runner.playing import play_matches
-from duel_runner.rules import decided_by
+from duel_runner.scripts import evaluate_script
+from duel_runner.steps import Matches, Steps
+from duel_runner.validating import validation_steps
 from duel_runner.workplace import sandbox, worker_label
-
-PREPARED_DUELS = 2
-"""Number of duels at the head of the queue whose players are prepared while another duel is played."""
 
 
 def leftovers_reap(_: int = 0) -> None:
@@ -33,17 +31,10 @@ def leftovers_reap(_: int = 0) -> None:
         remove_abandoned_channels(settings.CHANNEL_DIR)
 
 
-def validate(validation: Validation, lease: Lease) -> None:
-    """Validate a submission, see `validating.validate`."""
-    validating.validate(validation, lease, duels_next(count=PREPARED_DUELS, is_heavy=False))
-
-
-@if_makeable
-def play_duel(duel: Duel, lease: Lease) -> None:
+def duel_steps(duel: Duel, lease: Lease) -> Steps:
     """Play a duel and store its result; that of a rated duel goes to the ledger."""
-    coming = duels_next(count=PREPARED_DUELS, is_heavy=duel.is_heavy)
     try:
-        played = play_matches(duel, duel.player_1, duel.player_2, lease, coming, decided_by(duel))
+        played = (yield Matches(duel, (duel.player_1, duel.player_2), test=duel.test)).duel
     except PlatformFault as fault:
         if fault.code != ENVIRONMENT_FAILED or not is_held_after(duel):
             raise
@@ -54,3 +45,16 @@ def play_duel(duel: Duel, lease: Lease) -> None:
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)
     with artifacts_stored(job=duel, record=played.record, player_logs=played.player_logs, digests=digests) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log=lease.text)
+
+
+play_duel = if_makeable(here(duel_steps))
+validate = if_makeable(here(validation_steps))
+_rank = if_makeable(here(evaluation_steps))
+
+
+def evaluate(evaluation: Evaluation, lease: Lease) -> None:
+    """Play the episodes of an evaluation, or run its script."""
+    if evaluation.submission.form == SubmissionForm.SCRIPT:
+        evaluate_script(evaluation, lease)
+    else:
+        _rank(evaluation, lease)

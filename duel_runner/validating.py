@@ -5,50 +5,42 @@ A validation ends at its first fault and within its own time limit, so that it n
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Generator
 
-from arena_kit.referee import run as referee
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
 from core.jobs.worker import Lease, PlatformFault
-from core.models import Duel, Submission, Validation
+from core.models import Submission, Validation
 from core.monitoring.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
-from duel_runner.evaluating import play_episodes
-from duel_runner.makeable import if_makeable
-from duel_runner.playing import play_matches
-
-Played = TypeVar("Played", referee.PlayedDuel, referee.PlayedEvaluation)
+from duel_runner.steps import Episodes, Matches, Result, Steps
 
 FORK_FAULTS = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 """Codes of faults that a fork can cause: the copy lacks threads of native code and handles of devices."""
 
 
-@if_makeable
-def validate(validation: Validation, lease: Lease, coming: Sequence[Duel] = ()) -> None:
-    """Have a submission play against itself, or a few episodes in a one-seat environment; any fault fails it.
-
-    coming: duels whose players are prepared meanwhile. Raises PlatformFault.
-    """
+def validation_steps(validation: Validation, lease: Lease) -> Steps:
+    """Have a submission play against itself, or a few episodes in a one-seat environment; any fault fails it."""
     if validation.submission.agent.environment.is_scored:
-        _practise(validation, lease)
+        yield from _practise(validation, lease)
     else:
-        _play_itself(validation, lease, coming)
+        yield from _play_itself(validation, lease)
 
 
-def _play_itself(validation: Validation, lease: Lease, coming: Sequence[Duel]) -> None:
+def _play_itself(validation: Validation, lease: Lease) -> Steps:
     submission = validation.submission
-    until = _until(validation)
+    limits = submission.agent.environment.limits
 
-    def play() -> tuple[referee.PlayedDuel, FoundFault | None]:
-        duel = play_matches(validation, submission, submission, lease, coming, trial_until=until)
-        return duel, duel_fault(duel, submission.agent.environment.limits)
+    def wish(seconds: float) -> Matches:
+        return Matches(validation, (submission, submission), trial_seconds=seconds)
 
-    duel, fault = _played_twice(submission, lease, play, until)
+    def fault_of(result: Result) -> FoundFault | None:
+        return duel_fault(result.duel, limits)
+
+    result, fault = yield from _played_twice(submission, lease, wish, fault_of)
+    duel = result.duel
     digests = (submission.image_digest, submission.image_digest)
     with artifacts_stored(
         job=validation, record=duel.record, player_logs=duel.player_logs, digests=digests
@@ -58,19 +50,23 @@ def _play_itself(validation: Validation, lease: Lease, coming: Sequence[Duel]) -
     _count(validation, matches=len(duel.record.matches), moves=moves)
 
 
-def _practise(validation: Validation, lease: Lease) -> None:
+def _practise(validation: Validation, lease: Lease) -> Steps:
     """Have the submission play a few episodes on public seeds."""
     submission = validation.submission
+    limits = submission.agent.environment.limits
     practice = practice_list(submission.agent.environment)
     if practice is None:
         raise PlatformFault("This environment has no seeds yet: run `manage.py sync_environments`.", code="no_seeds")
-    until = _until(validation)
+    seeds = tuple(practice.seeds)
 
-    def play() -> tuple[referee.PlayedEvaluation, FoundFault | None]:
-        played = play_episodes(validation, submission, practice.seeds, lease, trial_until=until)
-        return played, evaluation_fault(played, submission.agent.environment.limits)
+    def wish(seconds: float) -> Episodes:
+        return Episodes(validation, submission, seeds, trial_seconds=seconds)
 
-    played, fault = _played_twice(submission, lease, play, until)
+    def fault_of(result: Result) -> FoundFault | None:
+        return evaluation_fault(result.evaluation, limits)
+
+    result, fault = yield from _played_twice(submission, lease, wish, fault_of)
+    played = result.evaluation
     with evaluation_stored(
         job=validation, record=played.record, player_log=played.player_log, digest=submission.image_digest
     ) as stored:
@@ -87,28 +83,30 @@ def _practise(validation: Validation, lease: Lease) -> None:
     _count(validation, matches=len(played.record.episodes), moves=moves)
 
 
-def _until(validation: Validation) -> float:
-    return time.monotonic() + validation.submission.agent.environment.limits.validation_seconds
-
-
 def _played_twice(
-    submission: Submission, lease: Lease, play: Callable[[], tuple[Played, FoundFault | None]], until: float
-) -> tuple[Played, FoundFault | None]:
+    submission: Submission,
+    lease: Lease,
+    wish: Callable[[float], Matches | Episodes],
+    fault_of: Callable[[Result], FoundFault | None],
+) -> Generator[Matches | Episodes, Result, tuple[Result, FoundFault | None]]:
     """Play, and after a fault that a fork can cause play again in fresh containers if there is time."""
-    played, fault = play()
+    seconds = submission.agent.environment.limits.validation_seconds
+    result = yield wish(seconds)
+    fault, left = fault_of(result), seconds - result.seconds
     can_be_forks = fault is not None and fault.code in FORK_FAULTS
-    if not can_be_forks or submission.needs_fresh_container or time.monotonic() >= until:
-        return played, fault
+    if not can_be_forks or submission.needs_fresh_container or left <= 0:
+        return result, fault
     assert fault is not None
     # A player that cannot be forked (threads of native code, handles of a GPU) fails here, before rated duels.
     lease.log(
         f"The player failed ({fault.code}). Trying again in a fresh container that loads it only for this validation."
     )
     submission.needs_fresh_container = True
-    played, fault = play()
+    result = yield wish(left)
+    fault = fault_of(result)
     if fault is None:
         lease.log("This works, so this version always plays in a fresh container.")
-    return played, fault
+    return result, fault
 
 
 def _finish(validation: Validation, lease: Lease, artifacts: DuelArtifacts, fault: FoundFault | None) -> None:

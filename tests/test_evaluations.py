@@ -21,7 +21,7 @@ from core.models import Build, Environment, Evaluation, JobFault, JobState, Reco
 from core.submissions.services import submission_create
 from core.tests import factories
 from core.tests.working import run
-from duel_runner import evaluating
+from duel_runner import tasks
 from tests.samples import UNFORKABLE, archive, deliver_messages, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
@@ -226,7 +226,7 @@ def test_how_far_an_evaluation_is_reaches_its_row_while_it_runs(
         return referee.PlayedEvaluation(EvaluationRecord("cart-pole-v1", "", name, episodes), None, "", 1.0)
 
     monkeypatch.setattr(referee, "run_evaluation", play)
-    evaluating.evaluate(claimed, lease)
+    tasks.evaluate(claimed, lease)
 
     # What an earlier attempt has left is gone at once.
     assert seen[0] == (0, [])

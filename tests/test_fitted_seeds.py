@@ -16,7 +16,7 @@ from core.jobs.lifecycle import job_claim
 from core.jobs.worker import Lease
 from core.models import Environment, Evaluation, JobState, SeedPurpose, Submission
 from core.tests import factories
-from duel_runner import evaluating
+from duel_runner import evaluating, tasks
 
 pytestmark = pytest.mark.django_db(transaction=True)
 EPISODES, VARIANTS = 100, 9
@@ -94,7 +94,7 @@ def evaluated(submission: Submission, make: type[Follower], monkeypatch: pytest.
     row = factories.evaluation(submission, JobState.QUEUED, order_secret=f"{next(SECRETS):064x}")
     claimed = job_claim(kind=Evaluation, job_id=row.pk, worker="worker-1")
     assert claimed is not None
-    evaluating.evaluate(claimed, Lease(claimed))
+    tasks.evaluate(claimed, Lease(claimed))
     row.refresh_from_db()
     assert row.state == JobState.SUCCEEDED, row.error
     return row

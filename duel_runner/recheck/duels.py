@@ -45,7 +45,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
             limits=limits_of(duel, environment),
             clock=time.monotonic,
             one_core=place.core is not None,
-            decided=decided_by(duel),
+            decided=decided_by(duel.test),
         ).record
 
 

@@ -353,7 +353,7 @@ def stopped(waiting: Duel) -> Duel:
         spec=get_spec("tic-tac-toe-v1"),
         matches=duel.match_count,
         seed=duel.seed,
-        decided=decided_by(duel),
+        decided=decided_by(duel.test),
     )
     with artifacts_stored(job=duel, record=played.record, player_logs=("", ""), digests=("", "")) as artifacts:
         duel_succeed(duel=duel, record=played.record, artifacts=artifacts, log="")

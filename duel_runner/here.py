@@ -1,0 +1,40 @@
+"""Performs the steps of a job here: its matches are played at this worker's workplace, one after another."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import TypeVar
+
+from core.jobs.worker import Lease, PlatformFault
+from core.models import Job
+from duel_runner.evaluating import play_episodes
+from duel_runner.playing import play_matches
+from duel_runner.steps import Matches, Result, Steps
+
+AnyJob = TypeVar("AnyJob", bound=Job)
+
+
+def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], None]:
+    """Return a function that performs the steps of a job and plays what they want. It raises what they raise."""
+
+    @wraps(steps)
+    def perform(job: AnyJob, lease: Lease) -> None:
+        running = steps(job, lease)
+        try:
+            wish = next(running)
+            while True:
+                begun = time.monotonic()
+                try:
+                    played = play_matches(wish, lease) if isinstance(wish, Matches) else play_episodes(wish, lease)
+                except PlatformFault as fault:
+                    wish = running.throw(fault)
+                else:
+                    wish = running.send(Result(played, time.monotonic() - begun))
+        except StopIteration:
+            return
+        finally:
+            running.close()
+
+    return perform
