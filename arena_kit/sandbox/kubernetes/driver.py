@@ -30,6 +30,8 @@ PROGRESS_SECONDS, PROGRESS_LINES = 15.0, 3
 FULL_SECONDS = 60.0
 """After the cluster had no room, only one Job at a time asks for it until this time has passed."""
 
+JOB_NAME = "job-name"
+"""The label with which a cluster marks the pods of a Job."""
 Plain = dict[str, Any]
 
 
@@ -48,8 +50,11 @@ class Rows(Protocol):
     def progress(self, claim: str, done: dict[str, int]) -> None:
         """Store how many matches or episodes are over, by part."""
 
-    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> None:
-        """Store the results of a lot, if the claim still holds. lines: of the referee's log."""
+    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> LotJob | None:
+        """Store the results of a lot, if the claim still holds; return the claim's next lot, None if it is done.
+
+        lines: of the referee's log.
+        """
 
     def fail(self, claim: str, code: str, sentence: str) -> None:
         """Give a lot back after a fault of the platform, if the claim still holds."""
@@ -93,17 +98,18 @@ class Driver:
         self.listed_at = self.clock()
         # Claims are read after the list, so that a Job made meanwhile is not taken for a leftover.
         live = self.rows.live_claims() | self.held.keys()
-        by_claim: dict[str, Plain] = {}
+        found: dict[str, Plain] = {}
         for job in jobs:
-            claim = job["metadata"].get("labels", {}).get(CLAIM, "")
-            if claim in live:
-                by_claim[claim] = job
-            else:
+            name, claim = job["metadata"]["name"], _label(job, CLAIM)
+            if claim in self.held and name == self.held[claim].job.name:
+                found[claim] = job
+            elif claim in self.held or claim not in live:
                 self._delete(job)
         for claim in list(self.held):
-            own = [pod for pod in pods if pod["metadata"].get("labels", {}).get(CLAIM) == claim]
+            name = self.held[claim].job.name
+            own = [pod for pod in pods if _label(pod, JOB_NAME) == name]
             try:
-                self._follow(claim, by_claim.get(claim), own)
+                self._follow(claim, found.get(claim), own)
             except SandboxUnavailable as error:
                 logger.warning("A lot could not be followed: %s", error)
         self._start_more()
@@ -119,7 +125,7 @@ class Driver:
             logger.warning("The cluster could not be listed: %s", error)
             return
         for job in jobs:
-            if job["metadata"].get("labels", {}).get(CLAIM) in given_back:
+            if _label(job, CLAIM) in given_back:
                 self._delete(job)
 
     def _follow(self, claim: str, job: Plain | None, pods: Sequence[Plain]) -> None:
@@ -157,8 +163,11 @@ class Driver:
         if lines is None:
             self._fail(held.job.claim, "result_lost", "The log with the results is gone with its node.")
         else:
-            self.rows.finish(held.job.claim, lines, ended)
+            following = self.rows.finish(held.job.claim, lines, ended)
             self.held.pop(held.job.claim, None)
+            if following is not None:
+                # Its Job is missing, so the next tick creates it.
+                self.held[following.claim] = Held(following, self.clock())
         self._delete(job)
 
     def _wait(self, held: Held, job: Plain, status: Waiting) -> None:
@@ -216,6 +225,10 @@ class Driver:
         except SandboxUnavailable as error:
             # A later tick finds it without a live claim.
             logger.warning("A Job could not be deleted: %s", error)
+
+
+def _label(found: Plain, name: str) -> str:
+    return str((found["metadata"].get("labels") or {}).get(name, ""))
 
 
 def _newest(pods: Sequence[Plain]) -> str:

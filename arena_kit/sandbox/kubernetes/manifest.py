@@ -70,6 +70,7 @@ class LotJob:
     """A lot to be started.
 
     claim: token of the claim. lot: the text of `Lot.to_json`. play_seconds: the time limit of all its parts together.
+    step: 2 for the second lot of one claim, and so on.
     """
 
     kind: str
@@ -79,11 +80,12 @@ class LotJob:
     lot: str
     players: tuple[PodPlayerSpec, ...]
     play_seconds: float
+    step: int = 1
 
     @property
     def name(self) -> str:
-        """Return the Job's name, which is the same whenever this claim starts it."""
-        return f"arena-{self.kind}-{self.id}-{self.attempt}-{self.claim[:8]}"
+        """Return the Job's name, which is the same whenever this claim starts this lot."""
+        return f"arena-{self.kind}-{self.id}-{self.attempt}-{self.claim[:8]}-{self.step}"
 
 
 def channel_of(number: int) -> str:

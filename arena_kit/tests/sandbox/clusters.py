@@ -74,7 +74,7 @@ class ClusterDouble:
 
     def set_pod(self, name: str, status: Plain) -> None:
         """Let a Job's pod be in this state."""
-        labels = {CLAIM: self.made[name]["metadata"]["labels"][CLAIM]}
+        labels = {CLAIM: self.made[name]["metadata"]["labels"][CLAIM], "job-name": name}
         metadata = {"name": f"{name}-pod", "labels": labels, "creationTimestamp": "2026-11-23T12:00:00Z"}
         self.pods_of[name] = [{"metadata": metadata, "status": status}]
 
@@ -107,6 +107,9 @@ class Row:
     attempt: int = 0
     claim: str = ""
     owner: int = 0
+    lots: int = 1
+    steps: list[str] = field(default_factory=list)
+    """The lots of the present claim that are over; `lots` of them finish the row."""
     results: list[str] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
 
@@ -127,18 +130,27 @@ class RowsDouble:
         claimed = []
         for row in [row for row in self._table if not row.claim and not row.results][:count]:
             row.attempt += 1
-            row.claim, row.owner = f"{row.number:04x}{row.attempt:04x}{self._owner:08x}", self._owner
-            claimed.append(LotJob("duel", row.number, row.attempt, row.claim, "{}", (PLAYER, PLAYER), 60.0))
+            row.claim, row.owner, row.steps = f"{row.number:04x}{row.attempt:04x}{self._owner:08x}", self._owner, []
+            claimed.append(self._lot(row))
         return claimed
+
+    def _lot(self, row: Row) -> LotJob:
+        step = len(row.steps) + 1
+        return LotJob("duel", row.number, row.attempt, row.claim, "{}", (PLAYER, PLAYER), 60.0, step)
 
     def progress(self, claim: str, done: dict[str, int]) -> None:
         pass
 
-    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> None:
-        if (row := self._held(claim)) is not None:
-            assert list(lines) == [f"result {row.number}"]
-            row.results.append(claim)
-            row.claim = ""
+    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> LotJob | None:
+        if (row := self._held(claim)) is None:
+            return None
+        assert list(lines) == [f"result {row.number} {len(row.steps) + 1}"]
+        row.steps.append(claim)
+        if len(row.steps) < row.lots:
+            return self._lot(row)
+        row.results.append(claim)
+        row.claim = ""
+        return None
 
     def fail(self, claim: str, code: str, sentence: str) -> None:
         if (row := self._held(claim)) is not None:
