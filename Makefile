@@ -17,11 +17,15 @@ PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
-# The lock files are complete, so nothing has to be resolved.
-INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile
+# The lock files are complete, so nothing has to be resolved. Where uv is, it installs in a sixth of the time; as it does
+# not read pip's settings, pip does what it could not.
+UV ?= $(shell command -v uv)
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile
+install = { $(if $(UV),$(UV) pip install -q --system-certs --python $(BIN)/python --no-deps --require-hashes -r $(1) || ) \
+	$(PIP) -r $(1); }
 # pip compiles on one core. What is seldom imported is compiled when it is, and templates that some packages bring are no
 # Python; both are passed over.
-COMPILED := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|networkx|OpenGL|scipy)/' $(VENV)/lib >/dev/null || true
+COMPILED := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|networkx|OpenGL|scipy|mypy|mypyc|pygments|graphql|Box2D|imageio)/' $(VENV)/lib >/dev/null || true
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -35,12 +39,12 @@ $(BIN)/python:
 # Stamps: a second start installs nothing.
 $(VENV)/.runtime: requirements.txt | $(BIN)/python
 	@test -e $(VENV)/.development -a $(VENV)/.development -nt requirements.txt || { \
-		echo "Installing the locked dependencies ..."; $(INSTALL) -r requirements.txt && { $(COMPILED); }; }
+		echo "Installing the locked dependencies ..."; $(call install,requirements.txt) && { $(COMPILED); }; }
 	@touch $@
 
 $(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
 	@echo "Installing the locked dependencies for development ..."
-	@$(INSTALL) -r requirements-dev.txt
+	@$(call install,requirements-dev.txt)
 	@$(COMPILED)
 	@touch $@
 
@@ -58,7 +62,7 @@ demo: $(VENV)/.runtime node_modules/.installed
 # Not part of the demo: its first leaderboards would wait for them.
 extras: $(VENV)/.runtime
 	@echo "Installing what the Box2D and MuJoCo tasks need ..."
-	@$(INSTALL) -r requirements-extras.txt
+	@$(call install,requirements-extras.txt)
 	@$(COMPILED)
 	@echo "Done: the next start of the arena has these tasks."
 

@@ -20,11 +20,10 @@ import pytest
 import time_machine
 from django.conf import settings
 from django.core.cache import cache as django_cache
-from django.db import connections
-from django.test import override_settings
+from django.test import TransactionTestCase, override_settings
 from pytest_django import DjangoDbBlocker
 
-from tests.databases import empty_only_what_is_filled, own_database, worker_name
+from tests.databases import AsMigrated, own_database, worker_name
 from tests.inspected import inspect_once
 from tests.leftovers import remove_leftovers
 from tests.machine import chromium as path_of_chromium
@@ -139,23 +138,6 @@ def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def what_only_grows_can_be_emptied(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Where a test's rows are deleted after it, what only grows must let them go; `flush` protects it again."""
-    marker = request.node.get_closest_marker("django_db")
-    by_marker = marker is not None and bool(marker.kwargs.get("transaction"))
-    if not by_marker and not {"transactional_db", "live_server"}.intersection(request.fixturenames):
-        yield
-        return
-    request.getfixturevalue("transactional_db")
-    yield
-    from core.append_only import unprotect
-    from core.models import AuditEntry, LedgerEntry, LedgerVoid
-
-    if any(model.objects.exists() for model in (AuditEntry, LedgerEntry, LedgerVoid)):
-        unprotect(connections["default"])
-
-
-@pytest.fixture(autouse=True)
 def no_player_is_left() -> Iterator[None]:
     """Containers that this process has kept warm end with the test that made it keep them."""
     yield
@@ -165,22 +147,20 @@ def no_player_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_keepdb() -> bool:
-    """Whether pytest-django finds the test database made, and leaves it: `own_database` makes and drops it."""
-    return True
-
-
-@pytest.fixture(scope="session")
-def django_db_modify_db_settings(
-    tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
+def django_db_setup(
+    django_test_environment: None, tmp_path_factory: pytest.TempPathFactory, django_db_blocker: DjangoDbBlocker
 ) -> Iterator[None]:
-    """Give each process a copy of the migrated database."""
+    """Give each process a copy of the migrated database, and have tests that commit leave it as it was.
+
+    In the place of pytest-django's, which would let every process look through all migrations again.
+    """
     own = tmp_path_factory.getbasetemp()
     worker = worker_name()
-    with ExitStack() as stack:
+    with ExitStack() as stack, pytest.MonkeyPatch.context() as patch:
         with django_db_blocker.unblock():
             stack.enter_context(own_database(own if worker == "main" else own.parent, worker))
-            empty_only_what_is_filled()
+            migrated = AsMigrated()
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: migrated.restore())
         yield
         with django_db_blocker.unblock():
             stack.close()
