@@ -17,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.programs import BROWSER_ARGUMENTS, METRICS_TOKEN, free_port, production_variables, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
+QUEUES = ("build", "duel", "tournament")
 WORK_MILLISECONDS = 180_000
 """Builds, validations and duels are done within this."""
 PASSWORD = "a-long-walk-to-the-arena"
@@ -97,7 +98,7 @@ def test_a_newcomer_signs_up_uploads_watches_and_is_ranked(
     troubles: list[str] = []
     address = live_server.url
     # The bells of uploads are rung in this process's own queue, as if Redis had lost them: they are rung again.
-    with running(arena, "manage.py", "run_workers"), browsing(chromium_path, troubles) as page:
+    with running(arena, "manage.py", "run_workers", *QUEUES), browsing(chromium_path, troubles) as page:
         sign_up(page, address)
         upload_agent(page, address, archive)
         page.evaluate("window.notReloaded = true")

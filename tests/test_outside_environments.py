@@ -53,7 +53,8 @@ def synced(slug: str) -> Environment:
 
 
 @pytest.mark.parametrize(
-    "slug", ["classic-connect-four", pytest.param("classic-nim", marks=pytest.mark.nightly), "nim"]
+    "slug",
+    ["classic-connect-four", *(pytest.param(slug, marks=pytest.mark.nightly) for slug in ("classic-nim", "nim"))],
 )
 def test_a_folder_from_outside_is_played_shown_and_checked(
     sandbox: str, folders: Path, client: Client, slug: str

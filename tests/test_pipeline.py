@@ -143,6 +143,7 @@ def test_a_player_that_cannot_be_forked_gets_a_fresh_container_for_every_duel(
     assert (duel.state, duel.player_1_errors, duel.player_2_errors) == (JobState.SUCCEEDED, 0, 0)
 
 
+@pytest.mark.nightly
 def test_an_upload_need_not_wait_for_the_end_of_an_edition(sandbox: str, environment: Environment) -> None:
     upload(environment, "first", FIRST)
     upload(environment, "last", LAST)

@@ -67,6 +67,7 @@ def found_in(sandbox: DockerSandbox, image: str) -> dict[str, str | list[str] | 
 
 @pytest.mark.docker
 @pytest.mark.network
+@pytest.mark.nightly
 def test_a_player_imports_what_its_submission_requires(sandbox: DockerSandbox) -> None:
     recipe = DockerRecipe(
         base_images=settings.PLAYER_BASE_IMAGES,

@@ -49,6 +49,7 @@ def played(environment: Environment, first: str, second: str) -> Duel:
     return Duel.objects.get(state=JobState.SUCCEEDED)
 
 
+@pytest.mark.nightly
 def test_deterministic_players_play_the_same_duel_again(sandbox: str, environment: Environment) -> None:
     duel = played(environment, FIRST, LAST)
 

@@ -85,6 +85,7 @@ def test_the_wheel_plays_a_duel_without_a_checkout(kit: Path, player: Path) -> N
 
 @pytest.mark.network
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_wheel_evaluates_and_rechecks_the_records(kit: Path, player: Path) -> None:
     records = kit / "records.zip"
     done = arena(kit, "evaluate", player, "--environment", "FrozenLake-v1", "--episodes", "3",

@@ -27,7 +27,7 @@ from duel_runner.recheck.evaluations import evaluation_recheck
 from duel_runner.recheck.sample import results_verify
 from duel_runner.tests.commands import verify
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 EPISODES = 6
 
 

@@ -29,6 +29,8 @@ PLAYERS = [case for case in CASES if case.kind == "player"]
 CONTAINED_MARKS = [pytest.mark.docker, pytest.mark.hostile]
 PLACES = ["process", "docker", *({"runsc"} & {*offered()})]
 Arenas = Callable[[str], Arena]
+LARGE = {"Python that folds to gigabytes", "many small zip bombs"}
+"""Uploads that take seconds to refuse."""
 LATE_OF_THE_NIGHT = {
     "spin at import", "spin in __init__", "spin in start", "spin in end", "catching every exception",
     "spin that holds the interpreter", "sleep at import", "half an answer", "trickled answer",
@@ -66,7 +68,10 @@ def arenas() -> Iterator[Arenas]:
         assert [sandbox for sandbox, arena in opened.items() if not arena.still_starts_players()] == []
 
 
-@pytest.mark.parametrize("case", UPLOADS, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=[pytest.mark.slow] if case.name in LARGE else []) for case in UPLOADS],
+)
 def test_an_upload_gets_its_verdict_and_leaves_nothing(case: Case) -> None:
     report = judge_upload(case)
 

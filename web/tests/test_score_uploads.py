@@ -17,7 +17,7 @@ from tests.worlds import Fresh
 from web.tests import scored
 from web.tests.conftest import As
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 ADDRESS = "/environments/cart-pole/agents/"
 SCRIPT = "print('{\"score\": 1}')\n"
 

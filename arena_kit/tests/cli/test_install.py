@@ -145,6 +145,7 @@ def test_a_script_without_requirements_has_gymnasium() -> None:
 @pytest.mark.docker
 @pytest.mark.network
 @pytest.mark.usefixtures("images_of_this_run")
+@pytest.mark.nightly
 def test_a_container_has_what_its_player_requires() -> None:
     source = player(top="import six; assert six.__version__ == '1.16.0'")
     docker = (*BASE[:2], *BASE[4:], "--sandbox", "docker", "--base-image", settings.PLAYER_BASE_IMAGE)

@@ -131,7 +131,7 @@ def test_an_engine_that_does_not_answer_is_the_platforms_trouble(monkeypatch: py
 
 @pytest.mark.docker
 @pytest.mark.network
-def test_requirements_are_installed_once_and_shared(engine: docker.DockerClient) -> None:
+def test_requirements_are_installed_once_shared_and_named_in_the_bill_of_materials(engine: docker.DockerClient) -> None:
     files = {"requirements.txt": "six==1.16.0\n"}
     first: list[str] = []
     second: list[str] = []
@@ -143,6 +143,15 @@ def test_requirements_are_installed_once_and_shared(engine: docker.DockerClient)
     assert "These requirements have been installed before; their image is reused." in second
     assert run(engine, result.image, "import sys; sys.path.append('/opt/requirements'); import six") == ""
     assert len(engine.images.list(f"{PREFIX}-requirements")) == 1
+    document = json.loads(result.sbom)
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
+    assert document["metadata"]["component"]["version"] == result.digest
+    found = {component["bom-ref"]: component for component in document["components"]}
+    assert f"image:{result.base_digest}" in found
+    assert found["requirements:pkg:pypi/six@1.16.0"]["hashes"] == [{"alg": "SHA-256", "content": SIX_SHA256}]
+    assert "base:pkg:pypi/numpy@" + run(engine, result.image, "import numpy; print(numpy.__version__)") in found
+    assert len(found["archive"]["hashes"][0]["content"]) == 64
+    assert len(found) == len(document["components"])
 
 
 @pytest.mark.docker
@@ -239,19 +248,3 @@ def test_what_the_base_image_has_is_not_installed_again() -> None:
 
     assert "The base image has all of them; nothing is installed." in log
     assert result.requirements_digest == ""
-
-
-@pytest.mark.docker
-@pytest.mark.network
-def test_the_bill_of_materials_names_everything_in_the_image(engine: docker.DockerClient) -> None:
-    result = build({"requirements.txt": "six==1.16.0"})
-
-    document = json.loads(result.sbom)
-    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
-    assert document["metadata"]["component"]["version"] == result.digest
-    found = {component["bom-ref"]: component for component in document["components"]}
-    assert f"image:{result.base_digest}" in found
-    assert found["requirements:pkg:pypi/six@1.16.0"]["hashes"] == [{"alg": "SHA-256", "content": SIX_SHA256}]
-    assert "base:pkg:pypi/numpy@" + run(engine, result.image, "import numpy; print(numpy.__version__)") in found
-    assert len(found["archive"]["hashes"][0]["content"]) == 64
-    assert len(found) == len(document["components"])

@@ -98,6 +98,7 @@ def test_an_evaluation_whose_container_is_harmed_is_no_failure_of_its_player(
     assert fault.value.code == code
 
 
+@pytest.mark.nightly
 def test_a_pause_that_leaves_time_for_the_move_changes_nothing(
     docker_arena: Arena, engine: docker.DockerClient
 ) -> None:
