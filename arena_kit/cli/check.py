@@ -41,8 +41,9 @@ from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, Sa
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.upload.admission import archive_admit, too_large
-from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.archive import unpack_archive
 from arena_kit.upload.findings import Finding, archive_findings
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 FIRST_SEED, SELF_SEED = 1, 0
 MAX_UPLOAD_BYTES = 100 * 1024 * 1024
