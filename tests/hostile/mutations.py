@@ -282,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         red = [report for report in judge_without(mutation, cases) if not report.as_expected]
         noticed[mutation.name] = [report.case.name for report in red]
-        print(f"{mutation.name:24} {mutation.sandbox:8} {', '.join(noticed[mutation.name]) or 'NOBODY'}", flush=True)
+        print(f"{mutation.name:24} {mutation.sandbox:8} {', '.join(noticed[mutation.name]) or 'NO CASE'}", flush=True)
         for report in red:
             print(f"{'':33}  {(*report.problems, *report.dirt)[0][:110]}")
     unseen = [name for name, seen in noticed.items() if not seen]
