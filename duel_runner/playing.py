@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from django.db import close_old_connections
 
+from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
 from arena_kit.referee.deciding import Decided
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Duel, PlayedJob, Submission
 from duel_runner.rules import limits_of, rules
 from duel_runner.workplace import workplace_of_this_worker
@@ -97,8 +98,6 @@ def play_matches(
             )
     except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
-    except referee.PlatformFault as fault:
-        raise PlatformFault(str(fault), code=fault.code, matches=fault.matches) from fault
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
         # The result is written next.
         close_old_connections()

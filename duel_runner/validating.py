@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from arena_kit.errors import PlatformFault
 from arena_kit.referee import run as referee
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Duel, Submission, Validation
 from core.monitoring.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
