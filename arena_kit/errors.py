@@ -1,4 +1,4 @@
-"""Errors whose messages are shown to people."""
+"""Errors that all parts of the arena share. Their messages are shown to people."""
 
 from __future__ import annotations
 
@@ -13,3 +13,14 @@ class Refused(Exception):
         super().__init__(message)
         self.field = field
         self.code = code
+
+
+class PlatformFault(Exception):
+    """The platform failed, not a player or its submission: the work is tried again, and no player forfeits.
+
+    code: typed reason. matches: numbers of the matches of a duel of which one failed, where they are known.
+    """
+
+    def __init__(self, message: str, *, code: str, matches: tuple[int, ...] = ()) -> None:
+        super().__init__(message)
+        self.code, self.matches = code, matches

@@ -99,7 +99,8 @@ def _maker_of_path(spec: EnvironmentSpec, opponent: str | Path) -> Callable[...,
 
 
 def _unpacked(archive: Path) -> Path:
-    from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+    from arena_kit.upload.archive import unpack_archive
+    from arena_kit.upload.zip_safety import ArchiveRefused
 
     # A player may read its files at any time, so they stay until this process ends.
     folder = _at_exit.enter_context(own_temporary_folder("arena-opponent-"))

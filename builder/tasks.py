@@ -8,6 +8,7 @@ from django.conf import settings
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
+from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.labels import BUILD_LABEL, SUBMISSION_LABEL
 from arena_kit.image.leftovers import Needed
@@ -17,7 +18,7 @@ from arena_kit.log_context import bind
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.submissions.images import duels_delay_rebuilt, image_lost, images_check_end
 from core.submissions.phases import build_succeed

@@ -13,10 +13,11 @@ from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.environment.registry import kept_text
 from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.evaluations import other_runtime
 from core.jobs.artifacts import recording_stored
 from core.jobs.lifecycle import job_fail, job_succeed
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.links import page
 from core.models import Evaluation, JobFault, Recording, Validation
 from core.notices.alarms import alarm_raise

@@ -7,13 +7,14 @@ import time
 from django.db import close_old_connections
 
 from arena_kit.environment.episodes import EpisodeRecord, secret_order
+from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
 from arena_kit.sandbox.base import Container, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Evaluation
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
@@ -102,7 +103,7 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
                 still_wanted=lease.raise_if_lost,
                 trial_until=trial_until,
             )
-    except (SandboxError, referee.PlatformFault) as fault:
+    except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
     bind(stage="store")
     # The database may have closed the connection during a long evaluation; the result is written next.

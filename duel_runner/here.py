@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import TypeVar
 
-from core.jobs.worker import Lease, PlatformFault
+from arena_kit.errors import PlatformFault
+from core.jobs.worker import Lease
 from core.models import Job
 from duel_runner.evaluating import play_episodes
 from duel_runner.playing import play_matches

@@ -12,6 +12,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 from arena_kit.environment.availability import Trouble, trouble_of
 from arena_kit.environment.registry import get_spec
+from arena_kit.errors import PlatformFault
 from core.environments.availability import (
     duel_postpone,
     job_fail_unavailable,
@@ -20,7 +21,7 @@ from core.environments.availability import (
     unmakeable_settle,
 )
 from core.jobs.claims import leave_out
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Duel, Environment, Evaluation, Job, Validation
 from duel_runner.rules import rules
 

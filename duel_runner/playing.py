@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from django.db import close_old_connections
 
+from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.duels.selectors import duels_next
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Duel
 from duel_runner.rules import decided_by, limits_of, rules
 from duel_runner.steps import Matches
@@ -90,8 +91,6 @@ def play_matches(wish: Matches, lease: Lease) -> referee.PlayedDuel:
             )
     except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
-    except referee.PlatformFault as fault:
-        raise PlatformFault(str(fault), code=fault.code, matches=fault.matches) from fault
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
         # The result is written next.
         close_old_connections()

@@ -9,9 +9,9 @@ from typing import Any
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.deciding import Decided
-from core.jobs.worker import PlatformFault
 from core.models import Environment, Evaluation, PlayedJob
 
 

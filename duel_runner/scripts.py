@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db import close_old_connections
 
+from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from core.evaluations.services import evaluation_fail, script_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Evaluation
 from duel_runner.rules import rules
 from duel_runner.workplace import workplace_of_this_worker

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import ENVIRONMENT_FAILED
 from arena_kit.referee.match import pair_seed
 from arena_kit.sandbox.channel import remove_abandoned_channels
@@ -11,7 +12,7 @@ from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.services import duel_succeed
 from core.environments.holding import duel_hold, is_held_after
 from core.jobs.artifacts import artifacts_stored
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Duel, Evaluation, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
 from duel_runner.here import here

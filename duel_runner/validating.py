@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
-from core.jobs.worker import Lease, PlatformFault
+from core.jobs.worker import Lease
 from core.models import Submission, Validation
 from core.monitoring.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed

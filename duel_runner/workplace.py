@@ -8,13 +8,13 @@ from multiprocessing.util import Finalize
 
 from django.conf import settings
 
+from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.base import Launch, Sandbox
 from arena_kit.sandbox.cores import Core, reserve_core
 from arena_kit.sandbox.docker import DockerSandbox
-from arena_kit.sandbox.lock_file import Presence
+from arena_kit.sandbox.lock_file import LockFile
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
-from core.jobs.worker import PlatformFault
 from core.models import Submission
 
 IDLE_SECONDS = 300.0
@@ -48,7 +48,7 @@ class Workplace:
         self.sandbox = sandbox()
         self.sandbox.check()
         self.process = os.getpid()
-        self._presence = Presence(settings.CHANNEL_DIR)
+        self._lock_file = LockFile(settings.CHANNEL_DIR)
         self.players = WarmPlayers(self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=IDLE_SECONDS)
         self._core: Core | None = None
         self._numbers = itertools.count(1)
@@ -63,11 +63,11 @@ class Workplace:
 
     def name(self) -> str:
         """Return a unique name for a container."""
-        return f"arena-{self._presence.token[:12]}-{next(self._numbers)}"
+        return f"arena-{self._lock_file.token[:12]}-{next(self._numbers)}"
 
     def labels(self, submission: Submission) -> dict[str, str]:
         """Return the labels by which the containers of a dead worker are found."""
-        return {worker_label(): self._presence.token, "arena.submission": str(submission.pk)}
+        return {worker_label(): self._lock_file.token, "arena.submission": str(submission.pk)}
 
     def launch(self, submission: Submission, core: Core | None) -> Launch:
         """Return how to start a submission's player here."""
@@ -88,7 +88,7 @@ class Workplace:
         self.players.close()
         if self._core is not None:
             self._core.release()
-        self._presence.end()
+        self._lock_file.end()
 
 
 _workplace: Workplace | None = None

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.archive import unpack_archive
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 FILE_BYTES = 1024 * 1024
 TOTAL_BYTES = 50 * 1024 * 1024

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from arena_kit.environment.availability import Trouble
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.match import pair_seed
 from builder.tasks import images_remove_unused
 from core.environments.availability import availability_note, environment_retire
@@ -50,7 +51,7 @@ def environment_crashes(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
     settings.JOB_DELAY_SECONDS = 0
 
     def crash(*arguments: object, **named: object) -> None:
-        raise worker.PlatformFault(SENTENCE, code="environment_failed", matches=(3, 6))
+        raise PlatformFault(SENTENCE, code="environment_failed", matches=(3, 6))
 
     monkeypatch.setattr(here, "play_matches", crash)
 
@@ -209,7 +210,7 @@ def test_a_last_attempt_that_ends_by_another_fault_does_not_make_a_loss_void(
 
     def fail(*arguments: object, **named: object) -> None:
         sentence, code = faults.pop(0)
-        raise worker.PlatformFault(sentence, code=code)
+        raise PlatformFault(sentence, code=code)
 
     monkeypatch.setattr(here, "play_matches", fail)
     monkeypatch.setattr(worker, "PERSISTS", {})
@@ -235,7 +236,7 @@ def test_a_worker_that_is_lost_in_the_last_attempt_does_not_either(duel: Duel, s
 
 def test_a_duel_whose_environment_never_failed_is_void_as_before(duel: Duel, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: object, **named: object) -> None:
-        raise worker.PlatformFault("The disk is full.", code="disk_full")
+        raise PlatformFault("The disk is full.", code="disk_full")
 
     monkeypatch.setattr(here, "play_matches", fail)
     duel = used_up(duel)

@@ -9,6 +9,7 @@ import pytest
 
 from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord
 from arena_kit.environment.registry import get_spec
+from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee import run as referee
 from arena_kit.sandbox.base import SandboxError
@@ -164,7 +165,7 @@ def submission(task: Environment) -> Submission:
     ("fault", "code"),
     [
         (SandboxError("No Docker engine answers.", code="no_engine"), "no_engine"),
-        (referee.PlatformFault("The environment cart-pole-v1 failed: KeyError", code="environment_failed"),
+        (PlatformFault("The environment cart-pole-v1 failed: KeyError", code="environment_failed"),
          "environment_failed"),
     ],
     ids=["sandbox", "environment"],

@@ -33,16 +33,18 @@ from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlatformFault, run_duel, run_evaluation
+from arena_kit.referee.run import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.upload.admission import archive_admit, too_large
-from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.archive import unpack_archive
 from arena_kit.upload.findings import Finding, archive_findings
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 FIRST_SEED, SELF_SEED = 1, 0
 MAX_UPLOAD_BYTES = 100 * 1024 * 1024

@@ -138,7 +138,8 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
 
 def unpack(archive: Path, folder: Path) -> Path:
     """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
-    from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+    from arena_kit.upload.archive import unpack_archive
+    from arena_kit.upload.zip_safety import ArchiveRefused
 
     try:
         with archive.open("rb") as file:

@@ -32,9 +32,10 @@ from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlatformFault, PlayedEvaluation, run_evaluation
+from arena_kit.referee.run import PlayedEvaluation, run_evaluation
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
 from arena_kit.text import plain_text

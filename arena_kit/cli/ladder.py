@@ -39,7 +39,7 @@ from arena_kit.cli.needed import requirements_of
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlatformFault
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.run import run_duel
 from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.cores import free_core

@@ -9,8 +9,9 @@ from arena_kit.cli.common import BadArgument
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.local import installed_here
 from arena_kit.sandbox.base import FOLDER_PREFIX
-from arena_kit.upload.archive import LIMITS, ArchiveRefused, ArchiveReport
+from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
+from arena_kit.upload.zip_safety import LIMITS, ArchiveRefused
 
 PREFIX = "arena-kit"
 """Of the images and containers of the command line: sites that share the engine have prefixes of their own."""

@@ -19,7 +19,8 @@ from arena_kit.cli.common import (
     show,
     tell,
 )
-from arena_kit.upload.archive import READ_BYTES, ArchiveRefused, inspect_contents
+from arena_kit.upload.archive import inspect_contents
+from arena_kit.upload.zip_safety import READ_BYTES, ArchiveRefused
 
 
 def main(arguments: Sequence[str]) -> int:

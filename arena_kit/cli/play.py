@@ -39,8 +39,9 @@ from arena_kit.environment.openings import check_openings
 from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlatformFault, PlayedDuel, run_duel
+from arena_kit.referee.run import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import free_core
 

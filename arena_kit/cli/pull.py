@@ -14,7 +14,8 @@ from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_com
 from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
-from arena_kit.upload.archive import ArchiveRefused, unpack_archive
+from arena_kit.upload.archive import unpack_archive
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 ENVIRONMENTS = "environments"
 """The folder for environments, as the option `--environments` of other commands takes it."""

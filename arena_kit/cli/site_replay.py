@@ -36,7 +36,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.document import ReplayOptions
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlatformFault
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.text import plain_text

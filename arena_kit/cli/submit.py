@@ -19,7 +19,7 @@ from arena_kit.cli.status import version_data, version_text, waiting_job
 from arena_kit.client import Client
 from arena_kit.client.answers import Version
 from arena_kit.upload.admission import archive_admit, too_large
-from arena_kit.upload.archive import ArchiveRefused
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -31,10 +31,12 @@ from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
 from arena_kit.image.packages import Network, PackageImage, package_image, read_constraints
 from arena_kit.image.sbom import sbom
 from arena_kit.image.wheels import not_met
-from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, read_text, unpack_archive
+from arena_kit.upload.archive import read_text, unpack_archive
+from arena_kit.upload.compiling import check_python_compiles
 from arena_kit.upload.findings import THIS_PYTHON
 from arena_kit.upload.pythons import ChosenPython, Version, choose_python, read_wanted_python
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements, unmet
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 FOLDER_PREFIX = "folder:"
 _NAME = re.compile(r"s(\d+)-b(\d+)-[0-9a-f]+")

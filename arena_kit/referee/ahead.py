@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.server.client import Beginning, begin_ahead, step_ahead
-from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault
+from arena_kit.errors import PlatformFault
+from arena_kit.referee.faults import ENVIRONMENT_FAILED
 
 
 def steps_play_ahead(steps: Sequence[tuple[Environment, Mapping[int, Action]]], matches: Sequence[int] = ()) -> None:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.ahead import matches_begin_ahead, steps_play_ahead
 from arena_kit.referee.deciding import Decided, Decision
-from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line
+from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match, pair_seed
 from arena_kit.referee.notes import Notes

@@ -10,8 +10,9 @@ from math import isfinite
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import Action, Environment, IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.ahead import steps_play_ahead
-from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault, PlayerFault, first_line, sentence
+from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.stalls import Stalls
 from arena_kit.referee.wire import ACTION, END, ERROR, START, STEP, Answer, Encoder, Question, new_tuple

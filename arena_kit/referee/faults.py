@@ -76,14 +76,3 @@ def last_words(fault: str, log: str) -> list[str]:
 
 ENVIRONMENT_FAILED = "environment_failed"
 """The code of the platform fault that an environment broke its promises, raised or died."""
-
-
-class PlatformFault(Exception):
-    """The platform failed, so no player forfeits and the work is tried again.
-
-    code: typed reason. matches: numbers of the matches of a duel of which one failed, where they are known.
-    """
-
-    def __init__(self, message: str, *, code: str, matches: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
-        self.code, self.matches = code, matches

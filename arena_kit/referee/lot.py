@@ -23,9 +23,10 @@ from typing import Any
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.part import Failed, PlayedPart
-from arena_kit.referee.run import PlatformFault, PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
+from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.pod_player import PodPlayer

@@ -9,7 +9,8 @@ from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Environment
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlatformFault, PlayerFault, sentence
+from arena_kit.errors import PlatformFault
+from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlayerFault, sentence
 from arena_kit.referee.wire import END, START, STEP, Encoder, Question, new_tuple
 
 ERROR_CHARACTERS = 2000

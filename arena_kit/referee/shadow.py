@@ -14,7 +14,8 @@ from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.faults import PlatformFault, PlayerFault, first_line, sentence
+from arena_kit.errors import PlatformFault
+from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match
 from arena_kit.referee.wire import ACTION, Answer, Encoder, Question

@@ -13,7 +13,7 @@ from arena_kit.sandbox.channel import own_folder
 PREFIX, SUFFIX = "worker-", ".lock"
 
 
-class Presence:
+class LockFile:
     """Holds a worker's lock until the process ends.
 
     token: identifies this worker on its containers. folder: the folder of the lock files, shared by all workers that

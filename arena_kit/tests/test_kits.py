@@ -21,7 +21,8 @@ from arena_kit.kits import KITS, BadName, UnknownKit, kit_files, kit_write, kit_
 from arena_kit.opponents import opponent_maker
 from arena_kit.tests.environment.playing import installed
 from arena_kit.tests.playing import folders, play
-from arena_kit.upload.archive import check_python_compiles, inspect_archive
+from arena_kit.upload.archive import inspect_archive
+from arena_kit.upload.compiling import check_python_compiles
 
 ROOT = Path(__file__).parents[2]
 PAIRS = [(spec, kit.name) for spec in all_specs() for kit in kits_for(spec)]

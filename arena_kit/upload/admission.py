@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import IO
 
-from arena_kit.upload.archive import (
-    ArchiveRefused,
-    ArchiveReport,
-    check_python_compiles,
-    inspect_archive,
-    inspect_contents,
-    read_text,
-)
+from arena_kit.upload.archive import ArchiveReport, inspect_archive, inspect_contents, read_text
+from arena_kit.upload.compiling import check_python_compiles
 from arena_kit.upload.inspection import inspect_apart
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,17 +17,12 @@ from pathlib import Path
 from typing import IO, Any
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import (
-    LIMITS,
-    ArchiveLimits,
-    ArchiveRefused,
-    check_python_compiles_at,
-    inspect_archive,
-    read_text,
-)
+from arena_kit.upload.archive import inspect_archive, read_text
+from arena_kit.upload.compiling import check_python_compiles_at
 from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
+from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused
 
 SOURCE_WARNINGS = Path(__file__).with_name("source_warnings.py")
 WARNING_SECONDS = 3

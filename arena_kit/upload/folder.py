@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import IO
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import LIMITS, READ_BYTES, printable
 from arena_kit.upload.kinds import is_compiled
+from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, printable
 from arena_kit.zips import plain_entry
 
 NOTED_NAMES = 5

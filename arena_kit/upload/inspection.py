@@ -23,9 +23,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from arena_kit.upload.archive import LIMITS, READ_BYTES, ArchiveRefused
 from arena_kit.upload.findings import THIS_PYTHON, Findings, archive_findings
 from arena_kit.upload.pythons import Version, read_version
+from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveRefused
 
 logger = logging.getLogger(__name__)
 

@@ -11,7 +11,8 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import ENTRY_POINTS, READ_BYTES, SCRIPT_ENTRY_POINT
+from arena_kit.upload.archive import ENTRY_POINTS, SCRIPT_ENTRY_POINT
+from arena_kit.upload.zip_safety import READ_BYTES
 
 PLAYER_FILES = ("player.py", "agent.py")
 """A main file with one of these names holds a player; any other main file is a script."""

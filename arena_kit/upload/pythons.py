@@ -9,9 +9,10 @@ from dataclasses import dataclass
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
-from arena_kit.upload.archive import ArchiveRefused, ArchiveReport
+from arena_kit.upload.archive import ArchiveReport
 from arena_kit.upload.conda import PYTHON, parse, pip_version
 from arena_kit.upload.requirements import read_yaml
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 Version = tuple[int, int]
 CONDA_FILES = ("environment.yml", "environment.yaml")

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from uuid import UUID
@@ -22,8 +21,9 @@ from uuid import UUID
 from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, TextField, Value, When, Window
 from django.db.models.functions import Cast, Rank, Replace
 
-from arena_kit.ranking.scores import Interval, paired_difference
+from arena_kit.ranking.scores import Interval
 from core.cache import cached
+from core.evaluations.comparison import difference
 from core.models import Agent, Environment, Evaluation, JobState, Submission, User
 from core.monitoring.metrics import leaderboard_asked
 
@@ -34,8 +34,6 @@ SORTS = {
 }
 DEFAULT_SORT = "score_desc"
 MEDALS = {1: "gold", 2: "silver", 3: "bronze"}
-COMPARED = 4
-"""Maximum number of submissions in a comparison."""
 MOST_ROWS = 100
 """Maximum number of rows on a page."""
 FURTHEST = 10**9
@@ -113,18 +111,6 @@ class BoardPage:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """Evaluations side by side.
-
-    differences: by row and column, the paired difference of the row's evaluation minus the column's on common seeds;
-    None without common seeds.
-    """
-
-    evaluations: tuple[Evaluation, ...]
-    differences: tuple[tuple[Interval | None, ...], ...]
-
-
 def board_page(environment: Environment, filters: BoardFilter, *, offset: int = 0, limit: int = 50) -> BoardPage:
     """Return rows of a board, at most a second old. limit: at most MOST_ROWS."""
     offset, limit = min(max(0, offset), FURTHEST), min(max(0, limit), MOST_ROWS)
@@ -146,32 +132,6 @@ def board_rank(evaluation: Evaluation) -> int | None:
 def environments_with_boards() -> list[Environment]:
     """Return every active environment that is ranked by score, by name."""
     return list(Environment.objects.filter(seats=1, is_active=True).order_by("name"))
-
-
-def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
-    """Return the latest finished evaluations of up to COMPARED submissions, in the given order, without unknown ids.
-
-    They need not be on the board: an agent's versions can be compared with each other.
-    """
-    wanted = list(dict.fromkeys(public_ids))[:COMPARED]
-    latest: dict[UUID, Evaluation] = {
-        evaluation.submission.public_id: evaluation
-        for evaluation in Evaluation.objects.filter(
-            environment=environment,
-            state=JobState.SUCCEEDED,
-            submission__public_id__in=wanted,
-            submission__deleted_at=None,
-            agent__is_disabled=False,
-            agent__owner__is_active=True,
-        )
-        .select_related("submission__agent__owner", "seed_list")
-        .order_by("pk")
-    }
-    found = tuple(latest[public_id] for public_id in wanted if public_id in latest)
-    return Comparison(
-        evaluations=found,
-        differences=tuple(tuple(None if row is other else _difference(row, other) for other in found) for row in found),
-    )
 
 
 def standing(environment: Environment | int) -> QuerySet[Evaluation]:
@@ -347,25 +307,5 @@ def _row(evaluation: Evaluation, rank: int, medal: str, above: Evaluation | None
         created_at=evaluation.created_at,
         evaluation_id=evaluation.pk,
         submission_id=submission.pk,
-        difference=None if above is None else _difference(evaluation, above),
+        difference=None if above is None else difference(evaluation, above),
     )
-
-
-def _difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
-    """Return the paired difference of two evaluations, where both finished the same list of seeds; otherwise None."""
-    if evaluation.seed_list_id is None or evaluation.seed_list_id != other.seed_list_id:
-        return None
-    scores, others = _scores(evaluation), _scores(other)
-    common = sorted(scores.keys() & others.keys())
-    return _paired(tuple(scores[n] for n in common), tuple(others[n] for n in common)) if common else None
-
-
-@lru_cache(maxsize=1024)
-def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Interval:
-    """Cached, because the pairs of a page stay the same for many requests."""
-    return paired_difference(scores, others)
-
-
-def _scores(evaluation: Evaluation) -> dict[int, float]:
-    """Return scores by the episode's number, which is the position of its seed in the list."""
-    return {number: score for number, score, _, _ in evaluation.episodes}

@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
@@ -65,17 +66,6 @@ is monotonic and the same for the whole machine."""
 FINISH_SHARE, HAND_BACK_SHARE = 1 / 2, 3 / 4
 """Shares of STOP_GRACE_SECONDS. Within the first share a running job may end; then it is given back as soon as it
 checks for a stop, and after the second share without such a check. At the end of the grace the process is killed."""
-
-
-class PlatformFault(Exception):
-    """The arena failed, not the submission: the job is retried on the platform's own budget.
-
-    matches: numbers of the matches of a duel of which one failed, where they are known.
-    """
-
-    def __init__(self, message: str, *, code: str, matches: tuple[int, ...] = ()) -> None:
-        super().__init__(message)
-        self.code, self.matches = code, matches
 
 
 class Performed(Enum):

@@ -22,8 +22,8 @@ from django.db import DatabaseError, Error
 from django.utils import timezone
 
 from arena_kit.upload.admission import contents_admit
-from arena_kit.upload.archive import ArchiveRefused
 from arena_kit.upload.inspection import inspect_apart
+from arena_kit.upload.zip_safety import ArchiveRefused
 from core.errors import QuotaExceeded, Refused
 from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
 from core.models.agent import ARCHIVES, archive_name

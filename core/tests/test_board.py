@@ -15,7 +15,8 @@ from pytest_django import DjangoAssertNumQueries
 from arena_kit.ranking.scores import paired_difference
 from core.cache import cached
 from core.evaluations import board
-from core.evaluations.board import BoardFilter, board_page, board_rank, compare, environments_with_boards
+from core.evaluations.board import BoardFilter, board_page, board_rank, environments_with_boards
+from core.evaluations.comparison import compare
 from core.models import Environment, Evaluation, SeedList, SeedPurpose
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.services import submission_delete

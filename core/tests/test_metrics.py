@@ -12,12 +12,12 @@ from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from arena_kit.errors import PlatformFault
 from core.duels.services import duel_succeed
 from core.evaluations.services import evaluation_create, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts
 from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_fail, job_succeed
-from core.jobs.worker import PlatformFault
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState
 from core.monitoring import metrics

@@ -11,6 +11,7 @@ from django.db import DatabaseError, IntegrityError, InterfaceError, Operational
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.errors import PlatformFault
 from core.jobs import lifecycle as jobs
 from core.jobs import worker, written
 from core.jobs.control import job_requeue
@@ -18,7 +19,7 @@ from core.jobs.heartbeat import activity
 from core.jobs.lifecycle import job_claim, job_fail, job_release, job_succeed
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.worker import Lease, Performed, PlatformFault, ask_to_stop, step
+from core.jobs.worker import Lease, Performed, ask_to_stop, step
 from core.jobs.written import written_once
 from core.models import Build, JobFault, JobState, Submission
 from core.operations.expiry import jobs_requeue_expired

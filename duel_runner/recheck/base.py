@@ -13,13 +13,13 @@ from django.conf import settings
 from arena_kit.environment.episodes import EvaluationRecord
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
-from arena_kit.sandbox.lock_file import Presence
+from arena_kit.sandbox.lock_file import LockFile
 from core.duels.selectors import NotKept, NotStored
 from core.duels.verdicts import verdict_keep
-from core.jobs.worker import PlatformFault
 from core.models import Duel, Environment, Evaluation, Submission, Verdict
 from duel_runner.rules import rules
 from duel_runner.workplace import worker_label
@@ -96,7 +96,7 @@ class Table:
 
     sandbox: Sandbox
     core: int | None
-    presence: Presence
+    lock_file: LockFile
     """The lock file of this process, as workers have one: if it is killed, other workers clear up after it."""
     environment: Environment
     _numbers: Iterator[int]
@@ -107,9 +107,9 @@ class Table:
             Launch(
                 # A digest names exactly one image.
                 image=digest or submission.image,
-                name=f"arena-{self.presence.token[:12]}-{next(self._numbers)}",
+                name=f"arena-{self.lock_file.token[:12]}-{next(self._numbers)}",
                 limits=self.environment.limits,
-                labels={worker_label(): self.presence.token},
+                labels={worker_label(): self.lock_file.token},
                 core=self.core,
                 fresh=submission.needs_fresh_container,
             )
@@ -120,8 +120,8 @@ class Table:
 def table(environment: Environment, arena: Sandbox) -> Iterator[Table]:
     """Open a sandbox to play a job again, apart from the workers'. Raises SandboxError."""
     with contextlib.ExitStack() as stack:
-        presence = Presence(settings.CHANNEL_DIR)
-        stack.callback(presence.end)
+        lock_file = LockFile(settings.CHANNEL_DIR)
+        stack.callback(lock_file.end)
         core = stack.enter_context(free_core(settings.CHANNEL_DIR))
         arena.check()
-        yield Table(arena, core, presence, environment, itertools.count(1))
+        yield Table(arena, core, lock_file, environment, itertools.count(1))

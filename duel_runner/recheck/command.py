@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from django.core.management.base import BaseCommand, CommandError
 
-from arena_kit.referee import run as referee
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox, SandboxError
-from core.jobs.worker import PlatformFault
 from core.models import Duel, Evaluation, JobState
 from duel_runner.recheck.base import Rechecked, Record
 from duel_runner.workplace import sandbox
@@ -113,7 +112,7 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
         try:
             arena = sandbox(name)
             differences = self.differences(job, record, arena)
-        except (SandboxError, referee.PlatformFault, PlatformFault) as fault:
+        except (SandboxError, PlatformFault) as fault:
             self.stderr.write(f"It cannot be played again: {fault}")
             return NOT_CHECKED
         self._list("DIFFERS", differences)

@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db.models import F, QuerySet
 
+from arena_kit.errors import PlatformFault
 from core.duels.verdicts import verdict_keep
-from core.jobs.worker import PlatformFault, is_stopping
+from core.jobs.worker import is_stopping
 from core.models import Duel, Evaluation, JobState, Verdict
 from core.removed import REMOVED
 from duel_runner.recheck.duels import duel_recheck

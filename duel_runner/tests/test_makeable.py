@@ -15,6 +15,7 @@ from django_q.models import Schedule
 from arena_kit.environment import availability
 from arena_kit.environment.protocol import MissingExtra
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.errors import PlatformFault
 from core.environments.availability import availability_note
 from core.errors import Refused
 from core.jobs import claims, worker
@@ -76,7 +77,7 @@ def mark_unavailable(environment: Environment) -> None:
 
 
 def rules_missing(job: Job) -> EnvironmentSpec:
-    raise worker.PlatformFault("The rules are no longer in this arena's code.", code="rules_missing")
+    raise PlatformFault("The rules are no longer in this arena's code.", code="rules_missing")
 
 
 def claimed(queue: str) -> Job | None:

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from arena_kit.errors import PlatformFault
 from core.jobs import claims, worker
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.registry import SERVICES
-from core.jobs.worker import Lease, Performed, PlatformFault, step, work
+from core.jobs.worker import Lease, Performed, step, work
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.working import answer_bells, rung

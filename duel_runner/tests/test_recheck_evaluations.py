@@ -13,13 +13,13 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment
 from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, write_evaluation
 from arena_kit.environment.registry import get_spec
+from arena_kit.errors import PlatformFault
 from arena_kit.tests.episodes import evaluation_record, with_episode
 from core.environments.services import environment_sync
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import episode_row, evaluation_create, evaluation_succeed, script_succeed
 from core.jobs.artifacts import EvaluationArtifacts, evaluation_stored
 from core.jobs.lifecycle import job_claim
-from core.jobs.worker import PlatformFault
 from core.models import Alarm, Duel, Environment, Evaluation, JobState, SeedList, SubmissionForm, Verdict
 from core.tests import factories
 from duel_runner.recheck import sample

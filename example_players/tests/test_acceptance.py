@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy
 import pytest
 
-from arena_kit.upload.archive import ArchiveRefused, check_python_compiles, inspect_archive, read_text
+from arena_kit.upload.archive import inspect_archive, read_text
+from arena_kit.upload.compiling import check_python_compiles
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+from arena_kit.upload.zip_safety import ArchiveRefused
 from example_players.acceptance import ARCHIVES, BrokenArchive, Expected, main, write_broken_archives
 
 REFUSED = [archive for archive in ARCHIVES if archive.expected is Expected.REFUSED]

@@ -22,7 +22,8 @@ from arena_kit.examples import (
     names,
     write_archives,
 )
-from arena_kit.upload.archive import check_python_compiles, inspect_archive
+from arena_kit.upload.archive import inspect_archive
+from arena_kit.upload.compiling import check_python_compiles
 
 
 @pytest.mark.parametrize("name", names())

@@ -20,8 +20,9 @@ from typing import Self
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import NoEngine, connect
-from arena_kit.referee.faults import PlatformFault, PlayerFault
+from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.run import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox

@@ -236,13 +236,13 @@ PROCESS = (
      ["network and metadata address"]),
 )  # fmt: skip
 UPLOADS = (
-    ("names in archives", instead("arena_kit.upload.archive._check_names", nothing),
+    ("names in archives", instead("arena_kit.upload.zip_safety._check_names", nothing),
      ["path above the folder", "bidirectional name"]),
-    ("overlap in archives", instead("arena_kit.upload.archive._check_overlap", nothing), ["overlapping entries"]),
-    ("kinds of entries", instead("arena_kit.upload.archive._check_entry", nothing),
+    ("overlap in archives", instead("arena_kit.upload.zip_safety._check_overlap", nothing), ["overlapping entries"]),
+    ("kinds of entries", instead("arena_kit.upload.zip_safety._check_entry", nothing),
      ["symbolic link", "encrypted entry"]),
-    ("sizes of entries", instead("arena_kit.upload.archive._check_size", nothing), ["zip bomb"]),
-    ("size of archives", instead("arena_kit.upload.archive._check_total", nothing), ["many small zip bombs"]),
+    ("sizes of entries", instead("arena_kit.upload.zip_safety._check_size", nothing), ["zip bomb"]),
+    ("size of archives", instead("arena_kit.upload.zip_safety._check_total", nothing), ["many small zip bombs"]),
     ("compiling first", instead("tests.hostile.uploads.check_python_compiles", nothing), ["Python with NUL bytes"]),
     ("grammar of requirements", instead("arena_kit.upload.requirements._requirement", lambda line, _: line),
      ["option for source builds", "package on the web", "local folder", "option within conda's list"]),
@@ -282,7 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         red = [report for report in judge_without(mutation, cases) if not report.as_expected]
         noticed[mutation.name] = [report.case.name for report in red]
-        print(f"{mutation.name:24} {mutation.sandbox:8} {', '.join(noticed[mutation.name]) or 'NOBODY'}", flush=True)
+        print(f"{mutation.name:24} {mutation.sandbox:8} {', '.join(noticed[mutation.name]) or 'NO CASE'}", flush=True)
         for report in red:
             print(f"{'':33}  {(*report.problems, *report.dirt)[0][:110]}")
     unseen = [name for name, seen in noticed.items() if not seen]

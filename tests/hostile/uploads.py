@@ -10,15 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from arena_kit.tests.upload.test_archive import zip_of
-from arena_kit.upload.archive import (
-    ArchiveRefused,
-    check_python_compiles,
-    inspect_archive,
-    read_text,
-    unpack_archive,
-)
+from arena_kit.upload.archive import inspect_archive, read_text, unpack_archive
+from arena_kit.upload.compiling import check_python_compiles
 from arena_kit.upload.kinds import is_compiled
 from arena_kit.upload.requirements import RequirementsRefused, read_requirements
+from arena_kit.upload.zip_safety import ArchiveRefused
 from tests.hostile.archives import ARCHIVES
 from tests.hostile.arena import Report
 from tests.hostile.cases import Case

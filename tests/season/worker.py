@@ -94,7 +94,7 @@ def install() -> None:
     def show(lease: Any, **fields: object) -> None:
         job, done = lease._job, fields.get("matches_done")
         if isinstance(job, Duel) and isinstance(done, int) and 0 < done < job.match_count:
-            owner = workplace.workplace_of_this_worker()._presence.token
+            owner = workplace.workplace_of_this_worker()._lock_file.token
             players = [str(job.player_1_id), str(job.player_2_id)]
             come_by("mid-duel", **about(job), done=done, of=job.match_count, owner=owner, players=players)
         progress(lease, **fields)

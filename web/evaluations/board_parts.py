@@ -12,7 +12,8 @@ from django import forms
 from django.http import QueryDict
 
 from arena_kit.ranking.scores import Interval
-from core.evaluations.board import COMPARED, SORTS, BoardFilter, BoardRow, board_page
+from core.evaluations.board import SORTS, BoardFilter, BoardRow, board_page
+from core.evaluations.comparison import COMPARED
 from core.models import Environment, Evaluation
 from web.evaluations.charts import Series, overlaid
 from web.evaluations.parts import page_number

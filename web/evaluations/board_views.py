@@ -9,7 +9,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
-from core.evaluations.board import COMPARED, compare
+from core.evaluations.comparison import COMPARED, compare
 from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import board_can_change, practice_list, ranking_list, revealed_lists
 from core.models import Environment, User

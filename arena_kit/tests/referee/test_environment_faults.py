@@ -17,7 +17,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server import connection
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlatformFault
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.duels import PATIENT, faults, play
 from arena_kit.tests.environment.outside import FOLDERS

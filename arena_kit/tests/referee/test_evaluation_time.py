@@ -9,8 +9,8 @@ import pytest
 
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.spec import Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlatformFault
 from arena_kit.referee.wire import Kind
 from arena_kit.sandbox.base import Container
 from arena_kit.tests.corridors import FAST, SEEDS, Clock, at, evaluate, failure_of, rightwards, slow

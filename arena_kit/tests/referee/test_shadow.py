@@ -11,7 +11,7 @@ import pytest
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.faults import PlatformFault
+from arena_kit.errors import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.process import ProcessSandbox

@@ -12,14 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import (
-    ArchiveLimits,
-    ArchiveRefused,
-    ArchiveReport,
-    inspect_archive,
-    read_text,
-    unpack_archive,
-)
+from arena_kit.upload.archive import ArchiveReport, inspect_archive, read_text, unpack_archive
+from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused
 
 PLAYER = b"class Player: ...\n"
 UTF8_FLAG = 0x800

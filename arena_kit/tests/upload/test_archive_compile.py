@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveLimits, ArchiveRefused, check_python_compiles
+from arena_kit.upload.compiling import check_python_compiles
+from arena_kit.upload.zip_safety import ArchiveLimits, ArchiveRefused
 
 
 def archive(**files: str | bytes) -> io.BytesIO:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.upload.archive import ArchiveRefused, ArchiveReport, read_text
+from arena_kit.upload.archive import ArchiveReport, read_text
 from arena_kit.upload.conda import conda_requirement, parse
 from arena_kit.upload.conda_names import CONDA_ONLY, WHEELS, is_conda_only, likely_wheel
 from arena_kit.upload.pythons import ChosenPython, choose_python, read_wanted_python
 from arena_kit.upload.requirements import parse_environment_yml
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 FILES = sorted((Path(__file__).parent / "conda_files").glob("*.yml"))
 OFFERED = ((3, 11), (3, 8), (3, 9), (3, 10), (3, 12), (3, 7))

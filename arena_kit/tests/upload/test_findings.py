@@ -10,9 +10,9 @@ import pytest
 
 from arena_kit.tests.upload.test_source_warnings import PLAYER
 from arena_kit.upload import inspection
-from arena_kit.upload.archive import ArchiveRefused
 from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
 from arena_kit.upload.inspection import findings_apart, inspect_apart
+from arena_kit.upload.zip_safety import ArchiveRefused
 
 
 @pytest.fixture(autouse=True)

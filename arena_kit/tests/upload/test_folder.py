@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from arena_kit.errors import Refused
-from arena_kit.upload.archive import LIMITS, inspect_archive
+from arena_kit.upload.archive import inspect_archive
 from arena_kit.upload.folder import pack_folder
+from arena_kit.upload.zip_safety import LIMITS
 
 
 @pytest.fixture

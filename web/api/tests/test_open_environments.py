@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.outside.describing import described, registered_ids
-from arena_kit.upload.archive import ArchiveRefused
+from arena_kit.upload.zip_safety import ArchiveRefused
 from core.environments import additions
 from core.models import Agent, Environment, Submission, SubmissionForm, User
 from core.models.user import ANONYMOUS_EMAIL

@@ -1,0 +1,213 @@
+"""Reads zips that may be hostile: names, kinds and sizes are checked before anything is unpacked."""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+import unicodedata
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import IO
+
+READ_BYTES = 64 * 1024
+END_RECORD_BYTES, MAX_COMMENT_BYTES = 22, 65_535
+MAX_ENTRY_RECORD_BYTES = 1200
+"""Limit on one entry in the zip's table of contents: the longest allowed name, and what packers may add."""
+
+_BROKEN = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
+)  # fmt: skip
+"""The exceptions that zipfile raises for damaged entries."""
+
+
+class ArchiveRefused(Exception):
+    """The upload is refused; the message says why and what to do.
+
+    code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
+    """
+
+    def __init__(self, message: str, *, code: str, file: str = "", line: int | None = None) -> None:
+        super().__init__(message)
+        self.code, self.file, self.line = code, file, line
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveLimits:
+    """What an archive may hold."""
+
+    entry_count: int = 2000
+    file_bytes: int = 256 * 1024 * 1024
+    total_bytes: int = 512 * 1024 * 1024
+    ratio: int = 200
+    """Largest ratio of unpacked to packed size, for files above `ratio_free_bytes`."""
+    ratio_free_bytes: int = 1024 * 1024
+    text_bytes: int = 64 * 1024
+    """Largest file that is read as text, e.g. requirements.txt."""
+    compile_seconds: int = 20
+    """Processor time for compiling all Python files; wall time may be twice as long."""
+
+
+LIMITS = ArchiveLimits()
+
+
+def printable(name: str) -> str:
+    """Return a name for use in a sentence, in ASCII: all other characters are escaped, and long names are cut."""
+    return name.encode("unicode_escape").decode("ascii").replace("\\\\", "\\")[:100]
+
+
+def open_zip(file: IO[bytes], limits: ArchiveLimits) -> zipfile.ZipFile:
+    """Open a seekable file as a zip, once its table of contents is known to be small. Raises ArchiveRefused."""
+    file.seek(0)
+    if file.read(4) not in (b"PK\x03\x04", b"PK\x05\x06"):
+        raise ArchiveRefused("This is not a zip file. Pack player.py and its files into a zip.", code="not_a_zip")
+    _check_end_record(file, limits)
+    file.seek(0)
+    try:
+        return zipfile.ZipFile(file)
+    except UnicodeDecodeError:
+        raise ArchiveRefused(
+            "The zip has a file name that is not UTF-8. Rename that file.", code="name_not_utf8"
+        ) from None
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, OverflowError, struct.error):
+        raise _damaged("The zip file") from None
+
+
+def check_table(archive: zipfile.ZipFile, limits: ArchiveLimits) -> int:
+    """Check the table of contents; return the unpacked size that it claims. Raises ArchiveRefused."""
+    entries = archive.infolist()
+    if len(entries) > limits.entry_count:
+        raise ArchiveRefused(
+            f"The zip has {len(entries)} entries; at most {limits.entry_count} are allowed.", code="too_many_entries"
+        )
+    _check_names(entries)
+    _check_overlap(entries, archive.start_dir)
+    claimed = sum(entry.file_size for entry in entries)
+    _check_total(claimed, limits)
+    for entry in entries:
+        _check_entry(entry, limits)
+    return claimed
+
+
+def unpacked_size(archive: zipfile.ZipFile, limits: ArchiveLimits) -> int:
+    """Return the real size of the content, which is read for this. Raises ArchiveRefused."""
+    total = 0
+    for entry in archive.infolist():
+        total += sum(len(data) for data in content(archive, entry, limits))
+        _check_total(total, limits)
+    return total
+
+
+def content(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ArchiveLimits) -> Iterator[bytes]:
+    """Yield the real content of an entry in pieces. Raises ArchiveRefused when it differs from the claimed size."""
+    size = 0
+    try:
+        with archive.open(entry) as source:
+            while data := source.read(READ_BYTES):
+                size += len(data)
+                _check_size(entry, size, limits)
+                yield data
+    except _BROKEN:
+        raise _damaged(f"{entry.filename[:100]} in the zip") from None
+    if size != entry.file_size:
+        raise _damaged(f"{entry.filename[:100]} in the zip")
+
+
+def _check_end_record(file: IO[bytes], limits: ArchiveLimits) -> None:
+    """Refuse a huge table of contents before zipfile reads it into memory."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - END_RECORD_BYTES - MAX_COMMENT_BYTES))
+    tail = file.read()
+    position = tail.rfind(b"PK\x05\x06")
+    if position < 0 or len(tail) - position < END_RECORD_BYTES:
+        raise _damaged("The zip file")
+    if tail[max(0, position - 20) :].startswith(b"PK\x06\x07"):
+        raise ArchiveRefused("The zip is in the format for huge archives. Pack fewer or smaller files.", code="zip64")
+    (table_bytes,) = struct.unpack_from("<I", tail, position + 12)
+    if table_bytes > limits.entry_count * MAX_ENTRY_RECORD_BYTES:
+        raise ArchiveRefused(
+            f"The zip has too many entries; {limits.entry_count} are allowed.", code="too_many_entries"
+        )
+
+
+def _damaged(what: str) -> ArchiveRefused:
+    return ArchiveRefused(f"{what} is damaged. Pack it again.", code="damaged_zip")
+
+
+def _check_names(entries: list[zipfile.ZipInfo]) -> None:
+    seen: dict[str, str] = {}
+    files: set[str] = set()
+    for entry in entries:
+        name = entry.filename
+        shown = printable(name)
+        raw = getattr(entry, "orig_filename", name)
+        if not entry.flag_bits & 0x800 and not name.isascii():
+            raise ArchiveRefused(
+                f"The file name {shown} is not marked as UTF-8. Rename it with plain letters.", code="name_not_utf8"
+            )
+        if "\x00" in raw or any(unicodedata.category(letter) in ("Cc", "Cf", "Cs") for letter in raw):
+            raise ArchiveRefused(f"The file name {shown} has control characters.", code="bad_name")
+        parts = name.rstrip("/").split("/")
+        if name.startswith("/") or "\\" in raw or (len(name) > 1 and name[1] == ":"):
+            raise ArchiveRefused(f"The path {shown} must be relative, with / between folders.", code="absolute_path")
+        if any(part in ("", ".", "..") for part in parts):
+            raise ArchiveRefused(f"The path {shown} leaves the archive or is not plain.", code="path_traversal")
+        if len(name.encode()) > 400 or any(len(part.encode()) > 200 for part in parts) or len(parts) > 20:
+            raise ArchiveRefused(f"The path {shown} is too long.", code="name_too_long")
+        key = unicodedata.normalize("NFKC", name.rstrip("/")).casefold()
+        if key in seen:
+            raise ArchiveRefused(f"The zip has two entries named {shown}.", code="duplicate_name")
+        seen[key] = name
+        if not entry.is_dir():
+            files.add(key)
+    for key in seen:
+        for parent in PurePosixPath(key).parents:
+            if str(parent) in files:
+                raise ArchiveRefused(f"{parent} is both a file and a folder.", code="file_and_folder")
+
+
+def _check_overlap(entries: list[zipfile.ZipInfo], table_start: int) -> None:
+    """Refuse bytes before the first entry, which other tools may read as another zip, and entries that share bytes."""
+    if entries and (start := min(entry.header_offset for entry in entries)) > 0:
+        raise ArchiveRefused(
+            f"The zip begins with {start} bytes that do not belong to it. Pack it again.", code="not_a_zip"
+        )
+    end = 0
+    for entry in sorted(entries, key=lambda item: item.header_offset):
+        if entry.header_offset < end:
+            raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
+        end = entry.header_offset + 30 + len(entry.filename.encode()) + entry.compress_size
+    if end > table_start:
+        raise ArchiveRefused("Entries of the zip overlap.", code="overlapping_entries")
+
+
+def _check_total(total: int, limits: ArchiveLimits) -> None:
+    if total > limits.total_bytes:
+        raise ArchiveRefused(f"The zip unpacks to more than {limits.total_bytes // 2**20} MiB.", code="too_large")
+
+
+def _check_entry(entry: zipfile.ZipInfo, limits: ArchiveLimits) -> None:
+    name = entry.filename[:100]
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise ArchiveRefused(f"{name} is a link or a device. Only files and folders are allowed.", code="not_a_file")
+    if entry.is_dir() and entry.file_size:
+        raise _damaged(f"{name} in the zip")
+    if entry.flag_bits & 0x1:
+        raise ArchiveRefused("The zip is encrypted. Pack it without a password.", code="encrypted")
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise ArchiveRefused(f"{name} is compressed in an unusual way. Use the ordinary method.", code="bad_method")
+    _check_size(entry, entry.file_size, limits)
+
+
+def _check_size(entry: zipfile.ZipInfo, size: int, limits: ArchiveLimits) -> None:
+    name = entry.filename[:100]
+    if size > limits.file_bytes:
+        raise ArchiveRefused(f"{name} is larger than {limits.file_bytes // 2**20} MiB.", code="file_too_large")
+    if size > limits.ratio_free_bytes and size > max(1, entry.compress_size) * limits.ratio:
+        raise ArchiveRefused(
+            f"{name} is compressed suspiciously well: more than {limits.ratio} to 1.", code="compression_ratio"
+        )
