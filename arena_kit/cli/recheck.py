@@ -47,7 +47,7 @@ def _recheck(options: argparse.Namespace) -> int:
             else:
                 check = _duel(file, options.sha256)
     except (OSError, ArtifactDamaged, ArenaEnvironmentError, CannotCheck) as error:
-        print(plain_text(f"verify: {error}"), file=sys.stderr)
+        print(plain_text(f"arena: {error}"), file=sys.stderr)
         if options.json:
             print_json({"verifies": None, "error": str(error), "mismatches": []})
         return NOT_CHECKED

@@ -83,20 +83,29 @@ class Client:
         """Return whose token this is."""
         return Fields(self._get("me/"), "your account").line("username")
 
-    def environment(self, slug: str) -> Environment:
-        return answers.environment_of(self._get(f"environments/{_part(slug)}/"))
+    def environment(self, name: str) -> Environment:
+        """Return an environment by its slug, or by its id for clients of older systems, e.g. `FrozenLake-v1`."""
+        try:
+            return answers.environment_of(self._get(f"environments/{_part(name)}/"))
+        except SiteError as error:
+            if error.trouble is not Trouble.MISSING:
+                raise
+            for found in self._pages("environments/", {"page_size": 100}, "the environments"):
+                if found.has("env_id") and found.raw_text("env_id") == name:
+                    return answers.environment_of(found.data)
+            raise
 
     def environment_folder(self, slug: str, target: IO[bytes]) -> str:
         """Write the folder of an environment as a zip; return its file name."""
         return self._transport.download(f"{API}/environments/{_part(slug)}/folder.zip", target)
 
-    def board(self, slug: str, *, limit: int = 20) -> Board:
+    def board(self, name: str, *, limit: int = 20) -> Board:
         """Return the best of an environment, by ratings or by scores."""
-        environment = self.environment(slug)
-        query = {"limit": limit}
+        environment = self.environment(name)
+        query, slug = {"limit": limit}, environment.slug
         if environment.is_scored:
-            return answers.scores_of(self._get(f"environments/{_part(slug)}/board/", query), environment.slug)
-        return answers.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), environment.slug)
+            return answers.scores_of(self._get(f"environments/{_part(slug)}/board/", query), slug)
+        return answers.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), slug)
 
     def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
         """Yield the agents of an environment or a person, newest first. name: a part of the name."""

@@ -270,6 +270,18 @@ def test_trouble_that_passes_is_waited_for_as_long_as_the_site_says() -> None:
     assert len(slept) == TRIES
 
 
+def test_an_environment_goes_by_its_id_of_older_systems_too(remote: Site, arena: Arena) -> None:
+    lake = {
+        "slug": "frozen-lake", "env_id": "FrozenLake-v1", "version": "frozen-lake-v1", "name": "FrozenLake",
+        "is_scored": True, "takes_scripts": True,
+    }  # fmt: skip
+    remote.by_path["/api/v1/environments/"] = said({"results": [{**lake, "env_id": "Other-v1"}, lake], "next": None})
+    remote.by_path["/api/v1/environments/frozen-lake/board/"] = said({"results": [], "count": 0})
+    assert arena("board", "FrozenLake-v1")[:2] == (0, "The leaderboard of frozen-lake is empty.\n")
+    status, _, err = arena("board", "Nowhere-v1")
+    assert (status, err) == (3, "arena: No.\n")
+
+
 @pytest.mark.parametrize("verb", VERBS)
 def test_every_verb_has_help_and_json(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:

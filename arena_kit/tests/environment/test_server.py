@@ -231,7 +231,7 @@ def test_the_garbage_of_a_fork_tells_nothing(monkeypatch: pytest.MonkeyPatch) ->
     server, told = server_of(spec), list[bytes]()
     monkeypatch.setattr(server._process, "wire", Overheard(server._process.wire, told))
     with monkeypatch.context() as patched:
-        patched.setattr(os, "getpid", lambda: -1)
+        patched.setattr(server, "_owner", -1)
         del match
     assert told == []
 
