@@ -40,8 +40,7 @@ $(VENV)/.runtime: requirements.txt | $(BIN)/python
 
 $(VENV)/.development: requirements-dev.txt requirements.txt | $(BIN)/python
 	@echo "Installing the locked dependencies for development ..."
-	@$(INSTALL) -r requirements.txt
-	@{ $(COMPILED); } & $(INSTALL) -r requirements-dev.txt; installed=$$?; wait; exit $$installed
+	@$(INSTALL) -r requirements-dev.txt
 	@$(COMPILED)
 	@touch $@
 

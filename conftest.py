@@ -32,10 +32,17 @@ from tests.programs import BROWSER_ARGUMENTS
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-pytest_plugins = ["tests.selection"]
+_open_browsers: list[Browser] = []
+_until_no_browser = ExitStack()
+pytest_plugins = ["tests.selection", "tests.worlds"]
 # A busy machine is no failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
-hypothesis.settings.load_profile("arena")
+hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("arena"), max_examples=30)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Try each property with a hundred examples at night, and with thirty on a push."""
+    hypothesis.settings.load_profile("arena" if config.getoption("--nightly") else "push")
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -200,15 +207,26 @@ def chromium_path() -> str:
 
 
 @pytest.fixture(scope="module")
-def chromium(chromium_path: str) -> Iterator[Browser]:
+def chromium(chromium_path: str) -> Browser:
     """One Chromium for all tests of a module, each with a context of its own: nothing of one is seen by another.
 
-    Playwright's loop then counts as running between the tests, too. Django would refuse to make their rows.
+    It stays open for the next module if that needs one. Playwright's loop then counts as running between the tests,
+    too. Django would refuse to make their rows.
     """
     from playwright.sync_api import sync_playwright
 
-    with pytest.MonkeyPatch.context() as patch, sync_playwright() as playwright:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+    if not _open_browsers:
+        _until_no_browser.enter_context(pytest.MonkeyPatch.context()).setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        playwright = _until_no_browser.enter_context(sync_playwright())
         browser = playwright.chromium.launch(executable_path=chromium_path, args=BROWSER_ARGUMENTS)
-        yield browser
-        browser.close()
+        _until_no_browser.callback(browser.close)
+        _until_no_browser.callback(_open_browsers.clear)
+        _open_browsers.append(browser)
+    return _open_browsers[0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """Close the browser before a test that needs none."""
+    if nextitem is None or "chromium" not in getattr(nextitem, "fixturenames", ()):
+        _until_no_browser.close()

@@ -150,9 +150,9 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
     django.setup()
     from django.core.cache.backends.locmem import LocMemCache
 
-    from core.cache import SteadyRedisCache
     from core.evaluations.board import standing
     from core.models import Environment
+    from core.redis_cache import SteadyRedisCache
 
     environments = list(Environment.objects.filter(evaluations__is_current=True).distinct().order_by("pk"))
     middle = [standing(row).order_by("-score")[standing(row).count() // 2] for row in environments]

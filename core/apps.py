@@ -24,7 +24,7 @@ def _protect_tables(using: str, **_: Any) -> None:
 def _register() -> None:
     """Register the tasks, schedules, steps and listeners of core itself."""
     from core.jobs.bells import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK, WORK
-    from core.jobs.registry import failure_listen, schedule_register, step_register, task_register
+    from core.jobs.registry import failure_listen, last_attempt_listen, schedule_register, step_register, task_register
 
     task_register(WORK, "core.jobs.worker.work")
     task_register(CHALLENGE_TASK, "core.duels.challenges.challenge_follow")
@@ -35,7 +35,9 @@ def _register() -> None:
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
     step_register("core.submissions.promotions.promotions_decide")
+    step_register("core.environments.holding.alarms_settle_released")
     failure_listen("core.submissions.news.version_failed")
+    last_attempt_listen("core.environments.holding.duel_hold_instead")
 
 
 class CoreConfig(AppConfig):
@@ -45,11 +47,13 @@ class CoreConfig(AppConfig):
         from core import checks, retired_variables  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import locks_watch
-        from core.monitoring.sentry import sentry_start
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
 
-        sentry_start()
+        if settings.SENTRY_DSN:
+            from core.monitoring.sentry import sentry_start
+
+            sentry_start()
         _register()
         if settings.DEBUG:
             locks_watch()

@@ -1,9 +1,8 @@
-"""Answers that are cached for a second, and a cache that survives an outage of Redis. The database stays the truth."""
+"""Answers that are cached for a second. The database stays the truth."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import threading
 import time
 from collections.abc import Callable
@@ -12,15 +11,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from django.core.cache import cache
-from django.core.cache.backends.base import BaseCache
-from django.core.cache.backends.locmem import LocMemCache
-from django.core.cache.backends.redis import RedisCache
-from redis.exceptions import RedisError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
 
 FRESH_SECONDS = 1.0
@@ -31,12 +25,6 @@ KEPT_SECONDS = FRESH_SECONDS
 """Time after which the cache itself drops an answer, even if the clocks of two hosts differ."""
 PATIENCE_SECONDS = 1.0
 """How long a thread waits for another thread's answer before it computes its own."""
-REST_SECONDS = 5.0
-"""How long Redis is not asked after a failure, so that requests do not wait for it again and again."""
-SILENT_SECONDS = 60.0
-"""Time between two warnings that Redis is down."""
-UP = float("-inf")
-"""The value of `Outage._rests_until` while Redis is up."""
 
 _turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
 _turns_lock = threading.Lock()
@@ -105,85 +93,3 @@ def _turn(key: str) -> Iterator[None]:
     finally:
         if is_mine:
             lock.release()
-
-
-class Outage:
-    """Whether Redis is down, as far as this process knows. All its threads share one instance."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock, self._lock = clock, threading.Lock()
-        self._rests_until = self._silent_until = UP
-
-    def may_ask(self) -> bool:
-        """Return whether to ask Redis now: always while it is up, otherwise one caller every REST_SECONDS."""
-        if self._rests_until == UP:
-            return True
-        with self._lock:
-            now = self._clock()
-            if now < self._rests_until:
-                return False
-            self._rests_until = now + REST_SECONDS
-            return True
-
-    def begin(self, error: Exception) -> None:
-        """Note that Redis has failed, and log a warning at most every SILENT_SECONDS."""
-        with self._lock:
-            now = self._clock()
-            self._rests_until = now + REST_SECONDS
-            if now < self._silent_until:
-                return
-            self._silent_until = now + SILENT_SECONDS
-        logger.warning(
-            "The cache in Redis cannot be used (%s: %s). Until it can, each process keeps its own; "
-            "check REDIS_URL and the server.",
-            type(error).__name__,
-            error,
-        )
-
-    def end(self) -> None:
-        """Note that Redis has answered."""
-        self._rests_until = UP
-
-
-def _steady(name: str) -> Callable[..., Any]:
-    """Make a cache method that asks Redis, or this process's memory while Redis is down."""
-
-    def method(self: SteadyRedisCache, *arguments: Any, **named: Any) -> Any:
-        if self.outage.may_ask():
-            try:
-                result = getattr(self.shared, name)(*arguments, **named)
-            except (RedisError, OSError) as error:
-                self.outage.begin(error)
-            else:
-                self.outage.end()
-                return result
-        return getattr(self.own, name)(*arguments, **named)
-
-    method.__name__ = name
-    return method
-
-
-class SteadyRedisCache(BaseCache):
-    """Django's Redis cache that falls back to this process's memory during an outage: slower, but never an error.
-
-    Bound its timeouts by OPTIONS (socket_timeout, socket_connect_timeout): one caller every REST_SECONDS waits so long.
-    """
-
-    outage = Outage()
-
-    def __init__(self, server: str | list[str], params: dict[str, Any]) -> None:
-        super().__init__(params)
-        self.shared = RedisCache(server, params)
-        self.own = LocMemCache("while Redis is down", {**params, "OPTIONS": {}})
-
-    add = _steady("add")
-    get = _steady("get")
-    set = _steady("set")
-    touch = _steady("touch")
-    delete = _steady("delete")
-    has_key = _steady("has_key")
-    incr = _steady("incr")
-    get_many = _steady("get_many")
-    set_many = _steady("set_many")
-    delete_many = _steady("delete_many")
-    clear = _steady("clear")

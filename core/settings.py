@@ -225,7 +225,7 @@ STORAGES: dict[str, Any] = {
 }
 CACHES: dict[str, Any] = {
     "default": {
-        "BACKEND": "core.cache.SteadyRedisCache",
+        "BACKEND": "core.redis_cache.SteadyRedisCache",
         "LOCATION": REDIS_URL,
         # Cached answers can be computed again in less time than a slow cache would take.
         "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},

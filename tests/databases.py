@@ -15,9 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections, transaction
-from django.db.models.signals import post_migrate
 
 
 @contextmanager
@@ -102,26 +100,19 @@ def _postgres(statement: str) -> None:
 def empty_only_what_is_filled() -> None:
     """Let `flush` delete the rows of tables that have any: TRUNCATE of all tables costs PostgreSQL five times as much.
 
-    The order does not matter: foreign keys are checked at the end of the transaction. What Django itself writes by its
-    models (content types, permissions) stays, because making it again takes longer than all else.
+    The order does not matter: foreign keys are checked at the end of the transaction.
     """
     default = connections["default"]
     if default.vendor != "postgresql":
         return
-    from django.contrib.auth.models import Permission
-    from django.contrib.contenttypes.models import ContentType
-
     truncate = default.ops.sql_flush
-    post_migrate.disconnect(create_contenttypes)
-    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
-    kept = {model._meta.db_table for model in (ContentType, Permission)}
 
     def sql_flush(
         style: Any, tables: Sequence[str], *, reset_sequences: bool = False, allow_cascade: bool = False
     ) -> list[str]:
         if reset_sequences or not tables:
             return truncate(style, tables, reset_sequences=reset_sequences, allow_cascade=allow_cascade)
-        names = [default.ops.quote_name(table) for table in tables if table not in kept]
+        names = [default.ops.quote_name(table) for table in tables]
         with default.cursor() as cursor:
             cursor.execute("SELECT " + ", ".join(f"EXISTS (SELECT 1 FROM {name})" for name in names))
             filled = cursor.fetchone()

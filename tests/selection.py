@@ -1,6 +1,7 @@
 """Which tests a run chooses, and what it says about those that it leaves out. A plug-in of pytest.
 
 - `nightly`: slow and rarely broken; left out unless `--nightly` is given (`make nightly`, and before a release).
+- `slow`: takes more than a few seconds; left out if `--no-slow` is given (`make test` without PostgreSQL).
 - `both_databases`: can differ by the database; these run on SQLite as well on every push.
 - Tests whose helpers this machine lacks are skipped with a reason, or fail where ARENA_REQUIRE names the helper.
 """
@@ -19,11 +20,16 @@ import pytest
 from tests.machine import LEFT_OUT, MISSING, REQUIRED
 
 NOT_HERE = pytest.StashKey[Counter[str]]()
-"""How many tests this process left out, by the name of what they need."""
+"""How many tests this process left out, by the name of what they need, or of their marker."""
+LEFT_OUT_BECAUSE = {
+    "nightly": "slow and rarely broken: `make nightly` runs them",
+    "slow": "slow: `make nightly` runs them, and `make test` where PostgreSQL is installed",
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--nightly", action="store_true", help="Also what is slow and rarely breaks.")
+    parser.addoption("--no-slow", action="store_true", help="Nothing that takes more than a few seconds.")
     parser.addoption(
         "--both-databases", action="store_true", help="Only what can differ by the database: for a run on SQLite."
     )
@@ -48,6 +54,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         elif item.get_closest_marker("nightly") and not config.getoption("--nightly"):
             left_out.append(item)
             counts["nightly"] += 1
+        elif item.get_closest_marker("slow") and config.getoption("--no-slow"):
+            left_out.append(item)
+            counts["slow"] += 1
         else:
             kept.append(item)
     if left_out:
@@ -58,17 +67,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _dealt(items: list[pytest.Item], processes: int) -> list[pytest.Item]:
     """Order tests so that no process is left with a slow one while the others have ended.
 
-    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds and browsers, and
-    slow modules come first in each share.
+    Each process begins with a share of equal length. Modules stay whole, as their tests share worlds, and those that
+    share a browser come first in each share, before the slow ones.
     """
     if processes == 1:
         return items
     modules = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
     shares: list[list[pytest.Item]] = [[] for _ in range(processes)]
-    # Sorting keeps the random order among the slow and among the others.
-    for tests in sorted(modules, key=lambda tests: not any(test.get_closest_marker("slow") for test in tests)):
+    # Sorting keeps the random order among those of one kind.
+    for tests in sorted(modules, key=_turn):
         min(shares, key=len).extend(tests)
     return [test for share in shares for test in share]
+
+
+def _turn(tests: list[pytest.Item]) -> int:
+    if any("chromium" in getattr(test, "fixturenames", ()) for test in tests):
+        return 0
+    return 1 if any(test.get_closest_marker("slow") for test in tests) else 2
 
 
 def _is_wanted(item: pytest.Item, config: pytest.Config) -> bool:
@@ -122,7 +137,7 @@ def pytest_testnodedown(node: Any) -> None:
     """Add up what the processes of a run have left out. Each has collected all tests, and run some."""
     counts = node.config.stash.setdefault(NOT_HERE, Counter())
     for what, count in getattr(node, "workeroutput", {}).get("not_here", {}).items():
-        counts[what] = max(counts[what], count) if what == "nightly" else counts[what] + count
+        counts[what] = max(counts[what], count) if what in LEFT_OUT_BECAUSE else counts[what] + count
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -132,5 +147,4 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         return
     terminalreporter.section("left out")
     for what, count in sorted(counts.items()):
-        said = "slow and rarely broken: `make nightly` runs them" if what == "nightly" else f"need {what}"
-        terminalreporter.write_line(f"{count} tests {said}")
+        terminalreporter.write_line(f"{count} tests {LEFT_OUT_BECAUSE.get(what, f'need {what}')}")

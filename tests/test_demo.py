@@ -3,29 +3,31 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
-from arena_kit.environment.registry import all_specs
+from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.examples import names
 from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
-from core.demo.agents import examples_upload, game_players, images_follow_sandbox
+from core.demo.agents import SCORED, examples_upload, game_players, images_follow_sandbox, scored_upload
 from core.demo.processes import Child, port_is_free
-from core.demo.progress import leaderboard, measure
-from core.management.commands.demo import only_one
+from core.demo.progress import leaderboard, measure, score_board
+from core.environments.services import environment_sync
+from core.management.commands.demo import Command, only_one
 from core.models import Agent, Build, Environment, JobState, Participant, Tournament, User
 from core.tests import factories
-from tests.samples import FIRST, LAST, tic_tac_toe, upload
+from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_SECONDS = 900
@@ -39,14 +41,19 @@ def port() -> int:
         return free
 
 
+def variables(data: Path) -> dict[str, str]:
+    """Those of the demo on this data."""
+    given = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
+    return {**given, "DEBUG": "true", "DATA_DIR": str(data)}
+
+
 @contextmanager
 def demo(data: Path, port: int, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The demo on this data, stopped at the end if it still runs."""
-    variables = {name: value for name, value in os.environ.items() if name != "DATABASE_URL"}
     process = subprocess.Popen(
         [sys.executable, "manage.py", "demo", "--sandbox", "process", "--port", str(port), *arguments],
         cwd=ROOT,
-        env={**variables, "DEBUG": "true", "DATA_DIR": str(data)},
+        env=variables(data),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -87,7 +94,53 @@ def processes_of(data: Path) -> list[int]:
     return found
 
 
+CLOSE_OTHERS = """
+from django.core.management import call_command
+from arena_kit.environment.registry import all_specs, get_spec
+from core.environments.services import environment_sync
+from core.models import Environment
+
+call_command("migrate", verbosity=0)
+for spec in all_specs():
+    environment_sync(spec=spec)
+Environment.objects.exclude(slug="tic-tac-toe").update(is_active=False)
+"""
+"""An organiser has closed all environments but one, which the demo respects."""
+
+
 @pytest.mark.slow
+def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(tmp_path: Path, port: int) -> None:
+    subprocess.run(
+        [sys.executable, "manage.py", "shell", "-c", CLOSE_OTHERS],
+        cwd=ROOT,
+        env=variables(tmp_path),
+        check=True,
+    )
+    with demo(tmp_path, port, "--matches", "2") as process:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if line.startswith(f"Open http://127.0.0.1:{port}/"):
+                break
+        process.send_signal(signal.SIGTERM)
+        rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
+    said = "".join(lines)
+    assert "Sandbox: local processes, as you asked." in said
+    assert "matches per duel: Tic-tac-toe (2). " in said
+    assert f"Example agents: {len(game_players('tic-tac-toe'))} uploaded" in said
+    assert f"log in as {ORGANISER_EMAIL}" in said
+    assert "Tic-tac-toe, edition 1\n" in said
+    assert re.search(r"^ +\d  minimax v1", said, re.MULTILINE)
+    assert "Leaderboards complete" in said
+    assert "Failed" not in said
+    assert "Stopped. `make demo` continues where it stopped." in rest
+    assert process.returncode == 0
+    assert processes_of(tmp_path) == []
+
+
+@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboards(tmp_path: Path, port: int) -> None:
     with demo(tmp_path, port, "--matches", "2") as process:
         assert process.stdout is not None
@@ -120,15 +173,16 @@ def test_the_demo_is_stopped_in_the_middle_and_continues_to_its_first_leaderboar
     assert processes_of(tmp_path) == []
 
 
-def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path) -> None:
-    with socket.socket() as taken:
+def test_a_port_in_use_is_named_with_another_to_try(tmp_path: Path, settings: Settings) -> None:
+    settings.DATA_DIR = tmp_path
+    with socket.socket() as taken, ExitStack() as stack:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with demo(tmp_path, port) as process:
-            output, _ = process.communicate(timeout=DEADLINE_SECONDS)
-    assert f"Port {port} on 127.0.0.1 is in use" in output
-    assert f"make demo PORT={port + 1}" in output
+        with pytest.raises(CommandError) as refused:
+            Command()._run(stack, {"port": port})
+    assert f"Port {port} on 127.0.0.1 is in use" in str(refused.value)
+    assert f"make demo PORT={port + 1}" in str(refused.value)
 
 
 def test_a_second_demo_on_the_same_data_is_refused(tmp_path: Path) -> None:
@@ -210,6 +264,38 @@ def test_the_leaderboard_is_a_plain_table() -> None:
         "  rank  agent     points  won  drawn  lost  score",
         "     1  first v1       2    1      0     0      8",
     ]
+
+
+@pytest.mark.django_db
+def test_the_board_of_a_task_is_a_plain_table() -> None:
+    submission = factories.ready(factories.agent(factories.user("ann"), factories.task()))
+    factories.evaluation(submission)
+    title, header, row = score_board(submission.agent.environment).splitlines()
+    assert title == str(submission.agent.environment)
+    assert header.split() == ["rank", "agent", "score", "from", "to", "steps/episode"]
+    assert row.split()[:4] == ["1", submission.agent.name, "v1", "25.00"]
+
+
+@pytest.mark.django_db
+def test_example_agents_for_tasks_are_uploaded_once_and_those_that_learn_have_learned(
+    tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.MEDIA_ROOT, settings.DATA_DIR = tmp_path / "files", tmp_path
+    monkeypatch.setitem(SCORED, "FrozenLake-v1", ("dummy", "q_learning"))
+    trained: list[str] = []
+
+    def make(player: str, environment: str, *, train: bool, store: Path) -> bytes:
+        trained.append(player)
+        assert (environment, train, store) == ("frozen-lake", True, tmp_path / "examples")
+        return zip_of(FIRST + f"# {player}")
+
+    monkeypatch.setattr("core.demo.agents.make_archive", make)
+    environment, _ = environment_sync(spec=get_spec("frozen-lake"))
+    owner, said = User.objects.create(email="demo@arena.example", username="demo"), list[str]()
+    assert len(scored_upload(owner, [environment], said.append)) == 2
+    assert (trained, said) == (["dummy", "q_learning"], ["q-learning learns FrozenLake ..."])
+    assert scored_upload(owner, [environment], said.append) == []
+    assert set(Agent.objects.values_list("name", flat=True)) == {"dummy", "q-learning"}
 
 
 def test_a_child_that_ignores_the_request_to_stop_is_killed(tmp_path: Path) -> None:

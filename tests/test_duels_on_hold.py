@@ -9,13 +9,16 @@ import pytest
 from django.utils import timezone
 from django_q.models import Schedule
 
+from arena_kit.environment.availability import Trouble
 from arena_kit.referee.match import pair_seed
 from core.environments.availability import availability_note, environment_retire
+from core.environments.holding import alarms_settle_released
 from core.jobs import worker
-from core.jobs.lifecycle import job_enqueue, job_wake, jobs_end_delay
+from core.jobs.lifecycle import job_cancel, job_claim, job_enqueue, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
 from core.jobs.waits import WaitCode, wait_of
-from core.models import Alarm, Duel, Environment, JobFault, JobState, Play, Tournament, Validation
+from core.models import Alarm, CancelCode, Duel, Environment, JobFault, JobState, Play, Tournament, Validation
+from core.operations.expiry import jobs_requeue_expired
 from core.operations.watchdog import _standstill
 from core.tests import factories
 from core.tests.working import run
@@ -149,3 +152,66 @@ def test_a_validation_ends_without_blame(game: Environment) -> None:
     job = used_up(job)
     assert isinstance(job, Validation)
     assert (job.state, job.fault, job.error_code) == (JobState.FAILED, JobFault.PLATFORM, "environment_failed")
+
+
+def test_a_last_attempt_that_ends_by_another_fault_does_not_make_a_loss_void(
+    duel: Duel, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.JOB_MAX_ATTEMPTS = 2
+    faults = [(SENTENCE, "environment_failed"), ("The engine does not answer.", "engine_unavailable")]
+
+    def fail(*arguments: object, **named: object) -> None:
+        sentence, code = faults.pop(0)
+        raise worker.PlatformFault(sentence, code=code)
+
+    monkeypatch.setattr(tasks, "play_matches", fail)
+    monkeypatch.setattr(worker, "PERSISTS", {})
+    duel = used_up(duel)
+
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
+    assert [row.code for row in attempts_of(duel)] == ["environment_failed", "engine_unavailable"]
+    message = Alarm.objects.get(settled_at=None).message
+    for part in (SENTENCE, "Its last attempt ended by another fault: The engine does not answer."):
+        assert part in message
+
+
+def test_a_worker_that_is_lost_in_the_last_attempt_does_not_either(duel: Duel, settings: Any) -> None:
+    settings.JOB_MAX_ATTEMPTS = 2
+    run(duel)
+    job_wake(job=duel)
+    assert job_claim(kind=Duel, job_id=duel.pk, worker="lost") is not None
+    Duel.objects.update(lease_expires_at=timezone.now() - timedelta(hours=1))
+    assert jobs_requeue_expired() == 1
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
+
+
+def test_a_duel_whose_environment_never_failed_is_void_as_before(duel: Duel, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object, **named: object) -> None:
+        raise worker.PlatformFault("The disk is full.", code="disk_full")
+
+    monkeypatch.setattr(tasks, "play_matches", fail)
+    duel = used_up(duel)
+    assert (duel.state, duel.error_code) == (JobState.FAILED, "disk_full")
+
+
+def test_an_environment_that_is_not_available_meanwhile_ends_no_hold(duel: Duel, game: Environment) -> None:
+    used_up(duel)
+    availability_note(environment=game, trouble=Trouble("Its library is missing."))
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
+    jobs_end_delay()
+    assert run(duel) is worker.Performed.NOTHING
+
+
+@pytest.mark.parametrize("is_requeued", [True, False])
+def test_the_alarm_is_settled_when_no_duel_is_on_hold_any_more(duel: Duel, is_requeued: bool) -> None:
+    held = used_up(duel)
+    alarms_settle_released()
+    assert Alarm.objects.filter(settled_at=None).exists()
+    if is_requeued:
+        job_wake(job=held)
+    else:
+        job_cancel(job=held, code=CancelCode.BY_ORGANISER, reason="It cannot be mended.")
+    alarms_settle_released()
+    assert not Alarm.objects.filter(settled_at=None).exists()

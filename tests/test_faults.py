@@ -65,7 +65,14 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("number", [0, 1, 2], ids=["worker", "monitor", "pusher"])
+@pytest.mark.parametrize(
+    "number",
+    [
+        pytest.param(0, id="worker"),
+        pytest.param(1, id="monitor", marks=pytest.mark.nightly),
+        pytest.param(2, id="pusher", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_cluster_that_loses_a_process_to_a_signal_ends_and_leaves_none_behind(
     settings: Settings, tmp_path: Path, number: int
 ) -> None:

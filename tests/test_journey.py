@@ -16,6 +16,7 @@ from pytest_django.live_server_helper import LiveServer
 from tests.programs import BROWSER_ARGUMENTS, database_url, running
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
+QUEUES = ("build", "duel", "tournament")
 WORK_MILLISECONDS = 120_000
 """Builds, validations and duels are done within this."""
 PASSWORD = "a-long-walk-to-the-arena"
@@ -100,7 +101,7 @@ def test_a_newcomer_signs_up_uploads_watches_and_is_ranked(
     archive.write_bytes(zip_of(LAST))
     troubles: list[str] = []
     address = live_server.url
-    with running(arena, "manage.py", "run_workers"), browsing(chromium_path, troubles) as page:
+    with running(arena, "manage.py", "run_workers", *QUEUES), browsing(chromium_path, troubles) as page:
         sign_up(page, address)
         upload_agent(page, address, archive)
         page.evaluate("window.notReloaded = true")

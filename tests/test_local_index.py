@@ -227,36 +227,43 @@ def larger_image(client: docker.DockerClient, tmp_path: Path) -> str:
     return f"{PREFIX}:larger-base"
 
 
+def built(index: Index, lines: str, larger_image: str, python: tuple[int, int] | None = None) -> BuildResult:
+    """Build a player with these requirements where a larger image stands beside the base image of this Python."""
+    larger = {python or next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
+    makes = DockerRecipe(
+        base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=index.network, larger_images=larger
+    )
+    files = {"player.py": "class Player: ...\n", "requirements.txt": lines}
+    return makes.build(archive(files), name=f"l{next(_numbers)}", labels={}, log=print)
+
+
+def base(result: BuildResult) -> str:
+    return result.base_image.partition(" (")[0]
+
+
 @pytest.mark.docker
 def test_a_submission_gets_the_image_that_leaves_less_to_install(index: Index, larger_image: str) -> None:
     index.add("demo", "2.0", {"__init__.py": ""})
     index.add("other", "1.0", {"__init__.py": ""})
-    python = next(iter(settings.PLAYER_BASE_IMAGES))
-
-    def built(lines: str, images: dict[tuple[int, int], str]) -> BuildResult:
-        makes = DockerRecipe(
-            base_images=settings.PLAYER_BASE_IMAGES, prefix=PREFIX, network=index.network, larger_images=images
-        )
-        files = {"player.py": "class Player: ...\n", "requirements.txt": lines}
-        return makes.build(archive(files), name=f"l{next(_numbers)}", labels={}, log=print)
-
-    def base(result: BuildResult) -> str:
-        return result.base_image.partition(" (")[0]
-
-    larger = {python: larger_image}
-    assert base(built("", larger)) == base(built("numpy\n", larger)) == base(built("demo>=2\n", larger)) == (
-        settings.PLAYER_BASE_IMAGE
-    )  # fmt: skip
-    whole = built("demo\n", larger)
+    assert base(built(index, "demo>=2\n", larger_image)) == settings.PLAYER_BASE_IMAGE
+    whole = built(index, "demo\n", larger_image)
     assert (base(whole), whole.requirements_digest) == (larger_image, "")
     assert 'pypi/demo@1.0"' in versions(whole)
     # Only what it lacks is fetched.
-    part = built("demo\nother\n", larger)
+    part = built(index, "demo\nother\n", larger_image)
     assert base(part) == larger_image
     assert 'pypi/other@1.0"' in versions(part)
     assert "demo@2.0" not in versions(part)
+
+
+@pytest.mark.docker
+@pytest.mark.nightly
+def test_a_submission_for_which_nothing_is_gained_gets_the_small_image(index: Index, larger_image: str) -> None:
+    index.add("demo", "2.0", {"__init__.py": ""})
+    for lines in ("", "numpy\n"):
+        assert base(built(index, lines, larger_image)) == settings.PLAYER_BASE_IMAGE
     # An image with another Python is not for it.
-    other_python = built("demo\n", {(3, 99): larger_image})
+    other_python = built(index, "demo\n", larger_image, (3, 99))
     assert base(other_python) == settings.PLAYER_BASE_IMAGE
     assert 'pypi/demo@2.0"' in versions(other_python)
 

@@ -77,8 +77,8 @@ def children(process: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
 
 
-def gunicorn(port: int) -> list[str]:
-    processes = ["--workers", "2", "--threads", "4", "--timeout", "120"]
+def gunicorn(port: int, workers: int) -> list[str]:
+    processes = ["--workers", str(workers), "--threads", "4", "--timeout", "120"]
     return ["-m", "gunicorn", "core.wsgi", "--bind", f"127.0.0.1:{port}", *processes]
 
 
@@ -89,7 +89,7 @@ def test_two_processes_of_the_site_count_as_one_also_after_one_was_killed(
     variables: dict[str, str], tmp_path: Path
 ) -> None:
     port, log = free_port(), tmp_path / "log"
-    with log.open("wb") as output, running(variables, *gunicorn(port), output=output) as site:
+    with log.open("wb") as output, running(variables, *gunicorn(port, 2), output=output) as site:
         wait_until(lambda: answers(port), "the site")
         wait_until(lambda: len(children(site.pid)) == 2, "two processes")
 
@@ -132,7 +132,7 @@ def test_a_database_and_a_queue_that_hang_hold_up_no_monitor(variables: dict[str
         "DATABASE_URL": f"postgresql://arena:q7Rz-hangs-29@127.0.0.1:{silent_port}/arena",
         "REDIS_URL": f"redis://127.0.0.1:{silent_port}/0",
     }
-    with running({**variables, **broken}, *gunicorn(port)):
+    with running({**variables, **broken}, *gunicorn(port, 1)):
         wait_until(lambda: answers(port), "the site")
         # Who answers has loaded the site by then.
         get(port, "/health")

@@ -109,6 +109,8 @@ def test_who_tries_many_passwords_reads_what_to_do(folder: Path) -> None:
         assert [status for status, _ in given] == [200] * TRIES + [429]
         assert "Too many attempts came from your address" in given[-1][1]
         assert ask("POST", "/login/", header="Retry-After") == (429, "6")
+        # Programs sign up by the API, and share the tries of their address.
+        assert ask("POST", "/api/v1/accounts/")[0] == 429
         # Looking costs nothing.
         assert ask("GET", "/login/")[0] == 200
 

@@ -52,7 +52,9 @@ def environment() -> Environment:
 
 
 @in_containers
-def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment: Environment) -> None:
+def test_uploads_are_built_validated_played_and_ranked_and_every_match_can_be_replayed(
+    sandbox: str, environment: Environment
+) -> None:
     first = upload(environment, "first", FIRST)
     last = upload(environment, "last", LAST)
 
@@ -70,15 +72,7 @@ def test_uploads_are_built_validated_played_and_ranked(sandbox: str, environment
     assert (duel.player_1_wins, duel.player_2_wins, duel.draws) == (MATCHES_PER_DUEL / 2, MATCHES_PER_DUEL / 2, 0)
     assert LedgerEntry.objects.filter(duel=duel).count() == 4
     assert [(p.rank, p.points, p.draws) for p in Participant.objects.all()] == [(1, 1, 1), (1, 1, 1)]
-
-
-def test_every_match_of_a_played_duel_can_be_replayed(sandbox: str, environment: Environment) -> None:
-    upload(environment, "first", FIRST)
-    upload(environment, "last", LAST)
-
-    deliver_messages()
-
-    with Duel.objects.get().records.open("rb") as file:
+    with duel.records.open("rb") as file:
         matches = list(DuelArchive(file).matches())
     spec = get_spec("tic-tac-toe-v1")
     assert [match.number for match in matches] == list(range(1, MATCHES_PER_DUEL + 1))
@@ -168,6 +162,7 @@ def test_an_upload_need_not_wait_for_the_end_of_an_edition(sandbox: str, environ
     assert validation.ended_at <= duel.started_at
 
 
+@pytest.mark.nightly
 def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Environment) -> None:
     first = upload(environment, "first", FIRST)
     upload(environment, "last", LAST)
@@ -185,6 +180,7 @@ def test_a_new_version_starts_the_next_edition(sandbox: str, environment: Enviro
     assert first.pk not in in_second
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("sandbox", ["process"], indirect=True)
 def test_a_knock_out_of_an_organiser_is_played_to_its_end(sandbox: str, environment: Environment) -> None:
     players = [upload(environment, name, source) for name, source in (("a", FIRST), ("b", SECOND), ("c", LAST))]

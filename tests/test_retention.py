@@ -43,7 +43,7 @@ from tournament_manager.follow import standings_refresh
 from tournament_manager.ledger import ratings_refresh
 from web.tests import played, scored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 NOW = timezone.now()
 LONG_AGO = NOW - timedelta(days=100)
 NAMES = ("KEEP_LOGS_DAYS", "KEEP_RECORDS_DAYS", "KEEP_RECORDINGS_DAYS", "KEEP_IMAGES_DAYS")

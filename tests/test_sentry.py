@@ -149,6 +149,7 @@ def test_mistakes_of_the_arena_are_sent_without_anything_of_people_or_agents(sin
     assert [word for word in PRIVATE if word in sent] == []
 
 
+@pytest.mark.nightly
 def test_nothing_is_sent_where_no_address_is_named(sink: Sink, tmp_path: Path) -> None:
     run(tmp_path)
     assert sink.bodies == []

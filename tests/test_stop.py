@@ -26,7 +26,7 @@ from tests.samples import FIRST, tic_tac_toe, upload
 
 SLOW = FIRST.replace("return valid_actions", "__import__('time').sleep(0.01); return valid_actions")
 DEADLINE_SECONDS = 120
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.both_databases]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 
 
 @pytest.fixture(

@@ -30,7 +30,13 @@ def patient(environment: Environment) -> Environment:
     return environment
 
 
-@pytest.mark.parametrize("make", [tic_tac_toe, lambda: factories.task(episodes=4)], ids=["game", "task"])
+@pytest.mark.parametrize(
+    "make",
+    [
+        pytest.param(tic_tac_toe, id="game"),
+        pytest.param(lambda: factories.task(episodes=4), id="task", marks=pytest.mark.nightly),
+    ],
+)
 def test_an_endless_and_a_hanging_player_keep_a_normal_one_waiting_no_longer_than_their_own_limits(
     sandbox: str, make: object
 ) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Count, Max, Min, OuterRef, Q, Subquery
+from django.db.models import BooleanField, Count, ExpressionWrapper, Max, Min, OuterRef, Q, Subquery
 
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, Choice, Rules, choose_pairs
@@ -23,7 +23,7 @@ from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
 from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test
-from core.jobs.waits import HELD_CODE
+from core.jobs.waits import ON_HOLD
 from core.jobs.worker_selectors import workers_alive
 from core.models import (
     LADDER,
@@ -172,10 +172,11 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
     if ladder.environment.closed_because:
         return ladder.environment.closed_because
-    rows = ladder.duels.filter(state__in=OPEN).values_list("error_code", "state", "player_1", "player_2")
+    is_held = ExpressionWrapper(ON_HOLD, output_field=BooleanField())
+    rows = ladder.duels.filter(state__in=OPEN).values_list(is_held, "state", "player_1", "player_2")
     coming = Counter((one, other) for _, _, one, other in rows)
     # A duel on hold may stay so for days: meanwhile its players meet others.
-    open_ = [row for code, *row in rows if code != HELD_CODE]
+    open_ = [row for is_on_hold, *row in rows if not is_on_hold]
     waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
     wanted = max(FEWEST, workers_alive("duel").count())
     if waiting >= wanted:

@@ -259,12 +259,11 @@ class Duel:
 
     def _step_ahead(self, answers: Sequence[tuple[int, Question, Answer]]) -> None:
         """Let the environment server play the steps that these answers, each after its player, lead to."""
-        next_steps = (
-            (request.match.next_step(player, answer.action, answer.sequence), request.match.number)
+        coming = [
+            (step, request.match.number)
             for player, request, answer in answers
-            if answer.kind is ACTION
-        )
-        coming = [(step, number) for step, number in next_steps if step is not None]
+            if answer.kind is ACTION and (step := request.match.next_step(player, answer.action, answer.sequence))
+        ]
         steps_play_ahead([step for step, _ in coming], [number for _, number in coming])
 
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:

@@ -69,15 +69,15 @@ class Episode:
     def step(self, action: Action) -> Question:
         """Take an action; return the next question, which is END when the episode is over.
 
-        Raises IllegalAction, and PlatformFault when the environment fails.
+        Raises IllegalAction, and PlatformFault when the environment fails, or refuses a number that it called valid.
         """
         if type(action) is int and action not in self._valid:
             raise IllegalAction(f"{action} is not among the valid actions.")
         try:
             (reward,) = self._environment.step({0: action})
-        except IllegalAction:
-            raise
         except Exception as error:
+            if isinstance(error, IllegalAction) and type(action) is not int:
+                raise
             raise self._broken(error) from error
         self.actions.append(action)
         self.score += float(reward)

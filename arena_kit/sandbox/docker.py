@@ -30,7 +30,7 @@ from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.outside import killed_from_outside
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
+from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, copy_server, player_folder, player_uid
 
 CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
@@ -46,7 +46,6 @@ CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
 NEWS_SECONDS = 0.5
-NOT_COPIED = shutil.ignore_patterns("__pycache__")
 CHANNEL, PLAYER = "/channel", "/player"  # inside the container
 TMP = "/tmp"  # the only writable folder inside the container
 MESSAGE_QUEUES = "/dev/mqueue"  # the calls for queues are refused, but a player can make files there
@@ -183,10 +182,7 @@ class DockerSandbox:
     ) -> dict[str, Any]:
         """Return the container options that isolate a submission. arguments: for the player server."""
         # A worker may run in a container itself, and then the channel folder is the only one that the engine can mount.
-        try:
-            shutil.copytree(PLAYER_SERVER, channel.folder / PLAYER_SERVER.name, ignore=NOT_COPIED, copy_function=_copy)
-        except OSError as error:
-            raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
+        copy_server(PLAYER_SERVER, channel.folder)
         # With `volumes` instead of mounts, the engine would make a missing folder.
         mounts = [Mount(CHANNEL, str(channel.folder), type="bind", read_only=True)]
         image = launch.image
@@ -316,12 +312,6 @@ class DockerBox:
 def _removed() -> SandboxError:
     """Return a platform fault, because no player can remove its container."""
     return SandboxError("The container was removed from outside.", code=REMOVED)
-
-
-def _copy(source: str, target: str) -> str:
-    shutil.copyfile(source, target)
-    Path(target).chmod(0o644)
-    return target
 
 
 def _remove(container: Any) -> None:

@@ -31,7 +31,7 @@ from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, player_folder, player_uid
+from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, compile_server, player_folder, player_uid
 
 Arguments = Callable[[Path, Path, Path], list[str]]
 """Returns the player server's arguments for the channel's folder, the folder of the submission's files, and a home."""
@@ -147,6 +147,7 @@ class ProcessBox:
             *namespace_command(), *powers, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
+        compile_server()
         self._process = subprocess.Popen(
             command,
             env=environment,

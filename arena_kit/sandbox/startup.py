@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import compileall
+import functools
+import importlib.util
+import py_compile
+import sys
+import tempfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
@@ -19,6 +26,50 @@ PLAYER_ENVIRONMENT = {
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
 """The range of players' user ids: no distribution gives out 60706 to 61183, and 65534 is avoided because file systems
 may reserve blocks for it."""
+
+
+@functools.cache
+def compile_server() -> None:
+    """Compile the player server where it is, once, unless Python is told not to: players cannot keep what they compile.
+
+    It is passed over where it is compiled already, or where this user may not write.
+    """
+    if not sys.dont_write_bytecode:
+        compileall.compile_dir(PLAYER_SERVER, quiet=2)
+
+
+@functools.cache
+def server_files(server: Path) -> Mapping[str, bytes]:
+    """Return the files of a player server by their paths in it: its sources, and what this Python compiles them to.
+
+    Players cannot keep what their Python compiles, so each start would compile the sources anew. A Python of another
+    version ignores what is compiled here.
+    """
+    files: dict[str, bytes] = {}
+    with tempfile.TemporaryDirectory(prefix="arena-server-") as folder:
+        for path in server.rglob("*.py"):
+            name = path.relative_to(server)
+            files[str(name)] = path.read_bytes()
+            compiled = Path(folder) / "compiled"
+            # Without a look at the source's date, which is another for each copy.
+            mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+            py_compile.compile(str(path), str(compiled), str(name), doraise=True, invalidation_mode=mode)
+            files[importlib.util.cache_from_source(str(name))] = compiled.read_bytes()
+    return files
+
+
+def copy_server(server: Path, channel: Path) -> Path:
+    """Write the files of a player server into the folder of a channel; return their folder. Raises SandboxError."""
+    target = channel / server.name
+    try:
+        for name, content in server_files(server).items():
+            path = target / name
+            path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o644)
+    except OSError as error:
+        raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
+    return target
 
 
 def player_uid(name: str) -> int:

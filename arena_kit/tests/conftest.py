@@ -15,7 +15,21 @@ from arena_kit.sandbox.confinement import namespace_command
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.arenas import Arena
+from arena_kit.tests.playing import stages
 from arena_kit.tests.scripts import Scripts
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Leave the container of a test marked `containers_nightly` to the night; a push runs its local process."""
+    if item.get_closest_marker("containers_nightly") and item.get_closest_marker("docker"):
+        item.add_marker(pytest.mark.nightly)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_stage_outlasts_the_tests() -> Iterator[None]:
+    yield
+    if stages.cache_info().currsize:
+        stages().close()
 
 
 @pytest.fixture(params=["process", pytest.param("docker", marks=pytest.mark.docker)])

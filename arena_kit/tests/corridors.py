@@ -87,6 +87,13 @@ class Broken(Corridor):
         return super().step(actions)
 
 
+class Fickle(Corridor):
+    """A corridor that refuses what it has called valid."""
+
+    def step(self, actions: Mapping[int, Action]) -> tuple[float, ...]:
+        raise IllegalAction("not today")
+
+
 class Infinite(Corridor):
     """A corridor that gives an infinite reward."""
 

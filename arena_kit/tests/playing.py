@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import shutil
@@ -14,8 +15,9 @@ from pathlib import Path
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.run import PlayedDuel, run_duel
-from arena_kit.sandbox.base import Launch, Sandbox
+from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.process import ProcessSandbox
+from arena_kit.tests.staged import Stages
 
 LIMITS = Limits(move_seconds=2.0, bank_seconds=2.0, start_seconds=60, duel_seconds=300, max_restarts=2)
 COUNTER = itertools.count(1)
@@ -34,6 +36,7 @@ class Player:
     def end(self, state, prev_reward):
         {end}
 """
+WITHOUT_TOP = PLAYER.partition("    {attributes}")[0].format(top="pass")
 PARTS = ("top", "attributes", "init", "start", "step", "end")
 
 
@@ -44,6 +47,12 @@ def player(**parts: str) -> str:
 
 
 GOOD = player()
+
+
+@functools.cache
+def stages() -> Stages:
+    """Return the players that stay loaded; a fixture of the session ends them."""
+    return Stages()
 
 
 @contextlib.contextmanager
@@ -76,15 +85,26 @@ def play(
     limits: Limits = LIMITS,
     sandboxed: Callable[[Path], Sandbox] = ProcessSandbox,
 ) -> PlayedDuel:
-    """Play a duel, in the process sandbox if no other is given. sandboxed: makes one with this folder for channels."""
-    with folders(player_1, player_2) as (one, two):
-        channels = one.parent / "c"
+    """Play a duel, in the process sandbox if no other is given. sandboxed: makes one with this folder for channels.
+
+    In local processes, a player that `player` has made without `top` shares its start with those of other duels.
+    """
+    sources = (player_1, player_2)
+    with folders(*sources) as made:
+        channels = made[0].parent / "c"
+        channels.mkdir(0o711)
         sandbox = sandboxed(channels)
+
+        def launch(index: int) -> Container:
+            source = sources[index]
+            if sandboxed is ProcessSandbox and isinstance(source, str) and source.startswith(WITHOUT_TOP):
+                return stages().slot(index, source, limits)
+            name = f"arena-play-{os.getpid()}-{next(COUNTER)}"
+            return sandbox.launch(Launch(f"folder:{made[index]}", name, limits, {}))
+
         duel = run_duel(
             get_spec(environment),
-            lambda index: sandbox.launch(
-                Launch(f"folder:{(one, two)[index]}", f"arena-play-{os.getpid()}-{next(COUNTER)}", limits, {})
-            ),
+            launch,
             names=("one", "two"),
             seed=7,
             match_count=matches,

@@ -247,7 +247,16 @@ def test_a_result_is_timed_over_two_histories_and_by_many_workers(
     assert "growth from the shortest to the longest history" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("module", ["runner", "recording", "fairness", "tournament", "evaluations"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "runner",
+        *(
+            pytest.param(name, marks=pytest.mark.nightly)
+            for name in ("recording", "fairness", "tournament", "evaluations")
+        ),
+    ],
+)
 def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> None:
     # In a separate process, because the engine's library leaves a socket open without an answer.
     done = subprocess.run(

@@ -108,7 +108,7 @@ def _is_room_for_last(queue: str) -> bool:
     if workers_alive().filter(queue__in=reserved, engine_error="").exists():
         return False
     running = (of_line(one.kind._default_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)
-    return sum(running) < max(1, workers_alive(queue).count() - 1)
+    return sum(running) < max(1, workers_alive(queue).filter(engine_error="").count() - 1)
 
 
 def _claim_head(rows: QuerySet[Job], worker: str) -> Job | None:

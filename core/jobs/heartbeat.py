@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.models.functions import Now
 
-from arena_kit.image.engine import NoEngine, engine_version
 from core.jobs.workers import worker_appear, worker_beat, worker_stop
 from core.models import Job, Worker
 from core.version import arena_version
@@ -108,6 +107,9 @@ class Heartbeat:
     def _look_at_engine(self) -> dict[str, str]:
         if settings.SANDBOX != "docker" or self._queue not in ENGINE_QUEUES:
             return {}
+        # Imported here: the engine's client takes long to load.
+        from arena_kit.image.engine import NoEngine, engine_version
+
         try:
             return {"engine": engine_version(ENGINE_SECONDS)[:60], "engine_error": ""}
         except NoEngine as error:

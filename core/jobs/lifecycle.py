@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from core.errors import Refused
 from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
-from core.jobs.registry import failure_tell, queues_of
+from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, priority_write, turn_begun
 from core.models import CancelCode, Job, JobFault, JobState
@@ -173,12 +173,14 @@ def job_fail(
 
 
 def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
-    """Give a running job back after a platform fault; without attempts left it fails.
+    """Give a running job back after a platform fault; without attempts left it fails, unless a listener holds it.
 
     is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
     """
     history = _history(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
+        if last_attempt_tell(job, code=code, error=error, log=log):
+            return
         job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log, history=history)
         return
     transition(

@@ -94,6 +94,7 @@ CHORES: list[Chore] = []
 STEPS: list[str] = []
 """Dotted paths of functions without arguments that the reaper calls every few seconds besides its own work."""
 _ON_FAILURE: list[str] = []
+_ON_LAST_ATTEMPT: list[str] = []
 
 
 def queue_serve(
@@ -134,6 +135,20 @@ def failure_tell(job: Job) -> None:
     """Call all failure listeners with a job that has just failed."""
     for run in _ON_FAILURE:
         import_string(run)(job)
+
+
+def last_attempt_listen(run: str) -> None:
+    """Register a listener that may hold a job whose last attempt ends by a platform fault. run: its dotted path.
+
+    It takes the job, and the fault's `code`, `error` and `log`; it returns whether it has put the job on hold.
+    """
+    if run not in _ON_LAST_ATTEMPT:
+        _ON_LAST_ATTEMPT.append(run)
+
+
+def last_attempt_tell(job: Job, *, code: str, error: str, log: str) -> bool:
+    """Call the listeners with a running job that is about to fail; return whether one of them has put it on hold."""
+    return any(import_string(run)(job, code=code, error=error, log=log) for run in _ON_LAST_ATTEMPT)
 
 
 def queues_of(job: Job) -> list[str]:

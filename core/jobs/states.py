@@ -67,16 +67,20 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
 def wait_until(rows: QuerySet[AnyJob], *, moment: Combinable, code: str, error: str) -> int:
     """Delay those of some jobs that wait until a moment, because of a platform fault, without costing an attempt.
 
-    The state does not change, so `transition` is not used; claimed and finished jobs stay as they are. Returns how
-    many were delayed.
+    The state does not change, so `transition` is not used; claimed and finished jobs, and those that are delayed for
+    longer already, stay as they are. Returns how many were delayed.
     """
-    return rows.filter(state=JobState.QUEUED).update(
-        not_before=moment,
-        attempt=0,
-        fault=JobFault.PLATFORM,
-        error_code=code,
-        error=error,
-        public_error=error,
+    return (
+        rows.filter(state=JobState.QUEUED)
+        .exclude(not_before__gt=moment)
+        .update(
+            not_before=moment,
+            attempt=0,
+            fault=JobFault.PLATFORM,
+            error_code=code,
+            error=error,
+            public_error=error,
+        )
     )
 
 

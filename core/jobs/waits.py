@@ -28,7 +28,9 @@ UNAVAILABLE_CODE = "environment_unavailable"
 
 
 HELD_CODE = "environment_on_hold"
-"""The code of the platform fault that an environment failed in all attempts of a duel."""
+"""The code of the platform fault that an environment failed and the attempts of a rated duel are used up."""
+ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
+"""The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
 HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
 """The codes of waiting duels that no worker can help; the alarms about their environments tell the organisers."""
 
@@ -44,7 +46,7 @@ class WaitCode(models.TextChoices):
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
     STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
     UNAVAILABLE = "environment_unavailable", "its environment cannot be played on this arena at the moment"
-    ON_HOLD = "environment_on_hold", "its environment failed again and again; an organiser looks at it"
+    ON_HOLD = "environment_on_hold", "its environment failed, and the organisers have to mend it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.error_code == HELD_CODE:
         return Wait(
             WaitCode.ON_HOLD,
-            "Its environment failed in every attempt, which is no player's fault. It is delayed until the organisers "
-            "have mended the environment or let it be tried again.",
+            "Its environment failed, which is the fault of neither player. It is delayed until the organisers have "
+            "mended the environment or let it be tried again.",
         )
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"

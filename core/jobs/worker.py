@@ -20,7 +20,6 @@ from typing import Self, TypeVar
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
-from arena_kit.image.engine import engine_is_down
 from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
@@ -41,8 +40,16 @@ AWAKE_SECONDS = 60.0
 NEWS_SECONDS = 1.0
 """Minimum time between two writes of new log lines and progress to the row."""
 
+
+def _engine_is_down() -> bool:
+    # Imported here: the engine's client takes long to load, and most processes never ask.
+    from arena_kit.image.engine import engine_is_down
+
+    return engine_is_down()
+
+
 PERSISTS: dict[str, Callable[[], bool]] = {
-    "engine_unavailable": engine_is_down,
+    "engine_unavailable": _engine_is_down,
     "store_full": store_is_down,
     "store_failed": store_is_down,
 }

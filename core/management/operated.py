@@ -12,7 +12,7 @@ from functools import wraps
 
 from django.conf import settings
 from django.core.management import ManagementUtility
-from django.core.management.base import ALL_CHECKS, BaseCommand
+from django.core.management.base import BaseCommand
 
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 
@@ -32,7 +32,7 @@ class Operated(ManagementUtility):
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)
         # Before Django's own checks open the database, whose file may be in this folder.
-        if command.requires_system_checks == ALL_CHECKS and (problem := data_dir_problem(settings.DATA_DIR)):
+        if command.requires_system_checks and (problem := data_dir_problem(settings.DATA_DIR)):
             sys.exit(f"{problem} {DATA_DIR_HINT}")
         if subcommand in CHANGING:
             command.run_from_argv = _written_down(command.run_from_argv)  # type: ignore[method-assign, assignment]

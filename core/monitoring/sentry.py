@@ -27,9 +27,7 @@ TOLD_BEFORE = (REQUESTS, "core.jobs.log")
 
 
 def sentry_start() -> None:
-    """Start sending errors and a sample of traces if SENTRY_DSN is set; otherwise do nothing."""
-    if not settings.SENTRY_DSN:
-        return
+    """Start sending errors and a sample of traces to SENTRY_DSN."""
     for logger in TOLD_BEFORE:
         ignore_logger(logger)
     sentry_sdk.init(

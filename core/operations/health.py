@@ -18,7 +18,6 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import connection, connections
 from django.db.models import Q
 
-from core.cache import SteadyRedisCache
 from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
@@ -130,6 +129,9 @@ def _playing() -> int:
 
 
 def _redis() -> None:
+    # Imported here: only an arena with Redis loads its client.
+    from core.redis_cache import SteadyRedisCache
+
     # Asks Redis directly, behind the cache that survives its outage.
     SteadyRedisCache(settings.REDIS_URL, settings.CACHES["default"]).shared.get("health")
 

@@ -18,7 +18,6 @@ from django.db.models import Count, Max, Min, Q
 from django.utils import timezone
 from django_q.brokers import get_broker
 
-from arena_kit.image.engine import NoEngine, engine_version
 from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import kinds_of
@@ -277,6 +276,9 @@ def _disks(folders: Iterable[Path]) -> list[Disk]:
 def _versions() -> Versions:
     engine = error = ""
     if settings.SANDBOX == "docker":
+        # Imported here: the engine's client takes long to load.
+        from arena_kit.image.engine import NoEngine, engine_version
+
         try:
             engine = engine_version(ENGINE_SECONDS)
         except NoEngine as reason:

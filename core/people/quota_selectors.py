@@ -115,7 +115,7 @@ NOT_OF_ANONYMOUS = frozenset({QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, 
 
 def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
     """Return the shared quotas of anonymous clients in an environment: the account's numbers, else the settings'."""
-    of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment)
+    of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment.pk)
     coming = uploads_coming(anonymous, environment, now=now)
     found: list[Quota] = []
     for name in (QuotaName.UPLOADS_PER_DAY, QuotaName.STORAGE_BYTES):
@@ -202,7 +202,8 @@ def usage_by_environment(
 
 def uploads_coming(owner: User, environment: Environment, *, now: datetime) -> QuerySet[UploadReservation]:
     """Return a person's uploads that are being inspected or stored; each holds a place in the quota."""
-    return UploadReservation.objects.filter(owner=owner, environment=environment, expires_at__gt=now)
+    # By its key, because a row that is not stored yet has no uploads either.
+    return UploadReservation.objects.filter(owner=owner, environment=environment.pk, expires_at__gt=now)
 
 
 def usage_coming(

@@ -80,7 +80,7 @@ def quota_check(
 ) -> None:
     """Raise QuotaExceeded unless a person whose row is locked may upload an archive of this size.
 
-    makes_agent: whether the upload adds an active agent.
+    environment: may be one that is not stored yet. makes_agent: whether the upload adds an active agent.
     """
     now = now or timezone.now()
     found = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)

@@ -12,7 +12,7 @@ from core.environments.additions import environment_add, environment_candidate
 from core.errors import QuotaExceeded, Refused
 from core.models import Agent, Environment, Submission, User
 from core.monitoring.metrics import refusals_counted, upload_refused
-from core.people.quotas import ACCOUNT_CLOSED, address_digest
+from core.people.quotas import ACCOUNT_CLOSED, address_digest, quota_check
 from core.people.services import anonymous_ensure
 from core.submissions.services import Labels, agent_create, submission_repeat
 from core.submissions.uploads import upload_inspect, upload_look
@@ -82,13 +82,22 @@ def client_environment(
     Everything that may refuse the submission comes before the environment is tried, and a refused one leaves no row.
     Raises Refused.
     """
-    sender = _sender(owner)
+    sender, now = _sender(owner), timezone.now()
     if _find(public_id) is not None:
         raise _taken(public_id)
-    digest = "" if owner else address_digest(address, now=timezone.now())
+    digest = "" if owner else address_digest(address, now=now)
     with refusals_counted():
         candidate = environment_candidate(env_id=env_id)
         upload = upload_look(archive=archive, environment=candidate, is_script=is_script)
+        # Without a lock: the place is reserved later, under one.
+        quota_check(
+            owner=sender,
+            environment=candidate,
+            archive_bytes=upload.size,
+            makes_agent=True,
+            address_digest=digest,
+            now=now,
+        )
         upload_inspect(upload=upload, sender=f"{sender.pk} {digest}", tell=lambda _: None)
         return environment_add(env_id=env_id)
 

@@ -18,7 +18,8 @@ from django.core.cache.backends.redis import RedisCache
 from pytest_django.fixtures import Settings
 
 import core.cache
-from core.cache import Outage, SteadyRedisCache, cached
+from core.cache import cached
+from core.redis_cache import Outage, SteadyRedisCache
 from core.tests.clocks import Clock
 from tests.machine import redis_server
 
@@ -169,7 +170,7 @@ def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Ca
 
     def use(server: str, options: dict[str, float] = LONG) -> None:
         settings.CACHES = {
-            "default": {"BACKEND": "core.cache.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
+            "default": {"BACKEND": "core.redis_cache.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
         }
         SteadyRedisCache(server, {}).own.clear()
 

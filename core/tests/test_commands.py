@@ -50,7 +50,14 @@ def test_sync_environments_creates_and_updates_a_row_for_every_spec() -> None:
     assert Environment.objects.count() == len(ids)
 
 
+@pytest.fixture
+def nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether environments can be made here takes long to find out."""
+    monkeypatch.setattr(sync_environments, "Trials", lambda slugs, folders: Trials([], folders))
+
+
 @pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
 def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
     run("sync_environments")
     gone = Environment.objects.get(slug="quarto")
@@ -63,11 +70,10 @@ def test_sync_environments_takes_environments_without_code_out_of_use() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
 def test_sync_environments_finishes_closing_an_environment_when_it_was_interrupted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # This is not about whether environments can be made here, which takes long to find out.
-    monkeypatch.setattr(sync_environments, "Trials", lambda slugs, folders: Trials([], folders))
     people, gone = factories.cast(), factories.environment()
     gone.pk, gone.slug, gone.env_id = None, "chess", "chess-v1"
     gone.save(force_insert=True)
@@ -103,6 +109,7 @@ def test_an_environment_whose_code_comes_back_is_active_again() -> None:
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("nothing_is_tried")
 def test_sync_environments_gives_the_public_name_of_what_was_renamed_to_its_new_row() -> None:
     run("sync_environments")
     Environment.objects.filter(slug="cart-pole").update(slug="pole-on-a-cart")

@@ -51,7 +51,7 @@ def attempt(action: Callable[[], object]) -> Callable[[], bool]:
     return run
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_of_versions_that_finish_together_the_newest_stands(agent: Agent, repetition: int) -> None:
     evaluations = [running(factories.ready(agent)) for _ in range(4)]
 
@@ -70,7 +70,7 @@ def test_of_evaluations_of_one_version_that_end_together_the_last_good_one_stand
     assert standing(agent.environment).get() == second
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_what_is_deleted_while_it_finishes_never_stands(agent: Agent, repetition: int) -> None:
     before = succeed(running(factories.ready(agent)))
     evaluation = running(factories.ready(agent))
@@ -81,7 +81,7 @@ def test_what_is_deleted_while_it_finishes_never_stands(agent: Agent, repetition
     assert Evaluation.objects.filter(is_current=True).get() == before
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_a_final_phase_that_begins_while_evaluations_end_misses_no_agent(
     task: Environment, agent: Agent, repetition: int
 ) -> None:
@@ -100,7 +100,7 @@ def test_a_final_phase_that_begins_while_evaluations_end_misses_no_agent(
     assert not Evaluation.objects.filter(state=JobState.RUNNING).exists()
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_a_version_that_is_validated_while_a_final_phase_begins_is_played_on_its_seeds(
     task: Environment, agent: Agent, repetition: int
 ) -> None:
@@ -156,7 +156,7 @@ def test_what_is_built_again_is_not_evaluated_before_it_is_validated(agent: Agen
         evaluation_again(submission=submission)
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_the_same_archive_that_comes_while_a_final_phase_begins_makes_no_deadlock(
     task: Environment, agent: Agent, repetition: int
 ) -> None:
@@ -215,7 +215,7 @@ def test_who_builds_again_takes_the_agent_before_its_jobs_and_sees_what_was_dele
         submission_rebuild(submission=submission)
 
 
-@pytest.mark.parametrize("repetition", range(3))
+@pytest.mark.parametrize("repetition", range(2))
 def test_what_is_deleted_while_its_build_ends_is_not_validated(agent: Agent, repetition: int) -> None:
     submission = factories.submission(agent)
     build = factories.build(submission, JobState.RUNNING)

@@ -244,30 +244,33 @@ def arena() -> None:
 def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
     """What the database says to it."""
     # The ledger would refuse every change, whatever it is.
-    with unprotected(connection), pytest.raises(IntegrityError) as error, transaction.atomic():
-        rows.update(**fields)
-    return str(error.value)
+    with unprotected(connection):
+        try:
+            with transaction.atomic():
+                rows.update(**fields)
+        except IntegrityError as error:
+            return str(error)
+    pytest.fail(f"{rows.model.__name__} was changed to {fields}")
 
 
-@pytest.mark.parametrize("kind", JOB_MODELS)
-def test_no_job_is_in_a_state_that_its_row_belies(arena: None, kind: str) -> None:
-    rows = JOB_MODELS[kind]._default_manager.all()
-    for case, (name, fields) in ILLEGAL_JOBS.items():
-        said = refused(rows, fields)
-        # A row may break two conditions at once; either of them is right.
-        assert f"{kind}_" in said, (case, said)
-        assert any(word in said for word in (name, "state", "running", "current", "result")), (case, said)
+def test_no_job_is_in_a_state_that_its_row_belies(arena: None) -> None:
+    for kind, model in JOB_MODELS.items():
+        for case, (name, fields) in ILLEGAL_JOBS.items():
+            said = refused(model._default_manager.all(), fields)
+            # A row may break two conditions at once; either of them is right.
+            assert f"{kind}_" in said, (case, said)
+            assert any(word in said for word in (name, "state", "running", "current", "result")), (case, said)
 
 
-@pytest.mark.parametrize(("name", "model", "fields"), ILLEGAL, ids=[f"{n}-{f}" for n, _, f in ILLEGAL])
-def test_illegal_rows_are_refused(arena: None, name: str, model: type[models.Model], fields: dict[str, Any]) -> None:
-    said = refused(model._default_manager.all(), fields)
-    assert name in said or (name == "evaluation_current_has_score" and "evaluation" in said)
+def test_illegal_rows_are_refused(arena: None) -> None:
+    for name, model, fields in ILLEGAL:
+        said = refused(model._default_manager.all(), fields)
+        assert name in said or (name == "evaluation_current_has_score" and "evaluation" in said), (fields, said)
 
 
-@pytest.mark.parametrize(("model", "field"), NEGATIVE, ids=[f"{m.__name__}.{f}" for m, f in NEGATIVE])
-def test_nothing_that_is_counted_is_negative(arena: None, model: type[models.Model], field: str) -> None:
-    assert "check" in refused(model._default_manager.all(), {field: -1}).lower()
+def test_nothing_that_is_counted_is_negative(arena: None) -> None:
+    for model, field in NEGATIVE:
+        assert "check" in refused(model._default_manager.all(), {field: -1}).lower(), (model, field)
 
 
 def test_what_is_not_a_number_is_no_score(arena: None) -> None:

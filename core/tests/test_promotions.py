@@ -37,7 +37,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.strikes import duel_void
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 TESTING, ACTIVATED, BENCHED, CHOICE, CANCELLED = PromotionState
 RESULTS = {
     4: (Outcome.PLAYER_1, Outcome.PLAYER_1),
@@ -336,6 +336,7 @@ def test_without_a_gate_nothing_is_tested(environment: Environment, agent: Agent
     assert (playing(agent), Promotion.objects.count()) == (2, 0)
 
 
+@pytest.mark.both_databases
 @pytest.mark.django_db(transaction=True)
 def test_workers_that_decide_at_once_decide_once(agent: Agent) -> None:
     validated(agent), validated(agent)

@@ -36,7 +36,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 
 AFTER = 3
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)

@@ -103,3 +103,7 @@ def test_only_jobs_that_wait_are_made_to_wait_longer() -> None:
         assert (row.state, row.error_code == "image_missing") == (state, state == Q)
     waiting = rows[Q]
     assert (waiting.public_error, waiting.attempt) == ("It is built again.", 0)
+    # What is delayed for longer, e.g. on hold, is not brought forward.
+    long = timezone.now() + timedelta(days=1)
+    Build.objects.filter(pk=waiting.pk).update(not_before=long, error_code="environment_on_hold")
+    assert wait_until(Build.objects.all(), moment=moment, code="image_missing", error="It is built again.") == 0

@@ -30,7 +30,7 @@ from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import perform_one
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from django.db.models import F, QuerySet, Sum
 
+from core.jobs.waits import ON_HOLD
 from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Submission, Tournament, TournamentState
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -32,11 +33,15 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class LadderDuels:
-    """The running and waiting duels of a ladder in their order, and those that ended last."""
+    """The running and waiting duels of a ladder in their order, and those that ended last.
+
+    on_hold: the number of those that wait because their environment failed.
+    """
 
     coming: tuple[Duel, ...]
     recent: tuple[Duel, ...]
     played: int
+    on_hold: int
 
 
 def ladder_field(environment: Environment) -> Field:
@@ -69,12 +74,13 @@ def ladder_running(environment: Environment) -> Tournament | None:
 def ladder_duels(tournament: Tournament) -> LadderDuels:
     """The duels that the page of a ladder shows."""
     shown = _shown(tournament)
-    coming = shown.filter(state__in=OPEN).order_by("-state", "number")[: 2 * SHOWN]
+    coming = shown.filter(state__in=OPEN).exclude(ON_HOLD).order_by("-state", "number")[: 2 * SHOWN]
     recent = shown.filter(state=JobState.SUCCEEDED).order_by("-ended_at")[:SHOWN]
     # The table has the sums, so that the cost does not grow with the history; every duel counts for two participants.
     sums = tournament.participants.aggregate(duels=Sum(F("wins") + F("draws") + F("losses")))
     struck = LedgerVoid.objects.filter(duel__tournament=tournament).count()
-    return LadderDuels(tuple(coming), tuple(recent), (sums["duels"] or 0) // 2 + struck)
+    on_hold = tournament.duels.filter(ON_HOLD).count()
+    return LadderDuels(tuple(coming), tuple(recent), (sums["duels"] or 0) // 2 + struck, on_hold)
 
 
 def _shown(tournament: Tournament) -> QuerySet[Duel]:

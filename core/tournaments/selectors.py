@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Case, Count, Exists, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
+from core.jobs.waits import ON_HOLD
 from core.models import (
     LADDER,
     Agent,
@@ -26,11 +27,12 @@ from core.models import (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Duels of an edition by how they ended."""
+    """Duels of an edition by how they ended. on_hold: those that wait because their environment failed."""
 
     total: int
     succeeded: int
     void: int
+    on_hold: int = 0
 
     @property
     def done(self) -> int:
@@ -216,8 +218,9 @@ def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> Progress:
         total=Count("pk"),
         succeeded=Count("pk", filter=Q(state=JobState.SUCCEEDED)),
         void=Count("pk", filter=Q(state__in=[JobState.FAILED, JobState.CANCELLED])),
+        on_hold=Count("pk", filter=ON_HOLD),
     )
-    return Progress(counts["total"], counts["succeeded"], counts["void"])
+    return Progress(**counts)
 
 
 def edition_window(environment: Environment, edition: int) -> list[int | None]:

@@ -20,7 +20,7 @@ from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tournaments.services import duels_enqueue
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 _numbers = count(1)
 
 
@@ -122,6 +122,15 @@ def test_one_of_several_workers_stays_free_of_heavy_jobs() -> None:
     assert not is_work_waiting("duel")
     other = enqueued(player(factories.task()))
     assert taken() == other.pk
+
+
+def test_a_worker_without_an_engine_is_not_the_one_that_stays_free() -> None:
+    task = heavy_task()
+    for _ in range(2):
+        enqueued(player(task))
+        worker("duel")
+    worker("duel", engine_error="No engine answers.")
+    assert [taken() is not None for _ in range(2)] == [True, False]
 
 
 def test_a_single_worker_takes_one_heavy_job_when_it_is_free() -> None:

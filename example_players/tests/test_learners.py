@@ -65,6 +65,7 @@ def test_q_learning_crosses_the_slippery_lake(play: Play) -> None:
     assert numpy.mean(play("q_learning", "FrozenLake-v1", 1000)) >= 0.7
 
 
+@pytest.mark.nightly
 def test_q_learning_always_crosses_a_lake_that_is_not_slippery(play: Play) -> None:
     assert set(play("q_learning", "FrozenLake-v1", 20, STILL)) == {1.0}
 
@@ -81,6 +82,7 @@ def test_q_learning_walks_along_the_cliff_and_sarsa_at_a_distance(play: Play) ->
     assert set(play("sarsa", "CliffWalking-v1", 2)) <= {-15.0, -17.0}
 
 
+@pytest.mark.nightly
 def test_learning_beats_following_in_pong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = shutil.copytree(FOLDER / "pong_q", tmp_path / "pong_q")
     command = [sys.executable, "train.py", "--decisions", "4000"]
@@ -101,12 +103,12 @@ def test_the_hand_written_controller_lands(play: Play) -> None:
 @pytest.mark.parametrize(
     ("name", "budget"),
     [
-        ("q_learning", ["--steps", "20000"]),
+        ("q_learning", ["--steps", "3000"]),
         ("cem", ["--generations", "2"]),
         pytest.param("sarsa", ["--steps", "2000"], marks=pytest.mark.nightly),
         pytest.param("reinforce", ["--batches", "5"], marks=pytest.mark.nightly),
         pytest.param("dqn", ["--steps", "1100"], marks=pytest.mark.nightly),
-        ("pong_q", ["--decisions", "300"]),
+        pytest.param("pong_q", ["--decisions", "300"], marks=pytest.mark.nightly),
     ],
 )
 def test_a_seed_repeats_what_is_learned(name: str, budget: list[str], tmp_path: Path) -> None:

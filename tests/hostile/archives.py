@@ -17,13 +17,13 @@ LOUD = b"open('/tmp/arena-hostile-left-build', 'w')\n"
 
 
 def bomb() -> File:
-    return zip_of(("zeros.bin", bytes(64 << 20)))
+    return zip_of(("zeros.bin", bytes(64 << 20)), level=1)
 
 
 def many_bombs() -> File:
     """Each entry is within its limits, all together are not: 4 MB that unpack to 540 MB."""
     block = os.urandom(20 << 10) + bytes(3 << 20)
-    return zip_of(*((f"{number}.bin", block) for number in range(180)))
+    return zip_of(*((f"{number}.bin", block) for number in range(180)), level=1)
 
 
 def nested_bomb() -> File:

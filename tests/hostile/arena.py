@@ -27,11 +27,12 @@ from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
+from arena_kit.tests import staged
 from arena_kit.tests.compiled import write_compiled
 from arena_kit.tests.duels import outline
-from tests.hostile.bystanders import Bystanders
-from tests.hostile.cases import CONTAINED, FOLDER, OF_THE_SANDBOX, PLAYERS, Case
+from tests.hostile.cases import CONTAINED, FOLDER, PLAYERS, Case
 from tests.hostile.host import Host
+from tests.hostile.loaded import Loaded
 
 SPEC = get_spec("connect-four-v1")
 SEED, MATCHES = 7, 4
@@ -45,6 +46,7 @@ LABEL = "arena.hostile"
 SHIPPED = {name: (FOLDER / "probe.py").read_text() if name.endswith("probe.py") else "" for name in
            ("tests/__init__.py", "tests/hostile/__init__.py", "tests/hostile/probe.py")}  # fmt: skip
 HONEST = {"player.py": (PLAYERS / "honest.py").read_text()}
+STAGE = {"player.py": staged.SOURCE + "from tests.hostile import probe\n", staged.CASE: ""}
 CUT_MARK_CHARACTERS = 300
 Start = Callable[[Launch], Container]
 
@@ -92,13 +94,14 @@ class Arena:
             self._secrets = [f"secret-of-{owner}-{secrets.token_hex(16)}" for owner in owners]
             self._honest = self.folder({**HONEST, "secret.txt": self._secrets[1]})
             self.folder({**HONEST, "secret.txt": self._secrets[2]})
-            self._bystanders: Bystanders | None = None
-            if self.kind != "process":
-                # In a folder of their own and with another label: they are nothing that a case has left.
-                self._bystanders = stack.enter_context(Bystanders(sandbox_of(self.kind, self._root / "b")))
+            self._stage = self.folder(STAGE)
+            # In a folder of their own and with another label: they are nothing that a case has left.
+            kept = sandbox_of(self.kind, self._root / "b")
+            self._honest_ones = stack.enter_context(Loaded(kept, lambda: self._launch(self._honest, "loaded")))
+            self._hostile_ones = stack.enter_context(Loaded(kept, lambda: self._launch(self._stage, "loaded")))
             self._host = Host(f"{LABEL}={self._token}", (channels, self._temporary), engine)
             stack.callback(self._host.close)
-            duel = self._play(self._honest, LIMITS)
+            duel = self._play(self._honest, LIMITS, self._honest_ones.slot)
             if any(duel.record.summary.errors):
                 raise RuntimeError(f"Two honest players cannot play in the sandbox {self.kind}:\n{duel.log}")
             self._peaceful = outline(duel.record)
@@ -131,55 +134,68 @@ class Arena:
     def judge(self, case: Case) -> Report:
         """Play the case's duels, then an honest one; say what differs from what the manifest expects.
 
-        In containers the honest opponent is the same in all cases, because a start costs more than all else here. It
-        plays its next duel against a new one if the case is about the sandbox, against another such opponent if not.
+        Honest players are loaded once for all cases. So is the hostile one, which takes up its case in the process of
+        the duel, unless the manifest says that it needs a start of its own.
         """
         begun = time.monotonic()
-        folder = self.folder(case.files, case.compiled)
         limits = replace(LIMITS, **case.limits)  # type: ignore[arg-type]  # numbers by name, from YAML
         got = ""
         problems: list[str] = []
-        try:
-            # As a worker does: the second duel of a player finds the container of the first, if that can be.
-            with contextlib.closing(WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)) as players:
-                opponents: Start = self._bystanders.slot if self._bystanders else players.slot
+        with contextlib.ExitStack() as stack:
+            try:
+                self._honest_ones.ready(2)
+                if case.own_start:
+                    folder = self.folder(case.files, case.compiled)
+                    stack.callback(shutil.rmtree, folder)
+                    # As a worker does: the second duel of a player finds the container of the first, if that can be.
+                    pool = WarmPlayers(self._sandbox, capacity=2, idle_seconds=60)
+                    start: Start = stack.enter_context(contextlib.closing(pool)).slot
+                else:
+                    folder, start = self._stage, self._hostile_ones.slot
+                    self._hostile_ones.ready(1)
+                    (folder / staged.CASE).write_text(case.files["player.py"], encoding="utf-8")
+                self._host.accept_processes()
                 for _ in range(case.duels):
-                    duel = self._play(folder, limits, players.slot, opponents)
+                    duel = self._play(folder, limits, start)
                     got = verdict_of(duel)
                     problems += self._problems(case, duel, got, limits)
-                # One of these honest players has met the hostile one.
-                newcomers: Start = players.slot if case.category in OF_THE_SANDBOX else opponents
-                after = self._play(self._honest, LIMITS, newcomers, opponents)
+                # One of these has met the hostile player.
+                after = self._play(self._honest, LIMITS, self._honest_ones.slot)
                 if outline(after.record) != self._peaceful:
                     problems.append("the honest players' next duel went otherwise than before")
-        except (PlatformFault, SandboxError) as error:
-            got = f"platform: {error.code}"
-            problems.append(f"the platform failed: {error}")
-        finally:
-            shutil.rmtree(folder)
+            except (PlatformFault, SandboxError) as error:
+                got = f"platform: {error.code}"
+                problems.append(f"the platform failed: {error}")
         dirt = tuple(self._host.problems())
-        if problems and self._bystanders:
+        if problems or dirt:
             # What one case has done to them is not told again of the next.
-            self._bystanders.close()
+            self._honest_ones.close()
+            self._hostile_ones.close()
         return Report(case, self.kind, got, tuple(problems), dirt, time.monotonic() - begun)
 
-    def _play(
-        self, hostile: Path, limits: Limits, start: Start | None = None, start_honest: Start | None = None
-    ) -> PlayedDuel:
-        """limits: of the duel and of the hostile player; the honest one has its own."""
-        start = start or self._sandbox.launch
-        players = ((hostile, limits, start), (self._honest, LIMITS, start_honest or start))
+    def still_starts_players(self) -> bool:
+        """Whether two honest players that are started now play as those did that were started first."""
+        duel = self._play(self._honest, LIMITS, self._sandbox.launch, self._sandbox.launch)
+        return outline(duel.record) == self._peaceful
+
+    def _play(self, hostile: Path, limits: Limits, start: Start, start_honest: Start | None = None) -> PlayedDuel:
+        """limits: of the duel and of the hostile player; the honest one has its own, and is loaded by default."""
+        players = ((hostile, limits, start), (self._honest, LIMITS, start_honest or self._honest_ones.slot))
 
         def launch(player: int) -> Container:
-            name = f"arena-hostile-{self._token}-{next(self._names)}"
             folder, its_limits, seat = players[player]
-            return seat(Launch(f"folder:{folder}", name, its_limits, {LABEL: self._token}))
+            return seat(self._launch(folder, "hostile", its_limits))
 
         with temporary_folder(self._temporary):
             return run_duel(
                 SPEC, launch, names=("hostile", "honest"), seed=SEED, match_count=MATCHES, parallel_matches=MATCHES,
                 limits=limits, clock=time.monotonic,
             )  # fmt: skip
+
+    def _launch(self, folder: Path, kind: str, limits: Limits = LIMITS) -> Launch:
+        """kind: `hostile` if a case must leave nothing of it, `loaded` if it outlasts the case."""
+        token = self._token if kind == "hostile" else f"{self._token}-{kind}"
+        return Launch(f"folder:{folder}", f"arena-{kind}-{self._token}-{next(self._names)}", limits, {LABEL: token})
 
     def _problems(self, case: Case, duel: PlayedDuel, got: str, limits: Limits) -> Iterator[str]:
         log, honest_log = duel.player_logs

@@ -35,7 +35,8 @@ class Case:
 
     verdict: any of these typed codes will do. files: of the player's folder, by name. compiled: compiled files of it,
     by the source that is in them. lines: patterns, each of which a
-    whole line of the player's log must match in every duel. limits: what differs from `arena.LIMITS`. not_on: sandbox
+    whole line of the player's log must match in every duel. limits: what differs from `arena.LIMITS`. own_start: it
+    is about what happens while the player is loaded, or has files beside `player.py`. not_on: sandbox
     to reason, where nothing is promised. instead: sandbox to the verdicts, any of which is all that can be
     seen there. text: of requirements or of what a person types. check: what looks at a text.
     """
@@ -49,6 +50,7 @@ class Case:
     lines: tuple[str, ...] = ()
     limits: Mapping[str, float] = field(default_factory=dict)
     duels: int = 1
+    own_start: bool = False
     not_on: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     text: str = ""

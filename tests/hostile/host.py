@@ -33,7 +33,7 @@ class Host:
         self._token = label.partition("=")[2].encode()
         # Whatever is orphaned below this process stays below it and is found.
         adopt_orphans(True)
-        self._children = set(descendants())
+        self.accept_processes()
         self._users = [read(path) for path in USER_FILES]
         self._threads = set(threading.enumerate())
         self._begun = int(time.time())
@@ -43,6 +43,10 @@ class Host:
 
     def close(self) -> None:
         adopt_orphans(False)
+
+    def accept_processes(self) -> None:
+        """Count what runs below this process now, before a case, as its own."""
+        self._children = set(descendants())
 
     def problems(self) -> list[str]:
         """What is left over once everything has had time to end.

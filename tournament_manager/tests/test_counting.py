@@ -30,7 +30,7 @@ from tournament_manager.ledger import FIT_EVERY, compute, ratings_are_outdated, 
 from tournament_manager.results import rated
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, table
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -100,7 +100,7 @@ def test_strikes_and_results_that_balance_each_other_are_noticed(environment: En
 moves = st.tuples(st.sampled_from("ppppppsrrawl"), st.integers(0, 11), st.integers(0, 9))
 
 
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
+@settings(max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), phases=[Phase.generate])
 @given(history=st.lists(moves, min_size=6, max_size=16), is_held_back=st.booleans(), is_ladder=st.booleans())
 def test_the_ledger_read_from_nothing_gives_the_same_as_step_by_step(
     history: list[tuple[str, int, int]], is_held_back: bool, is_ladder: bool

@@ -69,7 +69,7 @@ def test_few_who_play_at_once_do_not_meet_the_same_again_and_again(environment: 
     rivals(environment, 4)
     advance(environment, now=LATER)
     tournament = edition(environment)
-    while tournament.duels.count() < 40:
+    while tournament.duels.count() < 24:
         # One after the other, as workers end them: the others are still under way.
         duel = waiting(tournament)[0]
         play(duel, by_number(duel))

@@ -45,7 +45,14 @@ def worked_out(tournament: Tournament) -> tuple[Outline, int | None]:
     return Outline(plan.stages, plan.table, plan.notes), plan.round
 
 
-@pytest.mark.parametrize("kind", ["swiss", "round-robin", "single-elimination", "double-elimination"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "swiss",
+        "double-elimination",
+        *(pytest.param(kind, marks=pytest.mark.nightly) for kind in ("round-robin", "single-elimination")),
+    ],
+)
 def test_rows_hold_all_that_the_format_has_worked_out(six: list[Submission], kind: str) -> None:
     tournament = begun(six, kind)
     play_on(tournament, until=2)

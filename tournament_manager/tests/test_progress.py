@@ -34,7 +34,7 @@ from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, planned, play_on, ranks, rows_of
 from tournament_manager.tests.samples import LATER, break_down, play, players
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 class Killed(BaseException):
@@ -116,7 +116,14 @@ def test_too_few_participants_are_refused_with_what_to_do(six: list[Submission])
 # --- Playing ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize(
+    "kind",
+    # The rounds of the two others are parts of these.
+    [
+        pytest.param(kind, marks=[pytest.mark.nightly] if kind in ("round-robin", "single-elimination") else [])
+        for kind in FORMATS
+    ],
+)
 def test_every_format_is_played_to_its_end_and_a_second_step_changes_nothing(six: list[Submission], kind: str) -> None:
     tournament = begun(six, kind, **({"groups": 2} if kind == "groups-knock-out" else {}))
     while tournament.state == TournamentState.RUNNING:
@@ -242,7 +249,12 @@ def delete(submission: Submission) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "leave"),
-    [("swiss", withdraw), ("single-elimination", disable), ("round-robin", delete), ("swiss", close_account)],
+    [
+        ("swiss", withdraw),
+        ("single-elimination", disable),
+        pytest.param("round-robin", delete, marks=pytest.mark.nightly),
+        pytest.param("swiss", close_account, marks=pytest.mark.nightly),
+    ],
 )
 def test_who_leaves_stands_last_and_the_opponent_has_a_walkover(
     six: list[Submission], kind: str, leave: Callable[[Submission], None]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from django.db.models import Q
 from django.utils import timezone
@@ -36,7 +34,7 @@ from tournament_manager.tasks import tournaments_advance
 from tournament_manager.tests.planned import begun, drawn, play_on, ranks
 from tournament_manager.tests.samples import LATER, break_down, play, players
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
@@ -197,7 +195,10 @@ def test_who_has_left_since_the_end_and_is_drawn_again_leaves_a_walkover(six: li
     assert (final.decision, final.winner) == (Decision.WALKOVER, six[1].pk)
 
 
-@pytest.mark.parametrize(("kind", "settings"), [("groups-knock-out", {"groups": 2, "advance": 1}), ("swiss", {})])
+@pytest.mark.parametrize(
+    ("kind", "settings"),
+    [("groups-knock-out", {"groups": 2, "advance": 1}), pytest.param("swiss", {}, marks=pytest.mark.nightly)],
+)
 def test_decisions_before_a_participant_left_at_the_end_stand_when_others_play_again(
     six: list[Submission], kind: str, settings: dict[str, object]
 ) -> None:
@@ -233,27 +234,23 @@ def test_a_duel_that_is_struck_while_a_history_is_read_is_left_out(
     assert duel.pk not in {record.key for record in progress.history_of(tournament).duels}
 
 
-@pytest.mark.parametrize(
-    ("leave", "sentence"),
-    [
-        (disable, r"may no longer play.* Let it play again first"),
-        (delete, "may no longer play"),
-        (close_account, "may no longer play"),
-        (lose_image, r"image was deleted.* Build it again first"),
-    ],
-)
-def test_a_duel_that_cannot_be_played_again_is_not_struck_once_it_has_ended(
-    six: list[Submission], leave: Callable[[Submission], None], sentence: str
-) -> None:
+def test_a_duel_that_cannot_be_played_again_is_not_struck_once_it_has_ended(six: list[Submission]) -> None:
     tournament = begun(six, "round-robin")
     play_on(tournament)
-    duel = tournament.duels.filter(player_1=six[2]).first()
-    assert duel is not None
-    leave(six[2])
-    with pytest.raises(Refused, match=sentence):
-        round_void(tournament=tournament, number=duel.round, reason="x", user=None)
-    with pytest.raises(Refused, match=sentence):
-        duel_void(duel=duel, reason="x", user=None)
+    rival, *others = six[1:]
+    for player, leave, sentence in (
+        (others[0], disable, r"may no longer play.* Let it play again first"),
+        (others[1], delete, "may no longer play"),
+        (others[2], close_account, "may no longer play"),
+        (others[3], lose_image, r"image was deleted.* Build it again first"),
+    ):
+        duel = tournament.duels.filter(Q(player_1=player, player_2=rival) | Q(player_1=rival, player_2=player)).first()
+        assert duel is not None
+        leave(player)
+        with pytest.raises(Refused, match=sentence):
+            duel_void(duel=duel, reason="x", user=None)
+        with pytest.raises(Refused, match="may no longer play|image was deleted"):
+            round_void(tournament=tournament, number=duel.round, reason="x", user=None)
     tournament.refresh_from_db()
     assert (tournament.state, LedgerVoid.objects.exists()) == (TournamentState.FINISHED, False)
 
@@ -282,7 +279,7 @@ def test_a_meeting_that_was_given_up_is_played_again_when_an_organiser_says_so(s
     assert Decision.UNPLAYABLE not in {meeting.decision for meeting in plan_of(tournament).meetings}
 
 
-@pytest.mark.parametrize("is_built", [True, False])
+@pytest.mark.parametrize("is_built", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_who_is_drawn_again_long_after_the_end_and_has_no_image_is_built_again_once(
     six: list[Submission], *, is_built: bool
 ) -> None:

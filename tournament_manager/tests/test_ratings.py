@@ -20,7 +20,7 @@ from tournament_manager.follow import DIGITS, follow, rebuild
 from tournament_manager.ledger import FIT_EVERY, ratings_are_outdated, ratings_refresh
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
-pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -125,6 +125,6 @@ routes = [
     path("api/docs/", docs),
     path("api/schema", schema, name="schema"),
     path("api/schema/", schema),
-    # Unknown addresses get JSON instead of a redirect to the same address with a slash.
-    re_path(r"^api(?:/.*)?$", not_found),
+    # Unknown addresses, with line breaks as well, get JSON instead of a redirect to the same address with a slash.
+    re_path(r"^api(?:/[\s\S]*)?$", not_found),
 ]

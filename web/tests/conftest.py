@@ -1,4 +1,4 @@
-"""The cast that every page test plays with."""
+"""The cast that every page test plays with, and the stage on which a duel was played: made once for a module."""
 
 from __future__ import annotations
 
@@ -10,18 +10,41 @@ from django.test import Client
 from core.models import Environment, User
 from core.tests import factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
+from web.tests.arena import Stage, staged
 
 As = Callable[[User | None], Client]
 
 
-@pytest.fixture
-def cast(db: None) -> Cast:
+@pytest.fixture(scope="module")
+def shared_cast(module_db: object) -> Cast:
     return factories.cast()
 
 
 @pytest.fixture
-def environment(db: None) -> Environment:
+def cast(shared_cast: Cast, fresh: Fresh) -> Cast:
+    return fresh(shared_cast)
+
+
+@pytest.fixture(scope="module")
+def shared_environment(module_db: object) -> Environment:
     return factories.environment()
+
+
+@pytest.fixture
+def environment(shared_environment: Environment, fresh: Fresh) -> Environment:
+    return fresh(shared_environment)
+
+
+@pytest.fixture(scope="module")
+def shared_stage(shared_cast: Cast, shared_environment: Environment) -> Stage:
+    return staged(shared_cast, shared_environment)
+
+
+@pytest.fixture
+def stage(shared_stage: Stage, fresh: Fresh) -> Stage:
+    """Sixty matches of anna against berta; fewer where a module makes its own."""
+    return fresh(shared_stage)
 
 
 @pytest.fixture

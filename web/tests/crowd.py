@@ -27,16 +27,22 @@ from core.models import (
     Evaluation,
     LedgerEntry,
     LedgerVoid,
+    Letter,
     Notice,
+    NoticeChoice,
     Participant,
+    Promotion,
     Publication,
     Rating,
+    RatingPoint,
     Recording,
     Registration,
     Season,
     SeedList,
     Submission,
     Tournament,
+    TournamentSchedule,
+    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -89,13 +95,8 @@ def crowd() -> Crowd:
 
 def grow(crowd: Crowd, size: int) -> None:
     """Add so many of everything that is listed anywhere."""
-    numbers = [next(crowd.numbers) for _ in range(size)]
+    numbers, people, rivals = grow_results(crowd, size)
     person = crowd.hero.agent.owner
-    people = made(User(username=f"person-{n}", email=f"person-{n}@arena.example", password="!") for n in numbers)
-    rivals = versions(
-        [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
-    )
-    played(crowd, rivals, numbers)
     drawn.add(crowd.cup, rivals)
     planned: dict[str, Any] = {"state": "PLANNED", "is_automatic": False, "started_at": None}
     made(Tournament(environment=crowd.game, edition=20_000 + n, **planned) for n in numbers)
@@ -105,24 +106,50 @@ def grow(crowd: Crowd, size: int) -> None:
     versions(own)
     made(Registration(tournament=crowd.cup, agent=row) for row in (*own, *(rival.agent for rival in rivals)))
     made(Season(environment=crowd.game, name=f"{n}", begins_at=NOON, ends_at=timezone.now()) for n in numbers)
-    waiting = further_versions(crowd.hero.agent, numbers)
-    made(Build(submission=row) for row in waiting[::2])
-    ranked(crowd, people, numbers)
     made(ApiToken(owner=person, name=f"token {n}", digest=f"{n:064}", hint="rla_") for n in numbers)
     told = {"kind": "VALIDATED", "text": "It may play.", "created_at": NOON}
     made(Notice(user=person, title=f"rival-{n} is validated", **told) for n in numbers)
     hooks = made(Webhook(name=f"hook {n}", secret_url="https://hooks.example/", secret="s") for n in numbers)
     sent = {"event_id": UUID(int=1), "kind": "TEST", "body": "{}", "created_at": NOON}
     made(Delivery(webhook=hook, state="DONE", done_at=NOON, **sent) for hook in hooks)
+    made(NoticeChoice(user=one, kind="VALIDATED", in_inbox=True, by_mail=False) for one in people)
+    made(Letter(kind="CONFIRM_EMAIL", email=one.email, created_at=NOON, mail_next_at=NOON) for one in people)
+    made(
+        TournamentSchedule(environment=crowd.game, name=f"{n}", cron="0 18 * * 5", handled_until=NOON) for n in numbers
+    )
+    upload = {"environment": crowd.game, "archive_bytes": 4, "makes_agent": False, "expires_at": timezone.now()}
+    made(UploadReservation(owner=one, archive_sha256=f"{one.pk:064}", **upload) for one in people)
+    made(Promotion(candidate=rivals[k], incumbent=crowd.hero, test={}) for k, _ in enumerate(numbers))
+    figures = {"value": 1500, "low": 1450, "high": 1550, "live": 1520, "rank": 1, "best_rank": 1, "worst_rank": 2}
+    made(RatingPoint(environment=crowd.game, submission=rival, at=NOON, **figures) for rival in rivals)
     made(Alarm(key=f"disk-{n}", message="It is full.", raised_at=NOON) for n in numbers)
     made(LogEntry(user=person, object_repr=f"row {n}", action_flag=2, action_time=timezone.now()) for n in numbers)
     made(AuditEntry(channel="ADMIN", operator="olga", action="changed", object_name=f"row {n}") for n in numbers)
     process = {"host": "here", "queue": "duel", "version": "1", "python": "3.11", "started_at": NOON, "seen_at": NOON}
     made(Worker(name=f"here:{n}", pid=n, **process) for n in numbers)
+    analyze()
+
+
+def grow_results(crowd: Crowd, size: int) -> tuple[list[int], list[User], list[Submission]]:
+    """Add so many users, versions, duels, evaluations and finished editions; return numbers, users and versions."""
+    numbers = [next(crowd.numbers) for _ in range(size)]
+    people = made(User(username=f"person-{n}", email=f"person-{n}@arena.example", password="!") for n in numbers)
+    rivals = versions(
+        [Agent(environment=crowd.game, owner=people[k], name=f"rival-{n}") for k, n in enumerate(numbers)]
+    )
+    played(crowd, rivals, numbers)
+    waiting = further_versions(crowd.hero.agent, numbers)
+    made(Build(submission=row) for row in waiting[::2])
+    ranked(crowd, people, numbers)
     ended = {"state": "FINISHED", "ended_at": NOON, "season": crowd.season}
     made(Tournament(environment=crowd.game, edition=n, **ended) for n in numbers)
+    return numbers, people, rivals
+
+
+def analyze() -> None:
+    """Let the database count its rows, as it does sooner or later: plans for empty tables can take minutes with full
+    ones."""
     with connection.cursor() as cursor:
-        # As the databases do it themselves sooner or later: plans for empty tables can take minutes with full ones.
         cursor.execute("ANALYZE")
 
 

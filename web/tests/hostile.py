@@ -24,13 +24,13 @@ from web.tests import drawn, scored
 from web.tests.house import furnished
 
 SHORT = (
-    "\"'><script>alert(1)</script><img src=x onerror=alert(2)>",
+    'javascript:alert(1)//"\'><script>alert(1)</script><img src=x onerror=alert(2)> onmouseover="alert(1)',
     "</title></textarea></pre><svg/onload=alert(1)>{{7*7}}{% debug %}",
     "javascript:alert(1)//'-alert(1)-'\" onmouseover=\"alert(1)",
     "&lt;script&gt;alert(1)&#60;/script&#x3E;<!--<iframe srcdoc=x>",
     "\u202etxt.exe\u2066\u200b\u200d\ufeff\u00ad\u2028=cmd()|+1 and a long tail of plain words",
 )
-"""At most 100 characters each."""
+"""At most 100 characters each; the first leaves texts, quotes and addresses."""
 LONG = "\n".join((
     *SHORT,
     "<math><mtext></p><style><a title='</style><img src onerror=alert(1)>'>",

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from core.models import Environment, Letter, User
 from core.notices.mails import mails_send
+from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 
@@ -24,6 +25,12 @@ NEW = {
     "password1": "a-long-passphrase",
     "password2": "a-long-passphrase",
 }
+
+
+@pytest.fixture
+def cast(db: None) -> Cast:
+    """Of one test alone: most are about the only account that there is."""
+    return factories.cast()
 
 
 def errors(response: Any) -> dict[str, list[str]]:

@@ -13,6 +13,7 @@ from core.evaluations.selectors import practice_list, ranking_list
 from core.models import Environment, JobState, SeedList, Submission
 from core.tests import factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 from web.tests import scored
 from web.tests.conftest import As
 
@@ -26,9 +27,14 @@ def fresh_cache() -> None:
     cache.clear()
 
 
-@pytest.fixture
-def task(db: None) -> Environment:
+@pytest.fixture(scope="module")
+def shared_task(module_db: object) -> Environment:
     return scored.environment()
+
+
+@pytest.fixture
+def task(shared_task: Environment, fresh: Fresh) -> Environment:
+    return fresh(shared_task)
 
 
 @pytest.fixture

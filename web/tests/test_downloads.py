@@ -18,15 +18,10 @@ from core.models import Duel, Environment, JobState, Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from web.tests import played
-from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, staged
+from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def stage(cast: Cast, environment: Environment) -> Stage:
-    return staged(cast, environment)
 
 
 def body(client: Client, path: str) -> bytes:
@@ -236,7 +231,7 @@ def test_logs_of_a_submission_go_to_those_who_may_see_its_source(stage: Stage, c
 
 
 def test_logs_that_are_not_there_yet_have_a_notice(cast: Cast, environment: Environment, visit: As) -> None:
-    fresh = factories.submission(factories.agent(cast.alice, environment, "anna"))
+    fresh = factories.submission(factories.agent(cast.alice, environment, "dora"))
     path = f"/submissions/{fresh.pk}/logs/"
 
     for log in ("build", "validation", "publication"):

@@ -85,9 +85,9 @@ def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
 
 
 def test_other_pages_are_shown_in_no_frame(stage: Stage, live_server: LiveServer, chromium: Browser, news: str) -> None:
-    for path, count in (("embed/duels", 1), ("duels", 0)):
-        with chromium.new_page() as page:
-            page.set_default_timeout(60_000)
+    with chromium.new_page() as page:
+        page.set_default_timeout(60_000)
+        for path, count in (("embed/duels", 1), ("duels", 0)):
             # A page has been opened once its frames have.
             frame = framed(page, news, f'<iframe src="{live_server.url}/{path}/{stage.duel.pk}/matches/1/"></iframe>')
             expect(frame.locator(".seats").get_by_text("anna v1")).to_have_count(count)

@@ -241,9 +241,16 @@ def test_the_starter_kit_is_a_zip_with_a_player(client: Client) -> None:
 
 
 def test_a_starter_kit_holds_what_the_arena_has_learned_for_the_environment(
-    client: Client, settings: Settings, tmp_path: Path
+    client: Client, settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DATA_DIR = tmp_path
+
+    def learned(folder: Path, environment: object, arguments: object, weights: Path) -> None:
+        weights.parent.mkdir(parents=True, exist_ok=True)
+        weights.write_bytes(b"learned")
+
+    # Learning itself takes seconds: `example_players/tests/test_learners.py`.
+    monkeypatch.setattr("arena_kit.examples._train", learned)
 
     def files(environment: str) -> list[str]:
         response = client.get(f"/starter-kit/cem.zip?environment={environment}")

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from core.models import Environment, Evaluation, JobState, Recording, SeedList
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 from web.tests import scored
 from web.tests.conftest import As
 from web.tests.test_limits import rates
@@ -26,10 +27,15 @@ def document(words: str) -> dict[str, Any]:
     return {"version": "1.0", "metadata": metadata, "truncated": False, "frames": [frame, frame, frame]}
 
 
-@pytest.fixture
-def evaluation(cast: Cast, environment: Environment) -> Evaluation:
+@pytest.fixture(scope="module")
+def shared_evaluation(shared_cast: Cast, shared_environment: Environment) -> Evaluation:
     task = scored.environment()
-    return scored.evaluation(scored.submission(cast.alice, task, "mine"), scored.scores_around(200, 20))
+    return scored.evaluation(scored.submission(shared_cast.alice, task, "mine"), scored.scores_around(200, 20))
+
+
+@pytest.fixture
+def evaluation(shared_evaluation: Evaluation, fresh: Fresh) -> Evaluation:
+    return fresh(shared_evaluation)
 
 
 @pytest.fixture
@@ -123,7 +129,7 @@ def test_what_is_not_there_is_said_to_be_so(client: Client, evaluation: Evaluati
         assert client.get(file(evaluation, "json", choice)).status_code == status
         assert client.get(api(evaluation, choice)).status_code == status
     assert client.get(file(evaluation, "pdf")).status_code == 404
-    assert client.get("/evaluations/999/episodes/best/replay.json").status_code == 404
+    assert client.get("/evaluations/999999999/episodes/best/replay.json").status_code == 404
     with row.replay_document.storage.open(str(row.replay_document.name), "wb") as damaged:
         damaged.write(b"\x1f\x8b broken")
     response = client.get(file(evaluation, "json"))

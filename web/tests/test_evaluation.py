@@ -19,6 +19,7 @@ from core.models import Environment, Evaluation, JobFault, JobState, Recording, 
 from core.people.services import anonymous_ensure
 from core.tests import factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 from web.site import media
 from web.tests import scored
 from web.tests.conftest import As
@@ -29,14 +30,24 @@ SCORES = scored.scores_around(300, 20)
 FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
 
 
-@pytest.fixture
-def task(db: None) -> Environment:
+@pytest.fixture(scope="module")
+def shared_task(module_db: object) -> Environment:
     return scored.environment()
 
 
 @pytest.fixture
-def player(cast: Cast, task: Environment) -> Submission:
-    return scored.submission(cast.alice, task, "mine")
+def task(shared_task: Environment, fresh: Fresh) -> Environment:
+    return fresh(shared_task)
+
+
+@pytest.fixture(scope="module")
+def shared_player(shared_cast: Cast, shared_task: Environment) -> Submission:
+    return scored.submission(shared_cast.alice, shared_task, "mine")
+
+
+@pytest.fixture
+def player(shared_player: Submission, fresh: Fresh) -> Submission:
+    return fresh(shared_player)
 
 
 @pytest.fixture
@@ -378,7 +389,7 @@ def test_damaged_or_missing_texts_are_said_to_be_so(client: Client, evaluation: 
 
 def test_an_unknown_evaluation_is_not_found(client: Client) -> None:
     for rest in ("", "records.zip", "logs/arena/", "episodes/best/", "episodes/best/frames.json"):
-        assert client.get(f"/evaluations/999/{rest}").status_code == 404
+        assert client.get(f"/evaluations/999999999/{rest}").status_code == 404
 
 
 def test_more_episodes_and_recordings_take_no_more_queries(

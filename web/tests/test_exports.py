@@ -14,6 +14,7 @@ from rest_framework.throttling import SimpleRateThrottle
 from core.models import Agent, Audience, Environment, RatingPoint, Submission, Tournament, User
 from core.tests import factories
 from core.tests.factories import NOON, Cast
+from tests.worlds import Fresh
 from web.ratings.exports import csv_text
 from web.tests import scored
 from web.tests.conftest import As
@@ -22,10 +23,15 @@ pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/leaderboard"
 
 
+@pytest.fixture(scope="module")
+def shared_edition(shared_cast: Cast, shared_environment: Environment) -> Tournament:
+    owners = (shared_cast.alice, shared_cast.bob, shared_cast.charlie)
+    return factories.tournament([factories.ready(factories.agent(owner, shared_environment)) for owner in owners])
+
+
 @pytest.fixture
-def edition(cast: Cast, environment: Environment) -> Tournament:
-    owners = (cast.alice, cast.bob, cast.charlie)
-    return factories.tournament([factories.ready(factories.agent(owner, environment)) for owner in owners])
+def edition(shared_edition: Tournament, fresh: Fresh) -> Tournament:
+    return fresh(shared_edition)
 
 
 def records(client: Client, address: str) -> list[dict[str, str]]:

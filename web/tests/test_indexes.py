@@ -24,7 +24,7 @@ from core.listing import (
 from core.models import Agent, Build, Duel, JobState, LedgerEntry, Participant
 from tests.databases import rolled_back
 from web.duels.api import DuelFilter
-from web.tests.crowd import Crowd, crowd, grow
+from web.tests.crowd import Crowd, analyze, crowd, grow_results
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 SIZE = 1000
@@ -91,7 +91,8 @@ def rows(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[
     """Thousands of rows, made once for both tests."""
     with django_db_blocker.unblock(), rolled_back():
         made = crowd()
-        grow(made, SIZE)
+        grow_results(made, SIZE)
+        analyze()
         yield made
     if connection.vendor == "postgresql":
         # What it knows of the size of tables is not rolled back: plans must not count with what is gone.

@@ -20,6 +20,7 @@ from core.ratings.pairs import PairTotal
 from core.tests import factories
 from core.tests.circles import Circle, circle
 from core.tests.factories import NOON, Cast
+from tests.worlds import Fresh
 from web.ratings.lens_parts import Cell
 
 pytestmark = pytest.mark.django_db
@@ -27,10 +28,10 @@ PAGE = "/environments/tic-tac-toe"
 API = "/api/v1/environments/tic-tac-toe"
 
 
-@pytest.fixture
-def rows(cast: Cast, environment: Environment) -> Circle:
+@pytest.fixture(scope="module")
+def shared_rows(shared_cast: Cast, shared_environment: Environment) -> Circle:
     """Rated by hand: scissors, rock, paper, novice. A circle and predictions as the tournament manager keeps them."""
-    found = circle(cast, environment)
+    found = circle(shared_cast, shared_environment)
     for rank, row in enumerate((found.scissors, found.rock, found.paper, found.novice), start=1):
         factories.rating(row, 1600 - 50 * rank, rank=rank, best_rank=1, worst_rank=4)
     keys = [found.rock.pk, found.scissors.pk, found.paper.pk]
@@ -40,7 +41,7 @@ def rows(cast: Cast, environment: Environment) -> Circle:
     ]
     one_bin = Bin(0.6, 0.65, pairs=3, duels=12, matches=120, expected=0.6, happened=0.9, lower=0.35, upper=0.97)
     lens_save(
-        environment=environment,
+        environment=shared_environment,
         nash=[*(NashStanding(key, 1, 0.0, 1 / 3) for key in keys), NashStanding(found.novice.pk, 4, -412.4, 0.0)],
         cycles=[steps],
         cycle_count=1,
@@ -51,6 +52,11 @@ def rows(cast: Cast, environment: Environment) -> Circle:
         ledger_version=1,
     )
     return found
+
+
+@pytest.fixture
+def rows(shared_rows: Circle, fresh: Fresh) -> Circle:
+    return fresh(shared_rows)
 
 
 def cells(page: str) -> dict[tuple[str, str], str]:
@@ -123,17 +129,19 @@ def test_predictions_are_shown_with_the_table_behind_their_chart(client: Client,
     assert (plot["xs"], plot["lines"][0]["values"], plot["spans"][0]["low"]) == ([0.6], [0.9], [0.35])
 
 
-def test_before_anything_was_rated_pages_say_so(client: Client, environment: Environment) -> None:
+def test_before_anything_was_rated_pages_say_so(client: Client) -> None:
+    slug = factories.environment("quarto").slug
+    page, api = f"/environments/{slug}", f"/api/v1/environments/{slug}"
     assertContains(
-        client.get(f"{PAGE}/head-to-head/"),
+        client.get(f"{page}/head-to-head/"),
         "The matrix needs at least two ranked agents. So far there are no ranked agents.",
     )
-    assertContains(client.get(f"{PAGE}/lens/"), "There are no ratings here yet.")
-    calibration = client.get(f"{PAGE}/calibration/")
+    assertContains(client.get(f"{page}/lens/"), "There are no ratings here yet.")
+    calibration = client.get(f"{page}/calibration/")
     assertContains(calibration, "No duel with a prediction has been played here yet.")
     assertNotContains(calibration, "uPlot")
-    assert client.get(f"{API}/lens/").json()["computed_at"] is None
-    assert client.get(f"{API}/calibration/").json()["brier"] is None
+    assert client.get(f"{api}/lens/").json()["computed_at"] is None
+    assert client.get(f"{api}/calibration/").json()["brier"] is None
 
 
 def test_environments_without_two_players_have_no_such_pages(client: Client) -> None:

@@ -12,14 +12,8 @@ from pytest_django.fixtures import Settings
 from core.models import Environment, User
 from core.submissions.descriptions import agent_describe
 from core.tests import factories
-from core.tests.factories import Cast
-from web.tests.arena import Stage, staged
+from web.tests.arena import Stage
 from web.tests.test_limits import rates
-
-
-@pytest.fixture
-def stage(cast: Cast, environment: Environment) -> Stage:
-    return staged(cast, environment)
 
 
 @pytest.mark.parametrize(

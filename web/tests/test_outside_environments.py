@@ -25,6 +25,7 @@ from core.tests.factories import Cast
 from web.duels import classic_html
 from web.duels.classic_html import Head, cleaned, head_of
 from web.tests.conftest import As
+from web.tests.synced import few_are_shipped
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script></svg>'
 FACTS = Facts(shape=(1,), action_count=3)
@@ -148,6 +149,7 @@ def test_styles_are_those_of_the_folder(
 def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, visit: As
 ) -> None:
+    few_are_shipped(monkeypatch, "classic-nim")
     settings.ENVIRONMENTS_DIR = own = tmp_path / "own"
     copied("classic_nim", own)
     monkeypatch.setattr(trial, "try_folder", lambda path: Verdict("", FACTS))

@@ -11,6 +11,7 @@ from django.test import Client
 from core.models import Duel, Environment, Submission, TournamentState
 from core.tests import factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 from web.environments import parts as environments
 from web.submissions import parts as agents
 from web.tests.conftest import As
@@ -30,17 +31,23 @@ def short_pages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(agents, "VERSIONS_A_PAGE", 2)
 
 
-@pytest.fixture
-def players(cast: Cast, environment: Environment) -> list[Submission]:
+@pytest.fixture(scope="module")
+def shared_players(shared_cast: Cast, shared_environment: Environment) -> list[Submission]:
     """All of them in the first edition, ranked as they stand here but for two in the middle, which are as good."""
-    owners = [cast.alice, cast.bob, cast.bob, cast.charlie, cast.alice]
+    owners = [shared_cast.alice, shared_cast.bob, shared_cast.bob, shared_cast.charlie, shared_cast.alice]
     rows = [
-        factories.ready(factories.agent(owner, environment, name)) for owner, name in zip(owners, NAMES, strict=True)
+        factories.ready(factories.agent(owner, shared_environment, name))
+        for owner, name in zip(owners, NAMES, strict=True)
     ]
     tournament = factories.tournament(rows)
     for row, rank in zip(rows, (1, 2, 3, 3, 5), strict=True):
         tournament.participants.filter(submission=row).update(rank=rank)
     return rows
+
+
+@pytest.fixture
+def players(shared_players: list[Submission], fresh: Fresh) -> list[Submission]:
+    return fresh(shared_players)
 
 
 def table(client: Client, address: str) -> list[tuple[str, str]]:
@@ -103,12 +110,11 @@ def test_strangers_are_led_to_no_own_agent(client: Client, cast: Cast, visit: As
     assert "own-place" not in visit(cast.olga).get(EDITION).content.decode()
 
 
-def test_a_page_of_a_running_edition_follows_its_own_rows(cast: Cast, environment: Environment, client: Client) -> None:
-    rows = [factories.ready(factories.agent(cast.bob, environment, name)) for name in NAMES]
-    factories.tournament(rows, state=TournamentState.RUNNING)
+def test_a_page_of_a_running_edition_follows_its_own_rows(players: Sequence[Submission], client: Client) -> None:
+    factories.tournament(players, edition=2, state=TournamentState.RUNNING)
 
     assert f'hx-get="{GAME}?page=2"' in client.get(f"{GAME}?page=2").content.decode()
-    asked = f"{EDITION}agents/alpha/?page=2"
+    asked = f"{GAME}editions/2/agents/alpha/?page=2"
     assert f'hx-get="{asked}"' in client.get(asked).content.decode()
 
 

@@ -16,6 +16,7 @@ from core.moderation.services import agent_disable
 from core.ratings.history import MOST_POINTS, HistoryPoint, rating_history
 from core.tests import boards, factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 
 pytestmark = pytest.mark.django_db
 ADDRESS = "/environments/tic-tac-toe/"
@@ -29,10 +30,15 @@ def fresh_cache() -> None:
     cache.clear()
 
 
+@pytest.fixture(scope="module")
+def shared_players(shared_cast: Cast, shared_environment: Environment) -> list[Submission]:
+    owners = ((shared_cast.alice, "alpha"), (shared_cast.bob, "beta"))
+    return [factories.ready(factories.agent(owner, shared_environment, name)) for owner, name in owners]
+
+
 @pytest.fixture
-def players(cast: Cast, environment: Environment) -> list[Submission]:
-    owners = ((cast.alice, "alpha"), (cast.bob, "beta"))
-    return [factories.ready(factories.agent(owner, environment, name)) for owner, name in owners]
+def players(shared_players: list[Submission], fresh: Fresh) -> list[Submission]:
+    return fresh(shared_players)
 
 
 @pytest.fixture

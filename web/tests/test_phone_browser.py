@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from django.conf import settings as django_settings
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
 from core.tests import factories
-from web.tests.test_policy_browser import session
+from web.tests.tabs import session, used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 
@@ -24,11 +23,18 @@ def cookie(transactional_db: None) -> str:
     return session(organiser)
 
 
+@pytest.fixture(scope="module")
+def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_page(base_url=live_server.url) as page:
+        yield page
+
+
 @pytest.fixture
-def page(cookie: str, live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
-    with chromium.new_context(base_url=live_server.url, viewport={"width": 320, "height": 600}) as context:
-        context.add_cookies([{"name": django_settings.SESSION_COOKIE_NAME, "value": cookie, "url": live_server.url}])
-        yield context.new_page()
+def page(cookie: str, tab: Page) -> Iterator[Page]:
+    tab.set_viewport_size({"width": 320, "height": 600})
+    # A refused form is an answer that a browser complains of.
+    with used(tab, cookie, complains=True) as page:
+        yield page
 
 
 def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(page: Page) -> None:

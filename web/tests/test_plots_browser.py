@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
@@ -14,6 +14,7 @@ from core.models import RatingPoint
 from core.tests import factories
 from core.tests.circles import circle
 from core.tests.factories import NOON
+from web.tests.tabs import used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 AGENT = "/environments/tic-tac-toe/agents/rock/"
@@ -32,29 +33,20 @@ def agent(transactional_db: None) -> str:
     return AGENT
 
 
-@pytest.fixture
-def troubles() -> list[str]:
-    return []
+@pytest.fixture(scope="module")
+def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_page(base_url=live_server.url, color_scheme="light") as page:
+        page.set_default_timeout(60_000)
+        yield page
 
 
 @pytest.fixture
-def context(agent: str, live_server: LiveServer, chromium: Browser) -> Iterator[BrowserContext]:
-    with chromium.new_context(base_url=live_server.url, color_scheme="light") as context:
-        context.set_default_timeout(60_000)
-        yield context
+def page(agent: str, tab: Page) -> Iterator[Page]:
+    with used(tab) as page:
+        yield page
 
 
-@pytest.fixture
-def page(context: BrowserContext, troubles: list[str]) -> Page:
-    page = context.new_page()
-    page.on("console", lambda said: troubles.append(said.text))
-    page.on("pageerror", lambda error: troubles.append(str(error)))
-    return page
-
-
-def test_a_chart_is_read_by_keyboard_and_follows_the_theme(
-    page: Page, agent: str, troubles: list[str], settings: Settings
-) -> None:
+def test_a_chart_is_read_by_keyboard_and_follows_the_theme(page: Page, agent: str, settings: Settings) -> None:
     if not settings.CHART_LIBRARY.is_dir():
         pytest.skip("The chart library is not installed: npm ci")
     page.goto(agent)
@@ -74,20 +66,20 @@ def test_a_chart_is_read_by_keyboard_and_follows_the_theme(
     light = page.evaluate("document.querySelector('figure.plot canvas').toDataURL()")
     page.locator("#theme").click()
     page.wait_for_function("light => document.querySelector('figure.plot canvas').toDataURL() !== light", arg=light)
-    assert troubles == []
 
 
-def test_without_its_library_the_table_is_open(page: Page, context: BrowserContext, agent: str) -> None:
+def test_without_its_library_the_table_is_open(tab: Page, agent: str) -> None:
     def refuse(route: Route) -> None:
         route.abort()
 
-    context.route("**/uPlot*", refuse)
-    page.goto(agent)
-    expect(page.locator("figure.plot")).to_be_hidden()
-    expect(page.get_by_role("cell", name="1540 to 1620")).to_be_visible()
+    with used(tab, complains=True) as page:
+        page.route("**/uPlot*", refuse)
+        page.goto(agent)
+        expect(page.locator("figure.plot")).to_be_hidden()
+        expect(page.get_by_role("cell", name="1540 to 1620")).to_be_visible()
 
 
-def test_arrow_keys_go_through_a_matrix_of_one_stop(page: Page, agent: str, troubles: list[str]) -> None:
+def test_arrow_keys_go_through_a_matrix_of_one_stop(page: Page, agent: str) -> None:
     page.goto("/environments/tic-tac-toe/head-to-head/")
     expect(page.locator("td a[tabindex='-1']")).to_have_count(5)
     page.locator("td a").first.focus()
@@ -96,4 +88,3 @@ def test_arrow_keys_go_through_a_matrix_of_one_stop(page: Page, agent: str, trou
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowLeft")
     expect(page.locator("tbody tr:nth-child(2) td a:focus")).to_have_text("90% of40 matches")
-    assert troubles == []

@@ -25,9 +25,9 @@ from web.tests.test_limits import rates
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def stage(cast: Cast, environment: Environment) -> Stage:
-    return staged(cast, environment, match_count=8)
+@pytest.fixture(scope="module")
+def shared_stage(shared_cast: Cast, shared_environment: Environment) -> Stage:
+    return staged(shared_cast, shared_environment, match_count=8)
 
 
 def file(duel: Duel, form: str, number: int = 1) -> str:
@@ -344,8 +344,7 @@ def test_files_and_embedded_pages_have_limits_of_their_own(
     assert "Retry-After" in answers[4]
 
 
-def test_names_are_text_in_files_and_embedded_pages(client: Client, cast: Cast, environment: Environment) -> None:
-    stage = staged(cast, environment, match_count=4)
+def test_names_are_text_in_files_and_embedded_pages(client: Client, stage: Stage) -> None:
     name = '</script><img src=x onerror=alert(1)>"\u202e'
     type(stage.anna.agent).objects.filter(pk=stage.anna.agent_id).update(name=name[:50])
 

@@ -13,6 +13,7 @@ from pytest_django.fixtures import Settings
 from core.models import Agent, Environment, Submission, SubmissionForm
 from core.tests.factories import Cast
 from tests.samples import FIRST, zip_of
+from tests.worlds import Fresh
 from web.tests import scored
 from web.tests.conftest import As
 
@@ -21,9 +22,14 @@ ADDRESS = "/environments/cart-pole/agents/"
 SCRIPT = "print('{\"score\": 1}')\n"
 
 
-@pytest.fixture
-def task(db: None) -> Environment:
+@pytest.fixture(scope="module")
+def shared_task(module_db: object) -> Environment:
     return scored.environment()
+
+
+@pytest.fixture
+def task(shared_task: Environment, fresh: Fresh) -> Environment:
+    return fresh(shared_task)
 
 
 def form(*files: tuple[str, str | bytes], **fields: str) -> dict[str, Any]:

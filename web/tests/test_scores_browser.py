@@ -13,14 +13,15 @@ from pathlib import Path
 import pytest
 from django.core.cache import cache
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, Route, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from core.models import Environment, Evaluation, JobState, Recording, Submission
+from core.models import Environment, Evaluation, JobState, Recording, Submission, User
 from core.tests import factories
-from core.tests.factories import NOON, PASSWORD
+from core.tests.factories import NOON
 from web.tests import scored
+from web.tests.tabs import session, used
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
 LONG = "a-name-of-an-agent-that-is-as-long-as-it-may-be-ok"
@@ -83,31 +84,27 @@ def stage(transactional_db: None) -> Stage:
     return Stage(task, first, evaluation, running, script, ids)
 
 
-@pytest.fixture
-def context(stage: Stage, live_server: LiveServer, chromium: Browser) -> Iterator[BrowserContext]:
-    """A browser whose console must stay empty. Its clock stands still until a test moves it."""
-    troubles: list[str] = []
+@pytest.fixture(scope="module")
+def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    """Its clock stands still until a test moves it."""
     permissions = ["clipboard-read", "clipboard-write"]
     with chromium.new_context(base_url=live_server.url, permissions=permissions) as context:
-        context.on("weberror", lambda error: troubles.append(str(error.error)))
-        context.on("console", lambda message: troubles.append(message.text) if message.type == "error" else None)
         context.clock.install(time=NOON)
         context.clock.pause_at(NOON + timedelta(seconds=1))
-        yield context
-    assert troubles == []
+        yield context.new_page()
 
 
 @pytest.fixture
-def page(context: BrowserContext) -> Page:
-    return context.new_page()
+def who() -> str:
+    """Who looks: a visitor without an account, unless a test says otherwise."""
+    return ""
 
 
-def log_in(page: Page, name: str = "alice") -> None:
-    page.goto("/login/")
-    page.get_by_label("E-mail").fill(f"{name}@arena.example")
-    page.get_by_label("Password").fill(PASSWORD)
-    page.locator("main button[type=submit]").click()
-    expect(page.get_by_role("link", name="Inbox")).to_be_visible()
+@pytest.fixture
+def page(stage: Stage, tab: Page, who: str) -> Iterator[Page]:
+    tab.set_viewport_size({"width": 1280, "height": 720})
+    with used(tab, session(User.objects.get(username=who)) if who else "") as page:
+        yield page
 
 
 def meanwhile(change: Callable[[], object]) -> None:
@@ -122,10 +119,10 @@ def meanwhile(change: Callable[[], object]) -> None:
         pool.submit(changed).result()
 
 
-@pytest.mark.parametrize("width", [1280, 360])
+@pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.nightly), 360])
+@pytest.mark.parametrize("who", ["alice"])
 def test_every_page_has_names_and_order_and_fits(page: Page, stage: Stage, width: int) -> None:
     page.set_viewport_size({"width": width, "height": 800})
-    log_in(page)
     ids = "&".join(f"id={one}" for one in stage.ids.values())
     for path in (
         "/",
@@ -173,9 +170,9 @@ def run_until(page: Page, part: Locator, text: str) -> None:
     expect(part).to_contain_text(text)
 
 
+@pytest.mark.parametrize("who", ["bob"])
 def test_an_answer_that_is_not_shown_takes_no_tick_back(page: Page, stage: Stage) -> None:
     """Else its part would go back to what it was when another one is refreshed."""
-    log_in(page, "bob")
 
     def answer(route: Route) -> None:
         if route.request.headers.get("hx-target") == "leaderboard":
@@ -254,8 +251,8 @@ def test_all_charts_of_an_evaluation_are_drawn_and_read_by_keyboard(
     expect(page.locator(".readout")).to_have_text(re.compile(r": A 0%, B \d+%"))
 
 
+@pytest.mark.parametrize("who", ["bob"])
 def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, stage: Stage) -> None:
-    log_in(page, "bob")
     page.goto("/environments/cart-pole/agents/running/")
     part = page.locator("#v1")
     done = 2
@@ -282,10 +279,10 @@ def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None
     expect(page.locator("#slider")).to_have_value("1")
 
 
+@pytest.mark.parametrize("who", ["alice"])
 def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: Stage, tmp_path: Path) -> None:
     for name in ("train.py", "model.py", "player.py"):
         (tmp_path / name).write_text("pass\n")
-    log_in(page)
     page.goto("/environments/cart-pole/")
     main, files = page.get_by_label("Main file"), page.get_by_label("Files")
     expect(main).to_be_hidden()

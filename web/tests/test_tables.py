@@ -12,23 +12,29 @@ from core.models import Environment, Rating, Submission
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.tables import SORTS
+from tests.worlds import Fresh
 from web.tests.conftest import As
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
-@pytest.fixture
-def rows(cast: Cast, environment: Environment) -> list[Submission]:
+@pytest.fixture(scope="module")
+def shared_rows(shared_cast: Cast, shared_environment: Environment) -> list[Submission]:
     """anna (alice, Blue), Berta (bob, Blue) and clara (charlie, Red), ranked in this order; clara played most."""
-    owners = (cast.alice, cast.bob, cast.charlie)
+    owners = (shared_cast.alice, shared_cast.bob, shared_cast.charlie)
     found = [
-        factories.ready(factories.agent(owner, environment, name))
+        factories.ready(factories.agent(owner, shared_environment, name))
         for owner, name in zip(owners, ("anna", "Berta", "clara"), strict=True)
     ]
     factories.tournament(found)
     Rating.objects.filter(submission=found[2]).update(match_count=900, value=1590, low=1500, high=1600)
     Submission.objects.filter(pk=found[1].pk).update(created_at=NOON)
     return found
+
+
+@pytest.fixture
+def rows(shared_rows: list[Submission], fresh: Fresh) -> list[Submission]:
+    return fresh(shared_rows)
 
 
 def shown(client: Client, query: str = "") -> list[str]:

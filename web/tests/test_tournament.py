@@ -20,9 +20,9 @@ from web.tests.conftest import As
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def stage(cast: Cast, environment: Environment) -> Stage:
-    return staged(cast, environment, 10)
+@pytest.fixture(scope="module")
+def shared_stage(shared_cast: Cast, shared_environment: Environment) -> Stage:
+    return staged(shared_cast, shared_environment, 10)
 
 
 def address(name: str, edition: int = 1) -> str:

@@ -17,6 +17,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from tests.samples import FIRST
 from web.tests.conftest import As
+from web.tests.synced import few_are_shipped
 
 pytestmark = pytest.mark.django_db
 SENTENCE = "LunarLander is not available on this arena at the moment. The organisers can see why."
@@ -79,6 +80,7 @@ def synced() -> list[str]:
 def test_what_is_missing_and_what_is_broken_is_found_when_environments_are_synced(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    few_are_shipped(monkeypatch, "missing", "mended", "broken", "once-good")
     settings.ENVIRONMENTS_DIR = tmp_path
     monkeypatch.syspath_prepend(str(tmp_path))
     described(tmp_path, "missing", "no_such_module:Name-v0")
@@ -120,6 +122,7 @@ def test_what_is_missing_and_what_is_broken_is_found_when_environments_are_synce
 def test_a_picture_that_is_no_file_of_the_site_breaks_no_page(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, visit: As
 ) -> None:
+    few_are_shipped(monkeypatch, "mine")
     settings.ENVIRONMENTS_DIR = tmp_path
     described(tmp_path, "mine", "CartPole-v1", env_id="Mine-v1", image="mine.svg", observation=OF_A_CART)
     with own_folder(tmp_path, monkeypatch):
@@ -131,9 +134,10 @@ def test_a_picture_that_is_no_file_of_the_site_breaks_no_page(
     settings.STATIC_ROOT = tmp_path / "static"
     settings.STORAGES = {
         **settings.STORAGES,
-        "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
+        "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"},
     }
-    call_command("collectstatic", verbosity=0, interactive=False)
+    others = ["admin*", "debug_toolbar*", "drf_spectacular*", "drf_spectacular_sidecar*", "rest_framework*"]
+    call_command("collectstatic", verbosity=0, interactive=False, ignore_patterns=others)
     for address in ("/", "/environments/mine/"):
         response = visit(cast.alice).get(address)
         assert response.status_code == 200

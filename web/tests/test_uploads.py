@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.db import connections
 from django.test import Client, RequestFactory
 from pytest_django.fixtures import Settings
 
@@ -217,28 +214,6 @@ def test_the_owners_own_name_with_another_archive_is_taken_too(cast: Cast, envir
     client = visit(cast.alice)
     client.post(ADDRESS, form())
     assert errors(client.post(ADDRESS, {"name": "newcomer", "archive": archive(LAST)}))["name"] == [TAKEN_BY_ONESELF]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_two_uploads_of_one_name_at_once_one_wins_and_one_is_told(visit: As) -> None:
-    cast = factories.cast()
-    factories.environment()
-    clients = [visit(cast.alice), visit(cast.bob)]
-    start = Barrier(2)
-
-    def send(client: Client) -> Any:
-        start.wait(timeout=60)
-        try:
-            return client.post(ADDRESS, form())
-        finally:
-            connections.close_all()
-
-    with ThreadPoolExecutor(2) as pool:
-        answers = list(pool.map(send, clients))
-    assert sorted(answer.status_code for answer in answers) == [302, 422]
-    (loser,) = (answer for answer in answers if answer.status_code == 422)
-    assert errors(loser)["name"] == [TAKEN]
-    assert Submission.objects.count() == 1
 
 
 def test_a_closed_environment_takes_no_uploads(cast: Cast, environment: Environment, visit: As) -> None:

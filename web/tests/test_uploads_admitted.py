@@ -41,6 +41,11 @@ def alice() -> User:
     return factories.user("alice")
 
 
+@pytest.fixture
+def environment() -> Environment:
+    return factories.environment()
+
+
 def create(
     owner: User,
     environment: Environment,

@@ -11,6 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import yaml
 
 from arena_kit.environment.adapters.gymnasium import open_environment, registered
@@ -151,15 +152,25 @@ def _leaves_something(registered_id: str, arguments: dict[str, Any], seconds: fl
     return False
 
 
-def _played(environment: Any, seed: int) -> list[str]:
+def _played(environment: Any, seed: int) -> list[tuple[object, ...]]:
     environment.action_space.seed(seed)
-    seen = [repr(environment.reset(seed=seed)[0])]
+    seen = [_plain(environment.reset(seed=seed)[0])]
     for _ in range(PROBED_STEPS):
         observation, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
-        seen.append(repr((observation, reward)))
+        seen.append((_plain(observation), float(reward)))
         if terminated or truncated:
             break
     return seen
+
+
+def _plain(observation: Any) -> tuple[object, ...]:
+    """Return an observation as something that can be compared: arrays as their bytes, which is quicker than as text."""
+    if isinstance(observation, dict):
+        return tuple((key, _plain(value)) for key, value in observation.items())
+    if isinstance(observation, (tuple, list)):
+        return tuple(map(_plain, observation))
+    array = np.asarray(observation)
+    return (array.dtype.str, array.shape, array.tobytes())
 
 
 if __name__ == "__main__":

@@ -168,7 +168,8 @@ def draw(spec: EnvironmentSpec, what: Drawing, frame: Frame | None = None) -> st
 def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     """Return the opening of a match of an environment from outside. Raises BrokenEnvironment."""
     drawn = server_of(spec).data(Kind.OPENING, seed)
-    if not isinstance(drawn, list) or not all(type(action) is int for action in drawn):
+    actions = range(spec.action_count)
+    if not isinstance(drawn, list) or not all(type(action) is int and action in actions for action in drawn):
         raise BrokenEnvironment(f"{spec.id}: an opening is no list of actions.")
     return tuple(drawn)
 

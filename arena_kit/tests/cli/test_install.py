@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import queue
 import subprocess
 import sys
 import zipfile
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 
-from arena_kit.tests.cli.test_play import BASE, IMAGE_PREFIX, ROOT, run
+from arena_kit.image.local import PackageFolder, package_folder
+from arena_kit.tests.cli.test_play import BASE, ROOT, run
 from arena_kit.tests.playing import folders, player
 from arena_kit.tests.scripts import FINE
 
@@ -49,7 +52,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def images_of_this_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fetch from the real index, into images that are removed at the end of the run."""
-    monkeypatch.setenv(IMAGE_PREFIX, settings.PLAYER_IMAGE_PREFIX)
+    for module in ("install", "needed"):
+        monkeypatch.setattr(f"arena_kit.cli.{module}.PREFIX", settings.PLAYER_IMAGE_PREFIX)
     for name in ("PIP_NO_INDEX", "PIP_FIND_LINKS", "PIP_CONFIG_FILE"):
         monkeypatch.delenv(name)
 
@@ -58,30 +62,22 @@ def installed(cache: Path) -> list[Path]:
     return sorted(path for path in cache.iterdir() if path.is_dir())
 
 
-def test_what_a_player_requires_is_installed_once_and_found_by_it_alone(cache: Path) -> None:
-    wanting = {"player.py": GREETED, "requirements.txt": "arena-test-greeting==1.0\n"}
-    with folders(wanting, GREETED) as (one, two):
+def test_what_a_submission_requires_is_installed_once_and_found_by_it_alone(cache: Path) -> None:
+    needs = {"requirements.txt": "arena-test-greeting==1.0\n"}
+    script = "import arena_test_greeting\n" + FINE
+    with folders({"player.py": GREETED, **needs}, GREETED, {"submission.py": script, **needs}) as (one, two, scored):
         first = run(one, two, *BASE)
         # Without the index: what is there is used again.
         (cache.parents[2] / "index" / WHEEL.format("1.0")).unlink()
-        run(one, two, *BASE)
+        evaluated = run("evaluate", one, "--environment", "CartPole-v1", "--sandbox", "process", "--episodes", "2")
+        ran = run("script", scored, "--environment", "CartPole-v1", "--sandbox", "process")
     assert f"arena: {one} requires arena-test-greeting==1.0." in first.stderr
     assert "No module named 'arena_test_greeting'" in first.stderr
     assert "player 1 wins" in first.stderr
-    (made,) = installed(cache)
-    assert (made / "packages" / "arena_test_greeting.py").is_file()
-
-
-def test_an_evaluation_and_a_script_get_their_packages(cache: Path) -> None:
-    needs = {"requirements.txt": "arena-test-greeting\n"}
-    balance = player(top="import arena_test_greeting")
-    script = "import arena_test_greeting\n" + FINE
-    with folders({"player.py": balance, **needs}, {"submission.py": script, **needs}) as (agent, scored):
-        evaluated = run("evaluate", agent, "--environment", "CartPole-v1", "--sandbox", "process", "--episodes", "2")
-        ran = run("script", scored, "--environment", "CartPole-v1", "--sandbox", "process")
     assert "Score: " in evaluated.stderr
     assert "Score: " in ran.stderr
-    assert len(installed(cache)) == 1
+    (made,) = installed(cache)
+    assert (made / "packages" / "arena_test_greeting.py").is_file()
 
 
 def test_an_install_that_fails_prints_a_sentence_and_the_last_lines(cache: Path) -> None:
@@ -95,6 +91,7 @@ def test_an_install_that_fails_prints_a_sentence_and_the_last_lines(cache: Path)
     assert installed(cache) == []
 
 
+@pytest.mark.nightly
 def test_an_old_pin_falls_back_to_the_version_that_is_there() -> None:
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting\nnumpy==1.0\n"}) as (one,):
         done = run(one, one, *BASE)
@@ -102,6 +99,26 @@ def test_an_old_pin_falls_back_to_the_version_that_is_there() -> None:
     assert "4 matches in" in done.stderr
 
 
+def test_the_second_of_two_waits_for_the_first_and_shares_its_folder(cache: Path) -> None:
+    lines = ("arena-test-greeting==3.0",)
+    said: queue.SimpleQueue[str] = queue.SimpleQueue()
+    others: list[Future[PackageFolder | None]] = []
+    with ThreadPoolExecutor(1) as threads, pytest.MonkeyPatch.context() as patch:
+
+        def install_late(_: object, base: object, target: Path, log: object) -> None:
+            others.append(threads.submit(package_folder, lines, cache=cache, log=said.put))
+            assert "waiting for it" in said.get(timeout=60)
+            (target / "packages").mkdir(parents=True)
+            (target / "warnings.json").write_text("[]")
+
+        patch.setattr("arena_kit.image.local._install", install_late)
+        first = package_folder(lines, cache=cache, log=lambda _: None)
+        assert first is not None
+        assert others[0].result(60) == first
+    assert "reused" in said.get()
+
+
+@pytest.mark.nightly
 def test_two_at_once_share_one_folder(cache: Path) -> None:
     with folders({"player.py": GREETED, "requirements.txt": "arena-test-greeting\n"}) as (one,):
         command = [sys.executable, "-m", "duel_runner", str(one), str(one), *BASE]

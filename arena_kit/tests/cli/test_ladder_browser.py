@@ -79,7 +79,7 @@ def test_the_list_leads_to_every_match_and_keeps_the_focus(page: Page) -> None:
     picker = page.get_by_label("Match", exact=True)
     expect(picker.locator("option")).to_have_count(len(SHOWN))
     picker.focus()
-    for number in range(len(SHOWN), 0, -1):
+    for number in (len(SHOWN), 2, 1):
         picker.select_option(str(number))
         at(page, number, 0)
         expect(picker).to_be_focused()
@@ -110,13 +110,11 @@ def test_a_match_that_plays_stops_when_another_is_chosen(page: Page) -> None:
     at(page, 2, 0)
 
 
-@pytest.mark.parametrize(
-    ("address", "number", "ply"), [("#match=2&ply=3", 2, 3), ("#match=99", 1, 0), ("#match=x", 1, 0)]
-)
-def test_an_address_leads_to_a_match_and_a_ply(page: Page, report: str, address: str, number: int, ply: int) -> None:
-    page.goto("about:blank")
-    page.goto(report + address)
-    at(page, number, ply)
+def test_an_address_leads_to_a_match_and_a_ply(page: Page, report: str) -> None:
+    for address, number, ply in (("#match=2&ply=3", 2, 3), ("#match=99", 1, 0), ("#match=x", 1, 0)):
+        page.goto("about:blank")
+        page.goto(report + address)
+        at(page, number, ply)
 
 
 def test_nothing_is_wider_than_a_phone_and_focus_is_seen(page: Page) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import zipfile
 from pathlib import Path
 
@@ -99,7 +100,7 @@ def test_values_that_make_no_sense_are_refused_with_a_sentence(tmp_path: Path) -
 
 def test_a_stop_from_outside_leaves_no_script_behind() -> None:
     with folders({"submission.py": "while True: pass"}) as (folder,):
-        stop(folder, "script", folder, *BASE)
+        stop(folder, "script", folder, *BASE, by=signal.SIGHUP)
 
 
 @pytest.mark.docker

@@ -22,7 +22,6 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec
 from arena_kit.tests.environment.outside import FOLDERS, classic
 
-MATCHES = 1000
 INFO: dict[str, Any] = {
     "name": "A", "slug": "a", "image": "a.svg", "description": "A.", "num_matches_in_duel": 10, "memory_limit": "4g",
     "cpu_limit": 1,
@@ -38,7 +37,7 @@ def numbers(environment: Environment, spec: EnvironmentSpec, seat: int) -> list[
     return list(np.frombuffer(seen, spec.observation.wire)) if isinstance(seen, bytes) else list(seen)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("matches", [60, pytest.param(1000, marks=[pytest.mark.slow, pytest.mark.nightly])])
 @pytest.mark.parametrize(
     ("name", "native"),
     [
@@ -46,13 +45,13 @@ def numbers(environment: Environment, spec: EnvironmentSpec, seat: int) -> list[
         ("classic_nim", lambda: read_info(FOLDERS / "nim" / "info.yml")),
     ],
 )
-def test_a_thousand_random_matches_are_those_of_the_native_game_move_by_move(
-    name: str, native: Callable[[], EnvironmentSpec]
+def test_random_matches_are_those_of_the_native_game_move_by_move(
+    name: str, native: Callable[[], EnvironmentSpec], matches: int
 ) -> None:
     spec, other = learned(FOLDERS / name / "info.yml"), native()
     rng = random.Random(1)
     mine, its = spec.make(), other.make()
-    for seed in range(MATCHES):
+    for seed in range(matches):
         mine.reset(seed)
         its.reset(seed)
         while its.to_move:

@@ -79,7 +79,7 @@ def test_a_folder_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_what_a_folder_prints_or_starts_does_not_count(tmp_path: Path) -> None:
-    loud = "print('x' * 10_000_000); sys.stderr.write('y' * 10_000_000)"
+    loud = "print('x' * 1_000_000); sys.stderr.write('y' * 1_000_000)"
     assert try_folder(classic(tmp_path, "loud", before=loud)).because == ""
     forks = "import os, time\nif os.fork() == 0:\n    time.sleep(600)\n    os._exit(0)\n"
     path = classic(tmp_path, "forks")

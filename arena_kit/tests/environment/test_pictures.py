@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import functools
 from xml.etree import ElementTree
 
 import pytest
@@ -22,6 +23,7 @@ def test_texts_are_escaped() -> None:
     assert root.find(f".//{SVG}script") is None
 
 
+@functools.cache
 def frames_of(spec: EnvironmentSpec) -> list[Frame]:
     """Return the frames of the start, of some states and of the end."""
     if spec.seats == 2:

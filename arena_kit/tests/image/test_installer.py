@@ -167,9 +167,9 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(client: docker.DockerClie
 @pytest.mark.parametrize(
     ("command", "seconds", "status"),
     [
-        ("exit 3", 20, 3),
-        ("kill -9 $$", 20, 137),
-        ("head -c 3000000 /dev/zero > big; sleep 60", 20, TOO_LARGE),
+        pytest.param("exit 3", 20, 3, marks=pytest.mark.nightly),
+        pytest.param("kill -9 $$", 20, 137, marks=pytest.mark.nightly),
+        pytest.param("head -c 3000000 /dev/zero > big; sleep 60", 20, TOO_LARGE, marks=pytest.mark.nightly),
         ("head -c 3000000 /dev/zero > big", 20, TOO_LARGE),
         ("for number in $(seq 60); do : > $number; done; sleep 60", 20, TOO_MANY_FILES),
         ("sleep 60", 1, TIMED_OUT),

@@ -55,6 +55,7 @@ except ImportError:
 SEEN = ["the source", "the source", "the source", "no source", "the source", "no source"]
 
 
+@pytest.mark.containers_nightly
 def test_a_player_is_its_source(arena: Arena) -> None:
     launch = arena.prepare(FIRST_VALID)
     plant(Path(launch.image.removeprefix(FOLDER_PREFIX)), "player.py", source=USES + FIRST_VALID)

@@ -13,6 +13,7 @@ import pytest
 
 from arena_kit.environment.info import read_info
 from arena_kit.environment.openings import check_openings, opening_of
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server import connection
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
@@ -104,6 +105,13 @@ def test_a_solver_that_fails_is_a_fault_of_the_platform(tmp_path: Path, does: st
     (spec.folder / "solver.py").write_text(SOLVER.replace("DO", does))
     with pytest.raises(PlatformFault, match=sentence):
         play(lambda asked: asked.good_answer(), spec=replace(read_info(info), is_outside=True))
+
+
+def test_an_opening_of_impossible_numbers_is_a_fault_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection.ServerConnection, "data", lambda *_: [1 << 80])
+    with pytest.raises(PlatformFault, match="no list of actions") as caught:
+        play(lambda asked: asked.good_answer(), spec=replace(get_spec("connect-four"), is_outside=True))
+    assert caught.value.code == "environment_failed"
 
 
 VALID, REWARDS = "range(min(3, self._stones))", "return (0.0, 0.0)"

@@ -25,6 +25,7 @@ from arena_kit.tests.corridors import (
     SLIDER,
     Broken,
     Clock,
+    Fickle,
     Infinite,
     at,
     evaluate,
@@ -326,9 +327,10 @@ def test_a_handshake_that_is_none_fails_the_evaluation(hello: bytes, code: str) 
     ("spec", "sentence"),
     [
         (of_class(Broken), "The environment corridor-v1 failed: RuntimeError: division by cucumber"),
+        (of_class(Fickle), "The environment corridor-v1 failed: IllegalAction: not today"),
         (of_class(Infinite), "The environment corridor-v1 gave the reward inf."),
     ],
-    ids=["raises", "infinite reward"],
+    ids=["raises", "refuses a valid action", "infinite reward"],
 )
 def test_an_environment_that_breaks_is_no_player_s_fault(spec: EnvironmentSpec, sentence: str) -> None:
     with pytest.raises(PlatformFault) as caught:

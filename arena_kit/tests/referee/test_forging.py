@@ -110,7 +110,13 @@ class Player:
 }
 
 
-@pytest.mark.parametrize("forgery", FORGERIES)
+@pytest.mark.parametrize(
+    "forgery",
+    [
+        pytest.param(name, marks=() if name == "writing into what it is given" else pytest.mark.containers_nightly)
+        for name in FORGERIES
+    ],
+)
 def test_a_forged_score_is_the_score_that_the_referee_has_counted(arena: Arena, forgery: str) -> None:
     played = judge(arena, FORGERIES[forgery])
 
@@ -120,6 +126,7 @@ def test_a_forged_score_is_the_score_that_the_referee_has_counted(arena: Arena, 
     assert max(episode.score for episode in played.record.episodes) <= 1.0
 
 
+@pytest.mark.containers_nightly
 def test_a_reward_that_is_returned_for_an_action_is_none(arena: Arena) -> None:
     played = judge(arena, HONEST.replace("return valid_actions[-1]", "return 1e9"))
 
@@ -127,6 +134,7 @@ def test_a_reward_that_is_returned_for_an_action_is_none(arena: Arena) -> None:
     assert (played.failure.fault, played.record.episodes) == (PlayerFault.ILLEGAL_ACTION, ())
 
 
+@pytest.mark.containers_nightly
 def test_leaving_early_is_no_way_to_keep_a_good_beginning(arena: Arena) -> None:
     played = judge(arena, stepping("import os; os._exit(0)"))
 
@@ -254,6 +262,7 @@ ARRAY_FORMS = {
 
 
 @pytest.mark.parametrize("form", ARRAY_FORMS)
+@pytest.mark.containers_nightly
 def test_every_form_of_a_player_may_answer_with_arrays(arena: Arena, form: str) -> None:
     launch = arena.prepare("")
     folder = launch.image.removeprefix("folder:")
@@ -281,6 +290,7 @@ WRONG_ARRAYS = {
 
 
 @pytest.mark.parametrize("kind", WRONG_ARRAYS)
+@pytest.mark.containers_nightly
 def test_what_is_no_array_fails_the_evaluation(arena: Arena, kind: str) -> None:
     action, code, sentence = WRONG_ARRAYS[kind]
 
@@ -299,7 +309,13 @@ MISDEEDS = {
 }
 
 
-@pytest.mark.parametrize("misdeed", MISDEEDS)
+@pytest.mark.parametrize(
+    "misdeed",
+    [
+        pytest.param(name, marks=() if name in ("exits", "hangs") else pytest.mark.containers_nightly)
+        for name in MISDEEDS
+    ],
+)
 def test_a_misdeed_fails_the_evaluation_and_leaves_nothing(arena: Arena, misdeed: str) -> None:
     source, code = MISDEEDS[misdeed]
 
@@ -310,6 +326,7 @@ def test_a_misdeed_fails_the_evaluation_and_leaves_nothing(arena: Arena, misdeed
     assert played.record.episodes == ()
 
 
+@pytest.mark.containers_nightly
 def test_a_flood_of_prints_is_cut_and_changes_no_score(arena: Arena) -> None:
     played = judge(arena, stepping("print('noise' * 20_000)"))
 
@@ -318,6 +335,7 @@ def test_a_flood_of_prints_is_cut_and_changes_no_score(arena: Arena) -> None:
     assert len(played.player_log) <= LIMITS.log_limit_bytes + 256
 
 
+@pytest.mark.containers_nightly
 def test_what_is_known_of_an_evaluation_can_be_written_as_json(arena: Arena) -> None:
     played = judge(arena, HONEST)
 

@@ -74,7 +74,10 @@ def test_a_duel_whose_container_is_harmed_counts_for_neither_player(
     assert list(docker_arena.channels.iterdir()) == []
 
 
-@pytest.mark.parametrize(("harm", "code"), [(kill, "container_killed"), (pause, "container_paused")])
+@pytest.mark.parametrize(
+    ("harm", "code"),
+    [(kill, "container_killed"), pytest.param(pause, "container_paused", marks=pytest.mark.nightly)],
+)
 def test_an_evaluation_whose_container_is_harmed_is_no_failure_of_its_player(
     docker_arena: Arena, engine: docker.DockerClient, harm: Harm, code: str
 ) -> None:

@@ -12,6 +12,8 @@ from arena_kit.referee.run import PlayedDuel
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.tests.playing import GOOD, LIMITS, play, player
 
+IN_A_SECOND = dataclasses.replace(LIMITS, move_seconds=0.5, bank_seconds=0.5)
+
 
 def codes(duel: PlayedDuel) -> list[str]:
     return [match.error_code for match in duel.record.matches]
@@ -110,8 +112,8 @@ def test_every_accepted_form_plays_without_errors(form: str) -> None:
     assert [match.outcome for match in duel.record.matches] == [Outcome.PLAYER_1, Outcome.PLAYER_2]
 
 
-IN_CONTAINERS = ("create_agent that is given a player id", "a function as Kaggle's", "class Player without train_mode")
-"""Forms that play in containers on every push; the code that adapts them is the same in both."""
+IN_CONTAINERS = ("create_agent that is given a player id",)
+"""The form that plays in containers on every push; the code that adapts them all is the same in both."""
 
 
 @pytest.mark.docker
@@ -159,7 +161,7 @@ def test_a_player_may_ask_for_fewer_matches_at_once() -> None:
     assert duel.player_logs[0].count("made") == 1
 
 
-@pytest.mark.parametrize("parallel", [1, 7, 32, 128])
+@pytest.mark.parametrize("parallel", [1, 7, 128])
 def test_real_players_give_the_same_results_however_many_matches_run_at_once(parallel: int) -> None:
     source = player(step="return valid_actions[int(state.sum()) % len(valid_actions)]")
     duel = play(
@@ -252,14 +254,13 @@ def test_every_way_to_die_forfeits(how: str) -> None:
 
 
 def test_a_player_that_thinks_too_long_forfeits() -> None:
-    assert_all_lost(play(player(step="while True: pass"), matches=1), "player_timed_out")
+    assert_all_lost(play(player(step="while True: pass"), matches=1, limits=IN_A_SECOND), "player_timed_out")
 
 
 def test_a_player_stopped_by_itself_forfeits() -> None:
     source = player(step="import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)")
     # It uses no processor: the whole wall time has to pass.
-    limits = dataclasses.replace(LIMITS, move_seconds=0.5, bank_seconds=0.5)
-    assert_all_lost(play(source, matches=1, limits=limits), "player_timed_out")
+    assert_all_lost(play(source, matches=1, limits=IN_A_SECOND), "player_timed_out")
 
 
 FIND_WIRE = (
@@ -279,7 +280,7 @@ FIND_WIRE = (
     ],
 )
 def test_a_player_that_writes_on_the_wire_itself_loses(data: str, code: str) -> None:
-    source = player(step=FIND_WIRE + f"for n in WIRE: os.write(n, {data})\nwhile True: pass")
+    source = player(step=FIND_WIRE + f"for n in WIRE: os.write(n, {data})\nimport time\ntime.sleep(60)")
     assert_all_lost(play(source, matches=1), code)
 
 

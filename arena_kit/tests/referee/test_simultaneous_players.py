@@ -54,6 +54,7 @@ def duel(
     )
 
 
+@pytest.mark.containers_nightly
 def test_forks_of_stateful_players_play_the_same_duel_again(arena: Arena, namespaces: None) -> None:
     launches = [arena.prepare(STATEFUL), arena.prepare(STATEFUL)]
     players = WarmPlayers(arena.sandbox, capacity=2, idle_seconds=60, clock=time.monotonic)
@@ -83,6 +84,7 @@ def test_forks_of_stateful_players_play_the_same_duel_again(arena: Arena, namesp
     assert loaders[0] == loaders[1]
 
 
+@pytest.mark.containers_nightly
 def test_a_fault_in_a_half_chosen_step_costs_one_match_of_real_players(arena: Arena, namespaces: None) -> None:
     failing = player(init="self.count = 0", start="self.count = 0", step="self.count += 1\nassert self.count < 20")
     players = WarmPlayers(arena.sandbox, capacity=2, idle_seconds=60, clock=time.monotonic)

@@ -111,8 +111,17 @@ def test_a_second_container_of_the_same_name_is_refused_and_harms_not_the_first(
         first.close()
 
 
+ENDS_ON_A_PUSH = ("raises", "exits", "kills all")
+
+
 @pytest.mark.docker
-@pytest.mark.parametrize("source", ENDS.values(), ids=ENDS.keys())
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(source, id=name, marks=() if name in ENDS_ON_A_PUSH else pytest.mark.nightly)
+        for name, source in ENDS.items()
+    ],
+)
 def test_a_player_that_ends_at_its_start_is_to_blame_itself(
     source: str, sandbox: DockerSandbox, tmp_path: Path, channels: Path, engine: docker.DockerClient
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ def test_a_player_that_ends_its_supervisor_loses_its_matches(docker_arena: Arena
         seed=1,
         match_count=4,
         parallel_matches=4,
-        limits=LIMITS,
+        limits=replace(LIMITS, max_restarts=1),
         clock=time.monotonic,
     )
 

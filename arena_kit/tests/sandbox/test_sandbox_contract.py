@@ -60,6 +60,7 @@ def test_what_a_player_prints_is_kept_to_its_limit_from_both_ends(arena: Arena) 
     assert len(log) <= LIMITS.log_limit_bytes + 256
 
 
+@pytest.mark.containers_nightly
 def test_prints_on_the_real_standard_output_never_reach_the_wire(arena: Arena) -> None:
     source = FIRST_VALID.replace(
         "        return valid_actions[0]\n    def step",
@@ -92,6 +93,7 @@ def test_closing_ends_whatever_the_player_started_and_removes_its_folder(arena: 
     assert list(arena.channels.iterdir()) == []
 
 
+@pytest.mark.containers_nightly
 def test_closing_twice_is_harmless(arena: Arena) -> None:
     container = arena.launch(FIRST_VALID)
     container.close()
@@ -99,6 +101,7 @@ def test_closing_twice_is_harmless(arena: Arena) -> None:
     assert list(arena.channels.iterdir()) == []
 
 
+@pytest.mark.containers_nightly
 def test_a_player_that_exits_in_a_match_has_ended(arena: Arena) -> None:
     dying = FIRST_VALID.replace("return valid_actions[0]", "import os; print('bye', flush=True); os._exit(3)", 1)
     container = arena.launch(dying)
@@ -108,7 +111,8 @@ def test_a_player_that_exits_in_a_match_has_ended(arena: Arena) -> None:
     container.close()
 
 
-def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -> None:
+def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 1.0)
     spinning = FIRST_VALID.replace("return valid_actions[0]", "\n        while True: pass", 1)
     container = arena.launch(spinning)
     ask(container)
@@ -133,12 +137,14 @@ def test_a_player_that_spins_is_still_running_until_it_is_closed(arena: Arena) -
         ),
     ],
 )
+@pytest.mark.containers_nightly
 def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Arena, source: str, said: str) -> None:
     refusal = arena.not_started(source)
     assert refusal.ending is not Ending.RUNNING
     assert said in refusal.log
 
 
+@pytest.mark.containers_nightly
 def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(arena: Arena) -> None:
     refusal = arena.not_started("print('x' * 5000, flush=True)\nimport time; time.sleep(600)", start_seconds=10.0)
     assert refusal.ending is Ending.RUNNING
@@ -146,6 +152,7 @@ def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(aren
     assert "xxx" in refusal.log
 
 
+@pytest.mark.containers_nightly
 def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
     claims = [f"claim-{os.getpid()}-{next(COUNTER)}" for _ in range(2)]
     kept, left = (arena.launch(FIRST_VALID, claim=claim) for claim in claims)
@@ -181,6 +188,7 @@ def test_a_missing_folder_is_the_platforms_fault(arena: Arena) -> None:
     assert list(arena.channels.iterdir()) == []
 
 
+@pytest.mark.containers_nightly
 def test_the_player_folder_is_its_working_folder_and_its_files_are_there(arena: Arena) -> None:
     source = "import os\nprint(sorted(os.listdir('.')), open('player.py').readline())\n" + FIRST_VALID
     container = arena.launch(source)

@@ -18,6 +18,10 @@ from arena_kit.tests.arenas import FIRST_VALID, Arena, greet, loader_of, until
 START = "        return valid_actions[0]\n    def step"
 
 
+IN_PROCESSES = pytest.mark.containers_nightly
+"""A push shows this in local processes."""
+
+
 def player(top: str = "", start: str = "pass") -> str:
     """Return the source of a player with code that runs when it is loaded, and code for its first match."""
     body = start.replace("\n", "\n        ")
@@ -49,6 +53,7 @@ def play(host: Host) -> str:
     return slot.log()
 
 
+@pytest.mark.containers_nightly
 def test_a_player_is_loaded_once_and_made_anew_for_every_duel(warm: Arena) -> None:
     top = "import os\nprint('loaded by', os.getpid())"
     with started(warm, player(top, "print('played by', os.getpid())")) as host:
@@ -106,18 +111,29 @@ def test_a_container_started_in_the_background_is_moved_to_its_core_and_used_aga
         host.close()
 
 
+COLD = {
+    "thread": (
+        "import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()", "2 threads",
+    ),
+    "shared memory": ("import mmap; shared = mmap.mmap(-1, 4096)", "shares memory"),
+    "pipe": ("import os; pipe = os.pipe()", "holds pipe"),
+    "socket": ("import socket; pair = socket.socketpair()", "holds socket"),
+    "open file": (
+        "import os, tempfile; note = open(os.path.join(tempfile.gettempdir(), 'note'), 'w')", "holds /",
+    ),
+    "signal handler": ("import signal; signal.signal(signal.SIGUSR1, lambda *_: None)", "handles signals"),
+    "child": ("import subprocess; child = subprocess.Popen(['sleep', '600'])", "other processes"),
+}  # fmt: skip
+IN_BOTH = ("thread", "shared memory", "socket")
+"""What is looked for in containers on every push, too; the supervisor that looks is the same."""
+
+
 @pytest.mark.parametrize(
     ("top", "why"),
     [
-        ("import threading, time; threading.Thread(target=time.sleep, args=(600,), daemon=True).start()", "2 threads"),
-        ("import mmap; shared = mmap.mmap(-1, 4096)", "shares memory"),
-        ("import os; pipe = os.pipe()", "holds pipe"),
-        ("import socket; pair = socket.socketpair()", "holds socket"),
-        ("import os, tempfile; note = open(os.path.join(tempfile.gettempdir(), 'note'), 'w')", "holds /"),
-        ("import signal; signal.signal(signal.SIGUSR1, lambda *_: None)", "handles signals"),
-        ("import subprocess; child = subprocess.Popen(['sleep', '600'])", "other processes"),
+        pytest.param(source, why, id=name, marks=() if name in IN_BOTH else IN_PROCESSES)
+        for name, (source, why) in COLD.items()
     ],
-    ids=["thread", "shared memory", "pipe", "socket", "open file", "signal handler", "child"],
 )
 def test_what_forks_would_share_or_lose_is_loaded_afresh_for_every_duel(warm: Arena, top: str, why: str) -> None:
     with started(warm, player(top)) as host:
@@ -135,6 +151,7 @@ def test_what_forks_would_share_or_lose_is_loaded_afresh_for_every_duel(warm: Ar
         ("import numpy; numpy.random.seed(5)", True),
     ],
 )
+@pytest.mark.containers_nightly
 def test_a_duel_has_random_numbers_of_its_own_unless_the_player_chose_a_seed(
     warm: Arena, top: str, is_same: bool
 ) -> None:
@@ -167,8 +184,14 @@ for pid in (1, {LOADER}):
 TOUCH = f"touch({LOADER}) if callable(touch) else os.kill({LOADER}, touch)"
 
 
-@pytest.mark.parametrize("touch", ["signal.SIGKILL", "signal.SIGSTOP", "signal.SIGUSR1"],
-                         ids=["killed", "stopped", "signalled"])  # fmt: skip
+@pytest.mark.parametrize(
+    "touch",
+    [
+        pytest.param("signal.SIGKILL", id="killed"),
+        pytest.param("signal.SIGSTOP", id="stopped", marks=IN_PROCESSES),
+        pytest.param("signal.SIGUSR1", id="signalled", marks=IN_PROCESSES),
+    ],
+)
 def test_a_container_whose_loader_was_touched_is_used_no_more(warm: Arena, touch: str) -> None:
     with started(warm, player("import os, signal", f"touch = {touch}\n{TOUCH}")) as host:
         assert play(host)
@@ -179,10 +202,10 @@ def test_a_container_whose_loader_was_touched_is_used_no_more(warm: Arena, touch
     "touch",
     [
         "lambda pid: resource.prlimit(pid, resource.RLIMIT_NOFILE, (200, 200))",
-        "lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 7)",
+        pytest.param("lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 7)", marks=IN_PROCESSES),
     ],
     ids=["limited", "slowed"],
-)  # fmt: skip
+)
 def test_a_loader_is_limited_by_itself_alone_or_used_no_more(warm: Arena, touch: str) -> None:
     start = f"touch = {touch}\ntry:\n    {TOUCH}\nexcept OSError:\n    print('refused', flush=True)"
     with started(warm, player("import os, resource, signal", start)) as host:
@@ -276,6 +299,7 @@ socket.SocketIO.readinto = read
         assert host.why_cold == "it has started other processes"
 
 
+@pytest.mark.containers_nightly
 def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Arena) -> None:
     with started(warm, player("import os", "print('bye', flush=True); os._exit(3)")) as host:
         for _ in range(2):
@@ -288,6 +312,7 @@ def test_a_player_that_dies_in_a_duel_leaves_a_container_for_the_next(warm: Aren
             assert host.reusable
 
 
+@pytest.mark.containers_nightly
 def test_a_player_that_cannot_be_made_says_so_for_every_duel(warm: Arena) -> None:
     source = "class Player:\n    def __init__(self, train_mode):\n        1 / 0\n"
     with started(warm, source) as host:

@@ -59,6 +59,7 @@ def test_a_source_that_compiles_for_ever_is_stopped() -> None:
     )
 
 
+@pytest.mark.nightly
 def test_a_source_that_needs_too_much_memory_is_refused() -> None:
     assert "does_not_compile" in refusal(
         archive(player="x = " + "[" * 90 + "1," * 6_000_000 + "]" * 90), ArchiveLimits(compile_seconds=300)

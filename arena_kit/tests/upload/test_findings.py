@@ -95,7 +95,13 @@ HOSTILE = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("source", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(source, id=name, marks=pytest.mark.nightly if name == "wide" else ())
+        for name, source in HOSTILE.items()
+    ],
+)
 def test_a_hostile_source_costs_only_the_limited_process(source: str) -> None:
     found = findings_apart(packed({"player.py": source}), sender="eve")
     # It compiles or not; if it does, it was read, or it is said that it could not be.

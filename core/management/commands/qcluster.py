@@ -10,6 +10,7 @@ from django_q.conf import Conf
 from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
+from core.checks import TAG
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.scratch import work_in_own_folder
 from core.jobs.worker import worker_name
@@ -23,6 +24,9 @@ def _spawned(**_: Any) -> None:
 
 
 class Command(qcluster.Command):  # type: ignore[misc]  # django-q ships no types
+    requires_system_checks = (TAG,)
+    """Workers have no pages, whose checks load all of them."""
+
     def handle(self, *args: Any, **options: Any) -> None:
         # The command and the cluster find their classes by these names.
         qcluster.Cluster = ArenaCluster

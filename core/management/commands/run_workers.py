@@ -14,11 +14,14 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
+from core.checks import TAG
 from core.jobs.supervisor import Supervisor
 from core.monitoring.exposition import serve
 
 
 class Command(BaseCommand):
+    requires_system_checks = (TAG,)
+    """Workers have no pages, whose checks load all of them."""
     help = "Run the workers of all queues (or of those named) until SIGTERM, SIGHUP or Ctrl-C."
 
     def add_arguments(self, parser: ArgumentParser) -> None:

@@ -15,6 +15,7 @@ from core.models import Environment, Evaluation, Season, User
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import Cast
+from tests.worlds import Fresh
 from web.tests import scored
 from web.tests.arena import Stage, staged
 
@@ -30,9 +31,14 @@ def nothing_is_kept() -> Iterator[None]:
     cache.clear()
 
 
-@pytest.fixture
-def cast(db: None) -> Cast:
+@pytest.fixture(scope="module")
+def shared_cast(module_db: object) -> Cast:
     return factories.cast()
+
+
+@pytest.fixture
+def cast(shared_cast: Cast, fresh: Fresh) -> Cast:
+    return fresh(shared_cast)
 
 
 @pytest.fixture
@@ -48,9 +54,14 @@ def program() -> Program:
     return program_of
 
 
-@pytest.fixture
-def cart_pole(db: None) -> Environment:
+@pytest.fixture(scope="module")
+def shared_cart_pole(module_db: object) -> Environment:
     return scored.environment()
+
+
+@pytest.fixture
+def cart_pole(shared_cart_pole: Environment, fresh: Fresh) -> Environment:
+    return fresh(shared_cart_pole)
 
 
 @pytest.fixture
@@ -70,11 +81,17 @@ class Arena:
     reported: Evaluation
 
 
-@pytest.fixture
-def arena(cast: Cast, cart_pole: Environment) -> Arena:
+@pytest.fixture(scope="module")
+def shared_arena(shared_cast: Cast, shared_cart_pole: Environment) -> Arena:
+    cast, cart_pole = shared_cast, shared_cart_pole
     stage = staged(cast, factories.environment(), match_count=4)
     made = scored.submission(cast.alice, cart_pole, "balance")
     verified = scored.with_files(scored.evaluation(made, scored.scores_around(300, 20)))
     reported = scored.script(cast.bob, cart_pole, "boast", 500.0)
     season = factories.season(stage.environment)
     return Arena(cast, stage, season, cart_pole, verified, reported)
+
+
+@pytest.fixture
+def arena(shared_arena: Arena, fresh: Fresh) -> Arena:
+    return fresh(shared_arena)

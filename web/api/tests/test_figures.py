@@ -52,7 +52,10 @@ def test_a_submission_is_counted_by_how_it_came_once_it_is_stored(
     assert value("submissions_upload_bytes_total") > before[1]
 
 
-def test_the_form_of_the_site_counts_as_the_interface_for_programs_does(transactional_db: None, client: Client) -> None:
+@pytest.mark.django_db
+def test_the_form_of_the_site_counts_as_the_interface_for_programs_does(
+    client: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+) -> None:
     task, ann = factories.task(), factories.user("ann")
     client.force_login(ann)
     before = {mode: value("submissions_received_total", mode=mode) for mode in ("single", "multi", "zip")}
@@ -63,7 +66,8 @@ def test_the_form_of_the_site_counts_as_the_interface_for_programs_does(transact
         "multi": [SimpleUploadedFile("player.py", FIRST.encode()), SimpleUploadedFile("net.py", b"X = 1\n")],
     }
     for mode, archive in sent.items():
-        assert client.post(address, {"name": mode, "archive": archive}).status_code == 302
+        with django_capture_on_commit_callbacks(execute=True):
+            assert client.post(address, {"name": mode, "archive": archive}).status_code == 302
         # Sending the same again is not a new submission.
         archive[0].seek(0)
     assert {mode: value("submissions_received_total", mode=mode) - before[mode] for mode in before} == {

@@ -294,3 +294,24 @@ def test_labels_of_the_wrong_type_are_named(cast: Cast, program: Program) -> Non
     for name, value in (("algorithm", ["DQN"]), ("user_id", {"a": 1}), ("env_id", [1]), ("algorithm", "\ud800")):
         response = sent(program(cast.alice), {"content": CONTENT, name: value})
         assert (response.status_code, list(response.json())) == (400, [name])
+
+
+@pytest.mark.parametrize(("quota", "status"), [("upload_bytes", 400), ("storage_bytes", 409)])
+def test_an_upload_above_the_quota_of_its_sender_tries_nothing_and_leaves_no_row(
+    cast: Cast, program: Program, quota: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(additions, "described", never)
+    User.objects.filter(pk=cast.alice.pk).update(**{f"quota_{quota}": 10})
+    response = program(cast.alice).post(SUBMIT, script(env_id="CartPole-v0"))
+    assert (response.status_code, response.json()["code"]) == (status, f"quota_{quota}")
+    assert Environment.objects.count() == 1
+
+
+def test_an_upload_above_the_quota_that_anonymous_clients_share_leaves_no_row(
+    client: Client, open_to_all: None, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(additions, "described", never)
+    settings.QUOTAS_ANONYMOUS = {**settings.QUOTAS_ANONYMOUS, "storage_bytes": 10}
+    response = client.post(SUBMIT, script(env_id="CartPole-v0"))
+    assert response.json()["code"] == "quota_storage_bytes"
+    assert Environment.objects.count() == 1

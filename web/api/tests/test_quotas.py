@@ -42,7 +42,7 @@ def test_what_is_left_is_listed_by_environment(
     alice = program(cast.alice)
     assert upload(alice, "one").status_code == 201
 
-    (row,) = alice.get(QUOTAS).json()
+    (row,) = [row for row in alice.get(QUOTAS).json() if row["environment"] != "cart-pole"]
 
     assert row["environment"] == "tic-tac-toe"
     uploads, agents, size = row["quotas"]
