@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from arena_kit.rollout.sql import Cell, Row
+from arena_kit.rollout.exports.sql import Cell, Row
 
 _CELL = re.compile(r'(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n|\n|\Z)')
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,62}\Z")

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from arena_kit.rollout.equality import shown
-from arena_kit.rollout.sql import Cell, Row
-from arena_kit.rollout.state import State
+from arena_kit.rollout.exports.sql import Cell, Row
+from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.values.equality import shown
 
 MOST_CHANGES = 1_000
 """Changes that are kept by table; the others are only counted."""

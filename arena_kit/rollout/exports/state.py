@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Self
 
 from arena_kit.errors import Refused
-from arena_kit.rollout.csv_tables import Column, NotATable, csv_table
-from arena_kit.rollout.sql import Cell, Clock, Row, query_rows, restrict
+from arena_kit.rollout.exports.csv_tables import Column, NotATable, csv_table
+from arena_kit.rollout.exports.sql import Cell, Clock, Row, query_rows, restrict
 
 MOST_BYTES = 256 << 20
 MOST_FILES = 10_000
@@ -55,6 +55,7 @@ class State:
         self.volatile = {name: frozenset(columns) for name, columns in (volatile or {}).items()}
         self.tables: dict[str, Table] = {}
         self.files: dict[str, bytes] = {}
+        self._readers = 0
         self._connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         try:
             for name in sorted(files):
@@ -67,7 +68,9 @@ class State:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -86,12 +89,15 @@ class State:
         columns = ", ".join(map(_quoted, described.steady)) or "NULL"
         ordered = ", ".join(map(_quoted, order)) or "1"
         # The connection is restricted to questions of tasks; this one is our own, over names that are quoted.
+        self._readers += 1
         self._connection.set_authorizer(None)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         try:
             yield from self._connection.execute(f"SELECT {columns} FROM {_quoted(table)} ORDER BY {ordered}")  # noqa: S608
         finally:
-            restrict(self._connection)
+            self._readers -= 1
+            if not self._readers:
+                restrict(self._connection)
 
     def digest(self) -> str:
         """Return the SHA-256 over tables and files without what is volatile; equal worlds have equal digests."""
@@ -153,7 +159,9 @@ class State:
 def _check_size(files: Mapping[str, bytes]) -> None:
     size = sum(map(len, files.values()))
     if size > MOST_BYTES or len(files) > MOST_FILES:
-        sentence = f"The export has {len(files):,} files with {size:,} bytes; at most {MOST_FILES:,} and {MOST_BYTES:,} fit."
+        sentence = (
+            f"The export has {len(files):,} files with {size:,} bytes; at most {MOST_FILES:,} and {MOST_BYTES:,} fit."
+        )
         raise ExportRefused(sentence, code="export_too_large")
 
 

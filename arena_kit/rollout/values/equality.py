@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arena_kit.rollout.strict_json import below
+from arena_kit.rollout.values.strict_json import below
 from arena_kit.text import plain_line
 
 NEARNESS = 1e-9
@@ -63,7 +63,7 @@ def numbers_equal(expected: float, actual: float, tolerance: float = 0.0) -> boo
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; booleans are none."""
+    """Whether a value is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -98,10 +98,10 @@ def difference_in_any_order(expected: Sequence[Any], actual: Sequence[Any], path
 
 
 def _of_objects(expected: dict[str, Any], actual: dict[str, Any], path: str) -> Difference | None:
-    for name in expected:
+    for name, value in expected.items():
         if name not in actual:
-            return Difference(below(path, name), shown(expected[name]), "nothing")
-        if found := first_difference(expected[name], actual[name], below(path, name)):
+            return Difference(below(path, name), shown(value), "nothing")
+        if found := first_difference(value, actual[name], below(path, name)):
             return found
     further = next((name for name in actual if name not in expected), None)
     return None if further is None else Difference(below(path, further), "nothing", shown(actual[further]))

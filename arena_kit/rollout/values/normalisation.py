@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from arena_kit.rollout.equality import is_number, shown
+from arena_kit.rollout.values.equality import is_number, shown
 
 MONTHS = (
     "january", "february", "march", "april", "may", "june",
@@ -20,7 +20,9 @@ MONTHS = (
 )  # fmt: skip
 SIGNS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "Fr.": "CHF"}
 _NUMBER = re.compile(r"[+-]?(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,18})(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,2})?")
-_AMOUNT = re.compile(r"(?P<minus>-?)(?P<before>[A-Z]{3}|[$€£¥₹]|Fr\.)?\s?(?P<number>[^A-Z$€£¥₹]*?)\s?(?P<after>[A-Z]{3}|[$€£¥₹])?")
+_AMOUNT = re.compile(
+    r"(?P<minus>-?)(?P<before>[A-Z]{3}|[$€£¥₹]|Fr\.)?\s?(?P<number>[^A-Z$€£¥₹]*?)\s?(?P<after>[A-Z]{3}|[$€£¥₹])?"
+)
 _DAY_FIRST = re.compile(r"([0-9]{1,2})(?:st|nd|rd|th)?\.? ([a-z]{3,9})\.?,? ([0-9]{4})")
 _MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? ([0-9]{1,2})(?:st|nd|rd|th)?,? ([0-9]{4})")
 _YEAR_FIRST = re.compile(r"([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})(?:[t ][0-9:.]+(?:z|[+-][0-9:]+)?)?")

@@ -44,11 +44,12 @@ class JsonPath:
         found, many = [value], False
         for kind, step in self.steps:
             if kind == "every":
-                lists = [each for each in found if isinstance(each, list)]
-                many, found = True, [item for each in lists for item in each] if lists else [NOTHING]
+                if not all(isinstance(each, list) for each in found):
+                    return NOTHING
+                many, found = True, [item for each in found for item in each]
             else:
                 found = [_member(each, step) for each in found]
-            if NOTHING in found:
+            if any(each is NOTHING for each in found):
                 return NOTHING
         return found if many else found[0]
 

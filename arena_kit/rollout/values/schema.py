@@ -10,9 +10,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from arena_kit.rollout.equality import are_equal, is_number, plain, shown
-from arena_kit.rollout.patterns import PatternRefused, pattern_check, whole_matches
-from arena_kit.rollout.strict_json import Flaw, below
+from arena_kit.rollout.values.equality import are_equal, is_number, plain, shown
+from arena_kit.rollout.values.patterns import PatternRefused, pattern_check, whole_matches
+from arena_kit.rollout.values.strict_json import Flaw, below
 
 TYPES = ("object", "array", "string", "number", "integer", "boolean", "null")
 NOTES = ("title", "description", "examples")
@@ -29,7 +29,7 @@ def schema_flaws(schema: Any, path: str = "$") -> Iterator[Flaw]:
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        yield Flaw("bad_schema", path, "A schema is an object, such as {\"type\": \"number\"}.")
+        yield Flaw("bad_schema", path, 'A schema is an object, such as {"type": "number"}.')
         return
     for name, value in schema.items():
         message = f"The keyword is not known; use {', '.join(KEYWORDS)}." if name not in KEYWORDS else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -148,8 +149,8 @@ def _text_flaws(text: str, path: str, what: str) -> Iterator[Flaw]:
 def _object(pairs: list[tuple[str, Any]]) -> Object:
     found = Object(pairs)
     if len(found) < len(pairs):
-        seen: set[str] = set()
-        found.repeated = tuple(dict.fromkeys(name for name, _ in pairs if name in seen or seen.add(name)))
+        counts = Counter(name for name, _ in pairs)
+        found.repeated = tuple(name for name, count in counts.items() if count > 1)
     return found
 
 
