@@ -42,6 +42,8 @@ class Rules:
 def task_read(value: Mapping[str, Any], path: str, rules: Rules) -> tuple[Task | None, list[Flaw]]:
     """Return the task of an object with its key, or None and what is wrong with it."""
     found = list(flaws(value, path))
+    if any(flaw.code == "too_deep" for flaw in found):
+        return None, found  # What follows may recurse as deep as values lie.
     fields = Fields(value, path, found)
     key = _key(fields)
     instruction = fields.text(*INSTRUCTION, most=MOST_INSTRUCTION, is_needed=True)

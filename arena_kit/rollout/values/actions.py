@@ -8,6 +8,7 @@ from typing import Any
 
 from arena_kit.errors import Refused
 from arena_kit.rollout.values.equality import is_number, shown
+from arena_kit.rollout.values.strict_json import flaws
 
 TARGET, SELECTOR = "ref", "selector"
 """An element is named by its reference in the snapshot; a script, which has seen none, names it by a selector."""
@@ -99,6 +100,8 @@ def action_read(value: Any, *, scripted: bool = False) -> Action:
         value = _from_list(value)
     if not isinstance(value, Mapping):
         raise ActionRefused('An action is an object such as {"action": "click", "ref": "e7"}.', code="bad_action")
+    if flaw := next(flaws(value), None):
+        raise ActionRefused(f"{flaw.path}: {flaw.message}", code="bad_action")
     given = dict(value)
     name, note = given.pop("action", None), ""
     form = ACTIONS.get(name) if isinstance(name, str) else None

@@ -15,7 +15,7 @@ from arena_kit.rollout.tasks.revisions import Duplicate, KnownTask, near_duplica
 from arena_kit.rollout.tasks.task import Limits, Split, Task
 from arena_kit.rollout.values.actions import ACTIONS, ActionRefused, action_read
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.values.strict_json import NotJson
+from arena_kit.rollout.values.strict_json import NotJson, parse_json
 from arena_kit.tests.rollout.values import VALUES
 
 DASHBOARD = [
@@ -147,6 +147,20 @@ def test_an_answer_is_json_or_a_text_that_is_json(answer: Any, value: Any) -> No
 )
 def test_what_is_wrong_with_a_task_is_said_in_a_sentence(keys: dict[str, Any], sentence: str) -> None:
     assert sentence in reason(**keys)
+
+
+def test_values_that_lie_too_deep_are_named_whatever_key_they_stand_under() -> None:
+    deep = '{"items": ' * 400 + "true" + "}" * 400
+    for key in ("format", "answer", "checks", "oracle", "limits", "extra"):
+        found = tasks_read(f'[{{"id": "a", "task": "x", "{key}": {deep}}}, {{"id": "b", "task": "y"}}]'.encode())
+        assert [task.key for task in found.tasks] == ["b"]
+        assert "too_deep" in [flaw.code for flaw in found.skipped[0].reasons]
+
+
+def test_an_action_with_values_that_cannot_be_stored_is_refused() -> None:
+    for value in (parse_json("[" * 40 + "]" * 40), float("nan"), "\x00"):
+        with pytest.raises(ActionRefused):
+            action_read({"action": "answer", "value": value})
 
 
 def test_a_wrong_task_is_skipped_and_the_others_are_read() -> None:
