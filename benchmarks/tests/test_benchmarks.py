@@ -21,6 +21,7 @@ from benchmarks import (
     matchmaking,
     ratings,
     recording,
+    rollouts,
     runner,
     site,
     standings,
@@ -287,6 +288,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (ratings.main, "How accurate ratings are"),
         (matchmaking.main, "How many matches a ranking takes"),
         (early_stopping.main, "What stopping duels early saves"),
+        (rollouts.main, "How often the 95% intervals of rollouts hold"),
     ],
 )
 def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+"""Figures about many rollouts: success at k attempts, intervals, comparisons of agents. Pure."""

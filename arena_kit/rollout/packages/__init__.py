@@ -1,0 +1,1 @@
+"""Packages: zips that describe an application, its services, data, exports and tasks."""

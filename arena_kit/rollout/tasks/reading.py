@@ -1,0 +1,194 @@
+"""Reads one task of a file; what is wrong with it is said in sentences that name the key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from arena_kit.rollout.checks.base import Check
+from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
+from arena_kit.rollout.checks.kinds import check_read, guard_read
+from arena_kit.rollout.checks.values import FormatCheck, answer_equals
+from arena_kit.rollout.exports.requests import address_of
+from arena_kit.rollout.tasks.task import Difficulty, Limits, Split, Task
+from arena_kit.rollout.values.actions import ENDINGS, Action, ActionRefused, action_read
+from arena_kit.rollout.values.equality import shown
+from arena_kit.rollout.values.fields import Fields
+from arena_kit.rollout.values.paths import NOTHING
+from arena_kit.rollout.values.strict_json import Flaw, NotJson, flaws, parse_json
+
+INSTRUCTION = ("task", "instruction", "intent", "goal")
+MOST_INSTRUCTION = 20_000
+MOST_CHECKS = 50
+MOST_ACTIONS = 200
+_KEY = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,99}\Z")
+_TAG = re.compile(r"[^\s,][^,\n]{0,39}\Z")
+_MEANT_AS_JSON = ("{", "[", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the environment of a file allows. logins, origins: those of its package, or None where it is not known."""
+
+    environment: str = ""
+    limits: Limits = field(default_factory=lambda: Limits(1_000, 7_200, 7_200, 20_000_000, 1_000_000_000))
+    defaults: Limits = field(default_factory=Limits)
+    logins: Sequence[str] | None = None
+    origins: Sequence[str] | None = None
+
+
+def task_read(value: Mapping[str, Any], path: str, rules: Rules) -> tuple[Task | None, list[Flaw]]:
+    """Return the task of an object with its key, or None and what is wrong with it."""
+    found = list(flaws(value, path))
+    if any(flaw.code == "too_deep" for flaw in found):
+        return None, found  # What follows may recurse as deep as values lie.
+    fields = Fields(value, path, found)
+    key = _key(fields)
+    instruction = fields.text(*INSTRUCTION, most=MOST_INSTRUCTION, is_needed=True)
+    task = Task(
+        key=key,
+        instruction=instruction.strip(),
+        definition=_definition(value),
+        environment=rules.environment,
+        start_url=_start_url(fields, rules),
+        login=_login(fields, rules),
+        seed=fields.whole("seed", default=0, least=0, most=2**53),
+        answer=_answer(fields),
+        guards=tuple(filter(None, _each(fields, "guards", guard_read))),
+        expect=fields.choice("expect", STATUSES, default=SUCCESS),
+        pass_score=fields.number("pass_score", default=1.0, least=0.0, most=1.0, above=True),
+        limits=_limits(fields, rules),
+        tags=_tags(fields),
+        split=Split(fields.choice("split", tuple(Split), default=Split.PRACTICE)),
+        oracle=_oracle(fields),
+        format=FormatCheck.read(fields),
+        tell_score=fields.flag("tell_score", default=False),
+    )
+    if difficulty := fields.choice("difficulty", tuple(Difficulty)):
+        task = replace(task, difficulty=Difficulty(difficulty))
+    written = tuple(filter(None, _each(fields, "checks", check_read)))
+    fields.finish()
+    if found:
+        return None, found
+    asked = () if task.answer is NOTHING else (Check(answer_equals(task.answer)),)
+    return replace(task, checks=(*asked, *written)), []
+
+
+def task_again(key: str, definition: Mapping[str, Any], *, environment: str = "") -> Task:
+    """Return a task from the definition that was kept of it. Raises ValueError if this version cannot read it."""
+    task, found = task_read({**definition, "id": key}, "$", Rules(environment))
+    if task is None:
+        raise ValueError(f"The task {key} can no longer be read: {found[0].path}: {found[0].message}")
+    return task
+
+
+def _definition(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys that were written, the instruction under its first name and the answer as a value."""
+    kept = {name: each for name, each in value.items() if name != "id"}
+    for name in INSTRUCTION[1:]:
+        if name in kept and INSTRUCTION[0] not in kept:
+            kept[INSTRUCTION[0]] = kept.pop(name)
+    return kept
+
+
+def _key(fields: Fields) -> str:
+    value = fields.take("id")
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    if value is NOTHING:
+        fields.flaw("missing_key", "", "The key id is missing.")
+    elif not isinstance(value, str) or not _KEY.match(value):
+        fields.flaw("bad_id", "id", "It must be 1 to 100 letters, digits, dots, dashes and underscores.")
+    else:
+        return value
+    return ""
+
+
+def _answer(fields: Fields) -> Any:
+    """Return the expected answer; a text that is JSON stands for the value in it, as on the older dashboard."""
+    value = fields.take("answer")
+    if not isinstance(value, str):
+        return value
+    try:
+        read = parse_json(value)
+    except NotJson as error:
+        if value.lstrip().startswith(_MEANT_AS_JSON):
+            fields.flaw("bad_answer", "answer", f"The text looks like JSON and cannot be read: {error}")
+        return value
+    fields.flaws.extend(flaws(read, f"{fields.path}.answer"))
+    return read
+
+
+def _start_url(fields: Fields, rules: Rules) -> str:
+    url = fields.text("start_url", most=2_000)
+    if not url or (url.startswith("/") and not url.startswith("//")):
+        return url
+    origin = address_of(url).origin
+    if not origin.startswith(("http://", "https://")):
+        fields.flaw("bad_value", "start_url", "It must be a path such as /orders, or an address of the package.")
+    elif rules.origins is not None and origin not in {address_of(each).origin for each in rules.origins}:
+        fields.flaw(
+            "bad_value", "start_url", f"{shown(origin)} is no origin of the package; use a path such as /orders."
+        )
+    return url
+
+
+def _login(fields: Fields, rules: Rules) -> str:
+    login = fields.text("login", most=100)
+    if login and rules.logins is not None and login not in rules.logins:
+        known = ", ".join(rules.logins) or "the package has none"
+        fields.flaw("bad_value", "login", f"{shown(login)} is no login of the package ({known}).")
+    return login
+
+
+def _limits(fields: Fields, rules: Rules) -> Limits:
+    value = fields.object("limits")
+    if value is None:
+        return rules.defaults
+    inner, most, usual = Fields(value, f"{fields.path}.limits", fields.flaws), rules.limits, rules.defaults
+    found = Limits(
+        steps=inner.whole("steps", default=usual.steps, least=1, most=most.steps),
+        seconds=inner.whole("seconds", default=usual.seconds, least=10, most=most.seconds),
+        agent_seconds=inner.whole("agent_seconds", default=usual.agent_seconds, least=1, most=most.agent_seconds),
+        tokens=inner.whole("tokens", default=usual.tokens, least=1, most=most.tokens),
+        cost_micros=usual.cost_micros,
+    )
+    if "cost" in inner:
+        largest = (most.cost_micros or 0) / 1e6
+        cost = inner.number("cost", default=largest, least=0.0, most=largest, above=True)
+        found = replace(found, cost_micros=round(cost * 1e6))
+    inner.finish()
+    return found
+
+
+def _tags(fields: Fields) -> tuple[str, ...]:
+    tags = fields.texts("tags", most=20, most_characters=40)
+    for tag in tags:
+        if not _TAG.match(tag) or tag != tag.strip():
+            fields.flaw("bad_value", "tags", f"{shown(tag)} is no tag: no commas, and no white space at its ends.")
+    return tuple(dict.fromkeys(tags))
+
+
+def _oracle(fields: Fields) -> tuple[Action, ...]:
+    value = fields.take("oracle")
+    if value is NOTHING:
+        return ()
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST_ACTIONS:
+        fields.flaw("bad_value", "oracle", f"It must be a list of 1 to {MOST_ACTIONS} actions.")
+        return ()
+    actions = []
+    for place, each in enumerate(value):
+        try:
+            actions.append(action_read(each, scripted=True))
+        except ActionRefused as refusal:
+            fields.flaws.append(Flaw(refusal.code, f"{fields.path}.oracle[{place}]", str(refusal)))
+    ends = [place for place, action in enumerate(actions) if action.name in ENDINGS]
+    if len(actions) == len(value) and ends != [len(value) - 1]:
+        fields.flaw("bad_value", "oracle", "Its last action, and no other one, is answer or give_up.")
+    return tuple(actions)
+
+
+def _each(fields: Fields, name: str, read: Callable[[Mapping[str, Any], str, list[Flaw]], Any]) -> list[Any]:
+    return [read(value, path, fields.flaws) for path, value in fields.objects(name, most=MOST_CHECKS)]

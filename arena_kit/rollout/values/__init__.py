@@ -1,0 +1,1 @@
+"""Values that tasks and agents write: reading, comparing and describing them."""
