@@ -60,10 +60,16 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[Any]) -> None:
             spec.env["ARENA_TEST_REDIS_URL"] = f"{named[1]}{int(named[2]) + number}"
 
 
+def pytest_collectstart() -> None:
+    """Look for no garbage while tests are collected: what is made then is used to the end."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
     """What all tests are made of is never garbage: looking through it again and again takes a tenth of their time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(20_000, 20, 20)
 
 

@@ -14,8 +14,9 @@ from arena_kit.rollout.packages.manifest import Manifest, manifest_read
 from arena_kit.rollout.tasks.file import MOST_BYTES as MOST_TASKS_BYTES
 from arena_kit.rollout.tasks.file import TaskFile, TasksRefused, tasks_read
 from arena_kit.rollout.values.strict_json import Flaw, NotJson
-from arena_kit.upload.archive import READ_BYTES, ArchiveLimits, ArchiveRefused, inspect_archive, read_text
+from arena_kit.upload.archive import inspect_archive, read_text
 from arena_kit.upload.requirements import RequirementsRefused, parse_requirements
+from arena_kit.upload.zip_safety import READ_BYTES, ArchiveLimits, ArchiveRefused
 
 TASKS = "tasks.json"
 FILES = (manifest.FILE, compose.FILE, TASKS)

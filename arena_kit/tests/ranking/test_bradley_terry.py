@@ -7,7 +7,6 @@ from functools import partial
 from itertools import combinations
 from typing import Any
 
-import choix
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -55,12 +54,16 @@ def games(rows: Sequence[Seating]) -> list[tuple[int, int]]:
 @pytest.mark.parametrize("spread", [0.3, 1.2])
 def test_strengths_are_those_of_choix_with_the_same_prior(spread: float) -> None:
     # Its penalty is alpha * sum of squares; every match is there twice.
+    import choix  # loads all of scipy.stats, in every process that collects tests
+
     expected = choix.opt_pairwise(COUNT, games(ROWS), alpha=1 / spread**2, tol=1e-12)
 
     assert fitted(ROWS, prior(spread)).strengths[:COUNT] == pytest.approx(expected - expected.mean(), abs=1e-6)
 
 
 def test_without_a_prior_strengths_are_those_of_choix_by_spectral_ranking() -> None:
+    import choix
+
     expected = choix.ilsr_pairwise(COUNT, games(ROWS), alpha=0.0, tol=1e-12)
 
     assert fitted(ROWS, prior(1e4)).strengths[:COUNT] == pytest.approx(expected - expected.mean(), abs=1e-5)

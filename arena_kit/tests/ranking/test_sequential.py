@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize
 
 from arena_kit.ranking.sequential import (
     SCORES,
@@ -61,6 +60,8 @@ def test_ratios_in_logistic_elo_are_those_of_fastchess(
 
 
 def likeliest_by_a_general_optimiser(shares: np.ndarray, t_value: float) -> np.ndarray:
+    from scipy import optimize  # slow to load, in every process that collects tests
+
     def t_of(q: np.ndarray) -> float:
         mean = q @ SCORES
         return float((mean - 0.5) / math.sqrt(q @ (SCORES - mean) ** 2))
@@ -114,6 +115,7 @@ def first_verdicts(test: SequentialTest, shares: list[float], runs: int) -> tupl
 
 def tilted(elo: float, base: list[float]) -> list[float]:
     """The base distribution bent by an exponential until its t value stands for `elo`."""
+    from scipy import optimize
 
     def bent(bend: float) -> np.ndarray:
         weights = np.array(base) * np.exp(bend * SCORES)
