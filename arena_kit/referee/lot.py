@@ -121,11 +121,12 @@ def play_lot(lot: Lot, writer: Writer, *, clock: Callable[[], float] = time.mono
         all_played = True
         parts: list[DuelPart | EvaluationPart] = [*lot.duels, *lot.evaluations]
         for part in parts:
+            begun = clock()
             result = _played(part, players, _Progress(part.id, writer, clock), clock)
             all_played = all_played and not isinstance(result, Failed)
             lost = tuple(number for number, player in enumerate(players) if player.is_lost)
             try:
-                writer.part(part.id, PlayedPart(result, lost).to_bytes())
+                writer.part(part.id, PlayedPart(result, lost, clock() - begun).to_bytes())
             except SandboxError as fault:
                 all_played = False
                 writer.part(part.id, PlayedPart(Failed(fault.code, str(fault)), lost).to_bytes())

@@ -41,12 +41,14 @@ class PlayedPart:
 
     result: PlayedDuel | PlayedEvaluation | Failed
     lost: tuple[int, ...] = ()
+    seconds: float = 0.0
+    """Wall time from the first start of a player to the end of play."""
 
     def to_bytes(self) -> bytes:
         """Return the part as bytes that `read_part` understands."""
         archive = io.BytesIO()
         result = self.result
-        described: dict[str, Any] = {"lost": self.lost}
+        described: dict[str, Any] = {"lost": self.lost, "seconds": self.seconds}
         if isinstance(result, Failed):
             described |= {"kind": "failed", "code": result.code, "sentence": result.sentence, "matches": result.matches}
         else:
@@ -75,10 +77,11 @@ def read_part(data: bytes) -> PlayedPart:
     try:
         described = json.loads(data[HEAD_BYTES:end])
         lost = tuple(int(number) for number in described["lost"])
+        seconds = float(described["seconds"])
         match described["kind"]:
             case "failed":
                 matches = tuple(int(number) for number in described["matches"])
-                return PlayedPart(Failed(str(described["code"]), str(described["sentence"]), matches), lost)
+                return PlayedPart(Failed(str(described["code"]), str(described["sentence"]), matches), lost, seconds)
             case "duel":
                 first, second = described["player_logs"]
                 duel = PlayedDuel(
@@ -87,7 +90,7 @@ def read_part(data: bytes) -> PlayedPart:
                     (str(first), str(second)),
                     float(described["playing_seconds"]),
                 )
-                return PlayedPart(duel, lost)
+                return PlayedPart(duel, lost, seconds)
             case "evaluation":
                 evaluation = PlayedEvaluation(
                     EvaluationArchive(archive).record(),
@@ -95,7 +98,7 @@ def read_part(data: bytes) -> PlayedPart:
                     str(described["player_log"]),
                     float(described["playing_seconds"]),
                 )
-                return PlayedPart(evaluation, lost)
+                return PlayedPart(evaluation, lost, seconds)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise ArtifactDamaged("The result of a part of a lot cannot be read.")
@@ -113,7 +116,7 @@ def read_lot(lines: Iterable[str], seal: str, claim: str, out_of_memory: Abstrac
     parts = {part: read_part(data) for part, data in reader.parts.items()}
     for part, played in parts.items():
         if not isinstance(played.result, Failed) and not out_of_memory >= set(played.lost):
-            parts[part] = PlayedPart(KILLED, played.lost)
+            parts[part] = PlayedPart(KILLED, played.lost, played.seconds)
     return parts
 
 

@@ -175,31 +175,41 @@ def perform(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
 
 def _do(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
     with Lease(job) as lease:
-        try:
+
+        def act() -> None:
             lease.raise_if_lost()
             action(job, lease)
-        except WorkerStopped:
-            logger.info("%s %s is given back because this worker stops.", job.KIND, job.pk)
-            _give_back(job, lambda: job_hand_back(job=job, log=lease.text))
-            return Performed.GIVEN_BACK
-        except StaleJob:
-            logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
-            job_refused(kind=job.KIND)
-            return Performed.REFUSED
-        except (PlatformFault, StoreFailed) as fault:
-            global _trouble  # noqa: PLW0603  # see is_well
-            _trouble = PERSISTS.get(fault.code)
-            logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
-            code, error = fault.code, str(fault)
-            activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
-            _give_back(job, lambda: job_release(job=job, code=code, error=error, log=lease.text))
-            return Performed.GIVEN_BACK
-        except Exception:
-            logger.exception("%s %s raised an error in the arena's own code.", job.KIND, job.pk)
-            error = "Something went wrong inside the arena, not in the submission."
-            activity.fault(f"{job.KIND} {job.pk}: the arena's code raised (internal_error); see the worker's log.")
-            _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=lease.text))
-            return Performed.GIVEN_BACK
+
+        return settled(job, lease, act)
+
+
+def settled(job: Job, lease: Lease, act: Callable[[], None]) -> Performed:
+    """Do a part of a running job's work; give the job back when the platform fails or this worker stops."""
+    try:
+        act()
+    except WorkerStopped:
+        logger.info("%s %s is given back because this worker stops.", job.KIND, job.pk)
+        _give_back(job, lambda: job_hand_back(job=job, log=lease.text))
+        return Performed.GIVEN_BACK
+    except StaleJob:
+        logger.warning("The result of %s %s came too late and was refused.", job.KIND, job.pk)
+        job_refused(kind=job.KIND)
+        return Performed.REFUSED
+    except (PlatformFault, StoreFailed) as fault:
+        global _trouble  # noqa: PLW0603  # see is_well
+        _trouble = PERSISTS.get(fault.code)
+        logger.error("%s %s: %s (%s)", job.KIND, job.pk, fault, fault.code)
+        code, error = fault.code, str(fault)
+        activity.fault(f"{job.KIND} {job.pk}: {error} ({code})")
+        _give_back(job, lambda: job_release(job=job, code=code, error=error, log=lease.text))
+        return Performed.GIVEN_BACK
+    except Exception:
+        logger.exception("%s %s raised an error in the arena's own code.", job.KIND, job.pk)
+        error = "Something went wrong inside the arena, not in the submission."
+        activity.fault(f"{job.KIND} {job.pk}: the arena's code raised (internal_error); see the worker's log.")
+        _give_back(job, lambda: job_release(job=job, code="internal_error", error=error, log=lease.text))
+        return Performed.GIVEN_BACK
+
     return Performed.DONE
 
 
@@ -262,6 +272,11 @@ class Lease:
         """Set fields of the row that show progress; the values must not be changed afterwards."""
         self._progress = fields
         self._news = True
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the row does not know yet what was logged, shown or set as progress."""
+        return self._news
 
     def raise_if_lost(self) -> None:
         """Raise StaleJob when the claim is lost, WorkerStopped when the job must be given back."""

@@ -1,0 +1,1 @@
+"""Validations, duels and evaluations as lots on a cluster."""

@@ -1,0 +1,262 @@
+"""Jobs as lots: a driver, this arena's rows, and a stand-in for a cluster that plays each Job with local processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena_kit.sandbox.kubernetes.driver import Driver
+from arena_kit.sandbox.kubernetes.manifest import Site, channel_of
+from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
+from arena_kit.tests.arenas import FIRST_VALID
+from arena_kit.tests.sandbox.clusters import ClusterDouble
+from core.jobs.control import job_cancel
+from core.jobs.lifecycle import job_enqueue
+from core.jobs.registry import SERVICES
+from core.models import CancelCode, Duel, Evaluation, Job, JobState, LedgerEntry, Submission, Tournament
+from core.tests import factories
+from duel_runner.lots.rows import LotRows
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+LAST_VALID = FIRST_VALID.replace("[0]", "[-1]")
+NO_FORKS = "import os\nassert os.environ.get('FRESH'), 'no forks'\n" + FIRST_VALID
+
+
+@dataclass
+class Lot:
+    """The processes of a Job."""
+
+    folder: Path
+    referee: subprocess.Popen[bytes]
+    players: list[subprocess.Popen[bytes]]
+
+
+@dataclass
+class LocalCluster(ClusterDouble):
+    """Starts the containers of a Job as processes of this machine, without the walls of a container."""
+
+    lots: dict[str, Lot] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def create(self, manifest: Mapping[str, Any]) -> None:
+        super().create(manifest)
+        name = manifest["metadata"]["name"]
+        if name not in self.lots:
+            self.lots[name] = self._started(manifest["spec"]["template"]["spec"])
+
+    def remove(self, name: str) -> None:
+        super().remove(name)
+        self.end_processes(name)
+
+    def pods(self) -> list[dict[str, Any]]:
+        for name, lot in self.lots.items():
+            status = lot.referee.poll()
+            if status is None:
+                self.run(name)
+            else:
+                ended = {"exitCode": status, "message": _text(lot.folder / "seal")}
+                referee = {"name": "referee", "state": {"terminated": ended}}
+                self.set_pod(name, {"containerStatuses": [referee], "phase": "Failed"})
+                self.logs[f"{name}-pod"] = _text(lot.folder / "log").splitlines()
+        return super().pods()
+
+    def end_processes(self, name: str) -> None:
+        lot = self.lots.pop(name)
+        for process in (lot.referee, *lot.players):
+            process.kill()
+            process.wait()
+        shutil.rmtree(lot.folder)
+
+    def _started(self, pod: Mapping[str, Any]) -> Lot:
+        folder = Path(tempfile.mkdtemp(prefix="arena-"))
+        referee, *players = pod["containers"]
+        text = next(one["value"] for one in referee["env"] if one["name"] == "LOT")
+        for number, _ in enumerate(players):
+            channel = folder / f"channel-{number + 1}"
+            channel.mkdir()
+            copy_server(PLAYER_SERVER, channel)
+            text = text.replace(json.dumps(channel_of(number)), json.dumps(str(channel)))
+        environment = {**os.environ, "LOT": text, "SEAL": str(folder / "seal")}
+        with (folder / "log").open("wb") as log:
+            command = [sys.executable, "-m", "arena_kit.referee.lot"]
+            playing = subprocess.Popen(command, env=environment, stdout=log)
+        started = [self._player(folder, number, container) for number, container in enumerate(players)]
+        return Lot(folder, playing, started)
+
+    def _player(self, folder: Path, number: int, container: Mapping[str, Any]) -> subprocess.Popen[bytes]:
+        channel, home = folder / f"channel-{number + 1}", folder / f"home-{number + 1}"
+        home.mkdir()
+        places = {
+            "/channel": str(channel), "/player": container["image"].removeprefix("folder:"), "/tmp": str(home),
+            "/opt/requirements": "",
+        }  # fmt: skip
+        arguments = [places.get(argument, argument) for argument in container["args"]]
+        # The limit counts a container's memory, and this process has none of its own.
+        arguments[arguments.index("--memory-limit") + 1] = "0"
+        environment = {"PYTHONHASHSEED": "0", **({"FRESH": "1"} if "--fresh" in arguments else {})}
+        server = [sys.executable, "-s", "-P", str(channel / "player_server" / "start.py")]
+        return subprocess.Popen([*server, *arguments], env=environment, cwd=home)
+
+
+def _text(path: Path) -> str:
+    return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+def cluster() -> Iterator[LocalCluster]:
+    made = LocalCluster()
+    yield made
+    for name in list(made.lots):
+        made.end_processes(name)
+
+
+@pytest.fixture
+def driver(cluster: LocalCluster) -> Driver:
+    return Driver(LotRows("duel"), cluster, SITE, 4, time.monotonic)
+
+
+@pytest.fixture
+def player(tmp_path: Path) -> Callable[..., Submission]:
+    def make(name: str, source: str, environment: Any = None) -> Submission:
+        environment = environment or factories.environment()
+        row = factories.ready(factories.agent(factories.user(name), environment))
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "player.py").write_text(source)
+        Submission.objects.filter(pk=row.pk).update(image=f"folder:{folder}", image_digest="")
+        row.refresh_from_db()
+        return row
+
+    return make
+
+
+def until(driver: Driver, over: Callable[[], bool]) -> None:
+    """Let the driver tick until something is so."""
+    deadline = time.monotonic() + 120
+    while not over():
+        assert time.monotonic() < deadline
+        driver.tick()
+        time.sleep(0.05)
+
+
+def is_over(job: Job) -> bool:
+    job.refresh_from_db()
+    return job.is_over
+
+
+def rated_duel(player: Callable[..., Submission], first: str = FIRST_VALID, second: str = LAST_VALID) -> Duel:
+    ann, bob = player("ann", first), player("bob", second)
+    edition = Tournament.objects.create(environment=ann.agent.environment, edition=1)
+    row = factories.duel(edition, ann, bob, number=1, state=JobState.QUEUED)
+    job_enqueue(job=row)
+    return row
+
+
+def test_a_duel_is_played_as_a_lot_and_goes_to_the_ledger(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
+) -> None:
+    duel = rated_duel(player)
+    until(driver, lambda: is_over(duel))
+    assert (duel.state, duel.error) == (JobState.SUCCEEDED, "")
+    assert duel.record_sha256
+    with duel.player_1_log.open() as log:
+        assert set(log.read().split()) == {b"made"}
+    assert LedgerEntry.objects.filter(duel=duel).count() == 4
+    assert not cluster.made
+    assert not driver.held
+
+
+def test_a_validation_that_forks_fail_is_played_again_in_a_second_lot(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
+) -> None:
+    submission = player("ann", NO_FORKS)
+    validation = factories.validation(submission, state=JobState.QUEUED)
+    job_enqueue(job=validation)
+    until(driver, lambda: is_over(validation))
+    assert (validation.state, validation.error) == (JobState.SUCCEEDED, "")
+    submission.refresh_from_db()
+    assert submission.needs_fresh_container
+    assert cluster.created == 2
+    assert "Trying again in a fresh container" in validation.log
+
+
+def test_an_evaluation_is_played_as_a_lot(driver: Driver, player: Callable[..., Submission]) -> None:
+    task = factories.task("frozen-lake", episodes=3)
+    evaluation = factories.evaluation(player("ann", FIRST_VALID, task), JobState.QUEUED)
+    job_enqueue(job=evaluation)
+    until(driver, lambda: is_over(evaluation))
+    assert (evaluation.state, evaluation.error) == (JobState.SUCCEEDED, "")
+    assert isinstance(evaluation, Evaluation)
+    assert evaluation.episodes_done == 3
+
+
+def test_a_killed_referee_is_the_platforms_fault_and_the_duel_waits_again(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], settings: Any
+) -> None:
+    settings.JOB_DELAY_SECONDS = 600
+    slow = FIRST_VALID.replace("        return", "        import time; time.sleep(0.1)\n        return")
+    duel = rated_duel(player, slow)
+    driver.tick()
+    (lot,) = cluster.lots.values()
+    lot.referee.kill()
+    lot.referee.wait()
+    driver.tick()
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "referee_failed")
+    assert not cluster.made
+
+
+def test_a_cancelled_duel_ends_its_lot(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], settings: Any
+) -> None:
+    settings.JOB_LEASE_SECONDS = 0.1
+    slow = FIRST_VALID.replace("        return", "        import time; time.sleep(1)\n        return")
+    duel = rated_duel(player, slow)
+    driver.tick()
+    duel.refresh_from_db()
+    job_cancel(job=duel, code=CancelCode.BY_OWNER, reason="Its owner has cancelled it.")
+    time.sleep(0.1)
+    driver.tick()
+    assert not cluster.made
+    assert not driver.held
+
+
+def test_a_stopped_driver_gives_its_duel_back_without_an_attempt(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
+) -> None:
+    duel = rated_duel(player)
+    driver.tick()
+    driver.stop()
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code, duel.attempt) == (JobState.QUEUED, "worker_stopped", 0)
+    assert not cluster.made
+
+
+def test_a_version_without_an_image_is_the_platforms_fault(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
+) -> None:
+    duel = rated_duel(player)
+    Submission.objects.update(image="", image_digest="")
+    driver.tick()
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.QUEUED, "image_missing")
+    assert not cluster.made
+
+
+def test_every_kind_that_its_queue_serves_has_steps() -> None:
+    kinds = {line.kind for line in SERVICES["duel"].lines} - {SERVICES["duel"].lines[2].kind}
+    assert kinds <= set(LotRows.KINDS)
