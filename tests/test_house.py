@@ -11,7 +11,8 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
-    "web", "builder", "duel_runner", "tournament_manager", "publisher", "core", "arena_kit", "tests", "benchmarks",
+    "web", "builder", "duel_runner", "tournament_manager", "publisher", "executor", "core", "arena_kit", "tests",
+    "benchmarks",
 )  # fmt: skip
 VIEWS = ("views.py", "*_views.py", "api.py", "*_api.py")
 """Names of the modules of views."""
