@@ -95,7 +95,7 @@ class TokenList(Acting):
 
 
 def _code_check(request: Request, owner: User, code: str) -> None:
-    """Raise AuthenticationFailed for a code that is missing or wrong. The owner should see it: the password was right."""
+    """Raise AuthenticationFailed for a code that is missing or wrong; the owner sees it, as the password was right."""
     try:
         if not code:
             raise AuthenticationFailed(CODE_NEEDED)
