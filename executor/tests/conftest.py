@@ -12,8 +12,6 @@ from pytest_django.fixtures import Settings
 from core.models import Environment, Submission
 from core.tests import factories
 from core.tests.factories import Cast
-
-pytest.importorskip("grpc", reason="gRPC is not installed: pip install -r requirements-grpc.txt")
 from executor.database import Database
 from executor.tests.serving import OneThread
 

@@ -47,9 +47,9 @@ class OneThread(ThreadPoolExecutor):
 
 @asynccontextmanager
 async def serving(
-    database: Database, where: Listening | None = None, **options: Any
+    database: Database | None, where: Listening | None = None, **options: Any
 ) -> AsyncIterator[tuple[ExecutorServer, str]]:
-    """Run an executor; yield it and its address."""
+    """Run an executor; yield it and its address. database: None for threads of its own."""
     where = where or Listening(HERE)
     server = ExecutorServer(where, database=database, **options)
     port = await server.start()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import io
+import sys
 from typing import Any
 
 import grpc
 import pytest
+from django.db import connections
 from google.protobuf.duration_pb2 import Duration
 
 from arena_kit.environment.record_archive import DuelArchive
@@ -15,11 +18,12 @@ from arena_kit.upload import inspection
 from core.models import Duel, JobState
 from core.tests import factories
 from core.tests.working import run as work_off
+from executor.examples import run_sample_match
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.service import asked
 from executor.tests.conftest import World
 from executor.tests.serving import refused, run, serving, stubs, token_of, waiting
-from tests.samples import FIRST, SECOND, tic_tac_toe, upload, zip_of
+from tests.samples import FIRST, MIDDLE, tic_tac_toe, upload, zip_of
 
 Code = grpc.StatusCode
 
@@ -93,40 +97,53 @@ def test_a_watch_sends_what_is_new_until_the_run_is_over(world: World) -> None:
     run(main())
 
 
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("local_processes")
-def test_a_run_is_played_for_real_and_its_record_arrives_whole(world: World) -> None:
+def test_the_sample_client_has_a_match_played_for_real_and_its_record_arrives_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     game = tic_tac_toe()
-    players = [upload(game, name, source) for name, source in (("ann", FIRST), ("ben", SECOND))]
+    players = [upload(game, name, source) for name, source in (("ann", FIRST), ("ben", MIDDLE))]
     for player in players:
         work_off(player.builds.get())
         work_off(player.validations.get())
-    versions = [v1.Player(name=one.agent.name, version=f"submission:{one.pk}") for one in players]
-    request = v1.StartRunRequest(environment=game.slug, players=versions, match_count=4, seed=7)
-    who = token_of(world.cast.olga)
+    who = token_of(factories.user("olga", is_staff=True))
+    versions = [f"submission:{player.pk}" for player in players]
+    monkeypatch.setenv("EXECUTOR_TOKEN", who[0][1].removeprefix("Bearer "))
 
     def play() -> None:
-        work_off(Duel.objects.get(run__isnull=False))
+        try:
+            work_off(Duel.objects.get(run__isnull=False))
+        finally:
+            connections.close_all()
 
-    async def main() -> tuple[v1.Run, bytes, bytes]:
-        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+    async def main() -> tuple[int, v1.Run, bytes, bytes]:
+        async with serving(None) as (server, address), grpc.aio.insecure_channel(address) as channel:
             _, client = stubs(channel)
-            started = (await client.StartRun(request, metadata=who)).run
+            options = ["--environment", game.slug, "--address", address, "--match-id", "sample"]
+            monkeypatch.setattr(sys, "argv", ["run_sample_match", *options, *versions])
+            sample = asyncio.create_task(asyncio.to_thread(run_sample_match.main))
+            await waiting(server, 1)
+            started = (await client.GetRun(v1.GetRunRequest(key="sample"), metadata=who)).run
             early = await refused(client.GetRecord(v1.GetRecordRequest(id=started.id), metadata=who).read())
             assert early.code() is Code.FAILED_PRECONDITION
-            await world.database.ask(play)
+            await asyncio.to_thread(play)
+            status = await sample
             over = (await client.GetRun(v1.GetRunRequest(id=started.id), metadata=who)).run
             call = client.GetRecord(v1.GetRecordRequest(id=started.id), metadata=who)
             content = b"".join([message.chunk async for message in call])
-            trailer = dict(await call.trailing_metadata())
-            return over, content, trailer["sha256-bin"]
+            return status, over, content, dict(await call.trailing_metadata())["sha256-bin"]
 
-    over, content, digest = run(main())
-    assert over.phase == v1.PHASE_SUCCEEDED, over.error
+    status, over, content, digest = run(main())
+    assert (status, over.phase) == (0, v1.PHASE_SUCCEEDED), over.error
+    said = capsys.readouterr().out
+    assert "STATUS_SUCCESS" in said
+    assert f"winner: {versions[0]}" in said, "FIRST wins from either seat."
     assert hashlib.sha256(content).digest() == digest
     archive = DuelArchive(io.BytesIO(content))
-    assert (archive.match_count, archive.seed) == (4, 7)
-    assert over.result.moves == sum(match.moves for match in archive.index) > 0
-    assert sum(side.wins for side in over.result.sides) + over.result.draws == 4
+    assert archive.match_count == 1
+    assert over.result.moves == archive.index[0].moves > 0
 
 
 def test_an_archive_arrives_in_parts(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
