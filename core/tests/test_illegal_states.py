@@ -241,7 +241,7 @@ def arena() -> None:
     factories.schedule(tournament.environment)
     factories.promotion(players[1], players[0])
     # Its duel would be a second kind of duel, with conditions of its own.
-    factories.run(owner, *players).duel.delete()
+    factories.run(owner, players[0], players[1]).duel.delete()
     factories.notice(owner)
     factories.webhook()
 

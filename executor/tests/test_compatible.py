@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import random
+import zipfile
 from typing import Any
 
 import grpc
@@ -162,6 +165,32 @@ def test_code_is_looked_at_and_never_run(world: World, monkeypatch: pytest.Monke
                 assert word in " ".join(answer.errors)
             unknown = await refused(look(old.ValidationRequest(code_zip=b"x"), metadata=who))
             assert unknown.code() is Code.NOT_FOUND
+
+    run(main())
+
+
+@pytest.mark.nightly
+def test_archives_of_50_mib_are_looked_at_and_larger_ones_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "MOST_SECONDS", 60.0)
+    who = token_of(world.cast.alice)
+    noise = random.Random(1).randbytes(50 * 2**20 - 1000)
+    file = io.BytesIO(zip_of(FIRST))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("weights.bin", noise)
+    assert len(file.getvalue()) <= 50 * 2**20
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address):
+            options = [("grpc.max_send_message_length", -1)]
+            async with grpc.aio.insecure_channel(address, options=options) as channel:
+                look = stubs(channel)[0].ValidateAgent
+                good = old.ValidationRequest(code_zip=file.getvalue(), environment=world.game.slug)
+                assert (await look(good, metadata=who)).valid
+                for size, code in ((51 * 2**20, Code.INVALID_ARGUMENT), (65 * 2**20, Code.RESOURCE_EXHAUSTED)):
+                    large = old.ValidationRequest(code_zip=bytes(size), environment=world.game.slug)
+                    assert (await refused(look(large, metadata=who))).code() is code
 
     run(main())
 

@@ -7,7 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from google.protobuf.descriptor_pb2 import DescriptorProto, EnumDescriptorProto, FileDescriptorProto, FileDescriptorSet
+from google.protobuf.descriptor_pb2 import (
+    DescriptorProto,
+    EnumDescriptorProto,
+    FieldDescriptorProto,
+    FileDescriptorProto,
+    FileDescriptorSet,
+)
 
 from executor.generate import GENERATED, RELEASED, descriptors, generate
 from executor.generated.executor import executor_pb2 as old
@@ -114,7 +120,7 @@ def test_a_change_that_breaks_clients_is_found(change: str) -> None:
         case "number":
             message.field[0].number = 99
         case "type":
-            message.field[0].type = 5  # int32
+            message.field[0].type = FieldDescriptorProto.TYPE_INT32
         case "name":
             message.field[0].name = "run_id"
         case "gone":
