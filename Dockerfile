@@ -24,6 +24,11 @@ ARG EXTRAS=
 COPY requirements-extras.txt .
 RUN test -z "$EXTRAS" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-extras.txt
 
+# The executor's gRPC: docker compose build --build-arg GRPC=yes
+ARG GRPC=
+COPY requirements-grpc.txt .
+RUN test -z "$GRPC" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-grpc.txt
+
 COPY . .
 COPY --from=frontend /frontend/node_modules node_modules
 # Static files are collected into the image; no secret is needed for that.

@@ -1,6 +1,8 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs on first use.
 #   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
 #   make extras  install what the Box2D and MuJoCo tasks need; the next `make demo` has them
+#   make executor [CALLER=organiser]   answer programs over gRPC, for the arena of `make demo` that runs here
+#   make proto  write the code that is generated from the executor's proto files anew
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
@@ -11,7 +13,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras test coverage nightly check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras executor proto test coverage nightly check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -66,6 +68,15 @@ extras: $(VENV)/.runtime
 	@$(COMPILED)
 	@echo "Done: the next start of the arena has these tasks."
 
+# Beside the demo, whose agents it lets meet. Calls without a token act for CALLER.
+executor: $(VENV)/.runtime
+	@$(BIN)/python -c 'import grpc_reflection' 2>/dev/null || { echo "Installing what gRPC needs ..."; \
+		$(INSTALL) -r requirements-grpc.txt; }
+	@DEBUG=true SITE_URL=http://127.0.0.1:$(or $(PORT),8000) exec $(BIN)/python manage.py run_executor --caller $(or $(CALLER),organiser)
+
+proto: $(VENV)/.development
+	@$(BIN)/python executor/generate.py
+
 test: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py $(ARGS)
 
@@ -73,7 +84,7 @@ test: $(VENV)/.development node_modules/.installed
 coverage: $(VENV)/.development
 	@$(BIN)/python -c 'import pytest_cov' 2>/dev/null || $(BIN)/python -m pip install -qq --no-compile 'pytest-cov>=6,<8'
 	@$(BIN)/pytest -q -n auto --dist worksteal -m "not nightly" --cov=arena_kit --cov=core --cov=web --cov=builder \
-		--cov=duel_runner --cov=tournament_manager --cov=publisher --cov-report=term:skip-covered $(ARGS)
+		--cov=duel_runner --cov=tournament_manager --cov=publisher --cov=executor --cov-report=term:skip-covered $(ARGS)
 
 nightly: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py --nightly $(ARGS)
@@ -81,13 +92,21 @@ nightly: $(VENV)/.development node_modules/.installed
 check: static-checks
 	$(BIN)/pytest -q -n auto --dist worksteal -m "not docker and not browser and not redis and not postgres and not network and not slow"
 
-static-checks: $(VENV)/.development
+# The linter of proto files, from npm where it is; without it the tests compare them with what clients have.
+PROTO := executor/proto
+BUF := $(PROTO)/node_modules/.bin/buf
+$(BUF): $(PROTO)/package-lock.json
+	@if command -v npm >/dev/null && $(NPM_CI) --prefix $(PROTO); then touch $@; \
+	else echo "buf is not there: the proto files are not linted."; fi
+
+static-checks: $(VENV)/.development $(BUF)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
 	$(BIN)/lint-imports --no-cache
 	DEBUG=true $(BIN)/python manage.py check
 	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
+	@test ! -x $(BUF) || { cd $(PROTO) && node_modules/.bin/buf lint && node_modules/.bin/buf breaking --against released.binpb; }
 
 hostile: $(VENV)/.development
 	@exec $(BIN)/python -m tests.hostile $(ARGS)
@@ -106,7 +125,8 @@ lock:
 	$(COMPILE) --extra site -o requirements.txt
 	$(COMPILE) --extra gymnasium -c requirements.txt -o requirements-kit.txt
 	$(COMPILE) --extra site --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
-	$(COMPILE) --extra dev -c requirements-extras.txt -o requirements-dev.txt
+	$(COMPILE) --extra site --extra grpc -c requirements.txt -o requirements-grpc.txt
+	$(COMPILE) --extra dev -c requirements-grpc.txt -c requirements-extras.txt -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) node_modules static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

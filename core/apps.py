@@ -35,6 +35,7 @@ def _register() -> None:
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
     step_register("core.submissions.promotions.promotions_decide")
+    step_register("core.duels.runs.runs_expire")
     step_register("core.environments.holding.alarms_settle_released")
     failure_listen("core.submissions.news.version_failed")
     last_attempt_listen("core.environments.holding.duel_hold_instead")

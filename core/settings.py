@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "duel_runner",
     "tournament_manager",
     "publisher",
+    "executor",
     "web",
 ]
 MIDDLEWARE = [
@@ -351,7 +352,7 @@ REST_FRAMEWORK: dict[str, Any] = {
         "RATES",
         "stranger=120/minute,account=1200/minute,login=10/minute,login_account=100/hour,login_day=300/day,"
         "upload=60/hour,environment=20/day,validate=30/minute,changes=20/hour,sign_up=60/hour,password_reset=10/hour,replay=600/minute,"
-        "replay_file=60/minute,results=30/minute",
+        "replay_file=60/minute,results=30/minute,executor=1200/minute",
         str,
     ),
     "DEFAULT_FILTER_BACKENDS": ["web.api.listing.Filters", "web.api.listing.Ordering"],
@@ -369,6 +370,13 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
+
+# --- Executor ---------------------------------------------------------------------------------------------
+EXECUTOR_ADDRESS = env.text("EXECUTOR_ADDRESS", "127.0.0.1:50051")
+EXECUTOR_CERTIFICATE = env.text("EXECUTOR_CERTIFICATE")
+EXECUTOR_KEY = env.text("EXECUTOR_KEY")
+EXECUTOR_CLIENT_CA = env.text("EXECUTOR_CLIENT_CA")
+EXECUTOR_REFLECTION = env.flag("EXECUTOR_REFLECTION", False)
 
 # --- Monitoring -------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO")

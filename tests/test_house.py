@@ -12,7 +12,8 @@ import networkx
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
-    "web", "builder", "duel_runner", "tournament_manager", "publisher", "core", "arena_kit", "tests", "benchmarks",
+    "web", "builder", "duel_runner", "tournament_manager", "publisher", "executor", "core", "arena_kit", "tests",
+    "benchmarks",
 )  # fmt: skip
 NAME_OF_ROOM = re.compile(r"(web|builder|duel_runner|tournament_manager|publisher)(\.[a-z_]+)+|(web|admin):[a-z_]+")
 """A string that names a module of a room or a page of the site."""

@@ -15,6 +15,7 @@ PAGES = {
     "evaluation": "web:evaluation",
     "home": "web:home",
     "lenses_admin": "admin:core_lens_changelist",
+    "match_replay": "web:match_replay",
     "password_reset": "web:password_reset_confirm",
     "profile": "web:profile",
     "ratings_admin": "admin:core_ratingpool_changelist",

@@ -111,6 +111,22 @@ def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
     return ""
 
 
+def rival_hindrance(opponent: Agent, version: Submission | None) -> str:
+    """Return a sentence that says why nobody else may ask for a duel with an agent now; empty when they may.
+
+    version: the result of `active_version`.
+    """
+    if opponent.is_disabled or not opponent.owner.is_active:
+        return f"{opponent} may not take part at the moment."
+    if opponent.is_resting:
+        return f"{opponent} is resting and cannot be challenged."
+    if version is None:
+        return f"{opponent} has no version that may play at the moment."
+    if not is_rated(opponent):
+        return f"{opponent} has no rating yet: challenge it after its first edition."
+    return ""
+
+
 def is_rated(agent: Agent) -> bool:
     """Return whether any version of an agent has an official rating."""
     return Rating.objects.filter(submission__agent=agent).exists()

@@ -1,4 +1,4 @@
-"""Challenges: unrated duels that an owner asks for. Barring a player cancels them.
+"""Challenges: unrated duels that an owner asks for. Barring a player cancels them, and those of runs.
 
 Their duels share the line of all duels fairly: owners who ask for many wait behind owners who ask for few, and neither
 editions and ladders nor challenges starve each other.
@@ -18,8 +18,8 @@ from core.duels.challenge_selectors import (
     active_version,
     challenge_rows,
     challenger_hindrance,
-    is_rated,
     report_of,
+    rival_hindrance,
     top_rivals,
 )
 from core.duels.services import duel_create
@@ -34,6 +34,7 @@ from core.people.audit_log import Operator, audit_record
 from core.people.quotas import challenge_quota_check, owner_lock
 
 logger = logging.getLogger(__name__)
+UNRATED = Q(challenge__isnull=False) | Q(run__isnull=False)
 PLAYS_NO_MORE = "One of its players may no longer take part."
 
 
@@ -102,12 +103,12 @@ def challenge_follow(challenge_id: int) -> bool:
 
 
 def challenges_follow() -> int:
-    """Cancel challenge duels of barred agents and owners, and end the challenges that are over; return how many ended.
+    """Cancel unrated duels of barred agents and owners, and end the challenges that are over; return how many ended.
 
     This catches what messages miss: a message may be lost, and a cancelled or void duel sends none.
     """
     barred = Q(is_disabled=True) | Q(owner__is_active=False)
-    for duel in _challenge_duels(Agent.objects.filter(barred)):
+    for duel in _unrated_duels(Agent.objects.filter(barred)):
         with apart(f"Duel {duel.pk}"):
             job_cancel_if_open(job=duel, code=CancelCode.PLAYER_BARRED, reason=PLAYS_NO_MORE)
     over = _unended().filter(~Exists(_open_duels()))
@@ -118,15 +119,15 @@ def challenges_follow() -> int:
     return ended
 
 
-def challenge_duels_cancel(agents: Collection[Agent], *, code: CancelCode, reason: str) -> None:
-    """Cancel all open challenge duels of these agents, no matter who asked for them."""
-    for duel in _challenge_duels(agents):
+def unrated_duels_cancel(agents: Collection[Agent], *, code: CancelCode, reason: str) -> None:
+    """Cancel all open duels of challenges and runs of these agents, no matter who asked for them."""
+    for duel in _unrated_duels(agents):
         job_cancel_if_open(job=duel, code=code, reason=reason)
 
 
-def challenged_agents(agents: QuerySet[Agent]) -> list[int]:
-    """Return the keys of those agents that have open challenge duels."""
-    duels = Duel.objects.filter(challenge__isnull=False, state__in=OPEN).order_by()
+def unrated_agents(agents: QuerySet[Agent]) -> list[int]:
+    """Return the keys of those agents that have open duels of challenges or runs."""
+    duels = Duel.objects.filter(UNRATED, state__in=OPEN).order_by()
     plays = Q(pk__in=duels.values("player_1__agent")) | Q(pk__in=duels.values("player_2__agent"))
     return list(agents.filter(plays).order_by().values_list("pk", flat=True))
 
@@ -146,15 +147,10 @@ def _rival(agent: Agent, opponent: Agent) -> Submission:
         raise Refused(f"{opponent} lives in another environment than {agent}.", field="opponent")
     if opponent.owner_id == agent.owner_id:
         raise Refused(f"{opponent} is also yours: challenge another person's agent.", field="opponent")
-    if opponent.is_disabled or not opponent.owner.is_active:
-        raise Refused(f"{opponent} may not take part at the moment.", field="opponent")
-    if opponent.is_resting:
-        raise Refused(f"{opponent} is resting and cannot be challenged.", field="opponent")
     version = active_version(opponent)
-    if version is None:
-        raise Refused(f"{opponent} has no version that may play at the moment.", field="opponent")
-    if not is_rated(opponent):
-        raise Refused(f"{opponent} has no rating yet: challenge it after its first edition.", field="opponent")
+    why = rival_hindrance(opponent, version)
+    if version is None or why:
+        raise Refused(why, field="opponent")
     return version
 
 
@@ -166,9 +162,9 @@ def _open_duels() -> QuerySet[Duel]:
     return Duel.objects.filter(challenge=OuterRef("pk"), state__in=OPEN)
 
 
-def _challenge_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel]:
+def _unrated_duels(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Duel]:
     plays = Q(player_1__agent__in=agents) | Q(player_2__agent__in=agents)
-    return Duel.objects.filter(plays, challenge__isnull=False, state__in=OPEN).order_by("pk")
+    return Duel.objects.filter(plays, UNRATED, state__in=OPEN).order_by("pk")
 
 
 def _tell(challenge: Challenge) -> None:

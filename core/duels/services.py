@@ -19,6 +19,7 @@ from core.models import (
     LedgerChange,
     LedgerEntry,
     Promotion,
+    Run,
     Submission,
     Tournament,
 )
@@ -31,7 +32,8 @@ def duel_create(
     tournament: Tournament | None = None,
     promotion: Promotion | None = None,
     challenge: Challenge | None = None,
-    number: int,
+    run: Run | None = None,
+    number: int = 1,
     round: int = 1,  # noqa: A002  (the row's word; nothing is rounded here)
     player_1: Submission,
     player_2: Submission,
@@ -41,7 +43,7 @@ def duel_create(
     reason: str = "",
     test: SequentialTest | None = None,
 ) -> Duel:
-    """Create a duel by today's rules for exactly one of tournament, promotion and challenge.
+    """Create a duel by today's rules for exactly one of tournament, promotion, challenge and run.
 
     number: from 1, within the tournament, promotion or challenge. expected: predicted share of the points of player_1.
     reason: why the two meet. test: the sequential test that may end the duel early; then match_count is the maximum.
@@ -51,6 +53,7 @@ def duel_create(
             tournament=tournament,
             promotion=promotion,
             challenge=challenge,
+            run=run,
             number=number,
             round=round,
             player_1=player_1,

@@ -1,11 +1,12 @@
 """Fair lines between owners and between environments: a flow with much work waits behind those with little.
 
-Every job belongs to a flow: that of the owner who waits for it, that of an owner's promotions, or that of its
-tournament. A job that is put in line gets a turn, a whole number. The jobs of a flow get consecutive turns, beginning
-with the highest turn that was ever begun (less the turns of its priority), so a new flow is served in the next round,
-however many jobs another flow has in line. This is start-time fair queueing (Goyal, Vin and Cheng, 1996) with jobs of
-equal length. Within a turn environments go in rounds: first one job of each, then the second of each. A step of
-priority is worth a fixed number of turns, so a job is overtaken by a bounded number of others, and no job starves.
+Every job belongs to a flow: that of the owner who waits for it, that of an owner's promotions, that of the caller of a
+run, or that of its tournament. A job that is put in line gets a turn, a whole number. The jobs of a flow get
+consecutive turns, beginning with the highest turn that was ever begun (less the turns of its priority), so a new flow
+is served in the next round, however many jobs another flow has in line. This is start-time fair queueing (Goyal, Vin
+and Cheng, 1996) with jobs of equal length. Within a turn environments go in rounds: first one job of each, then the
+second of each. A step of priority is worth a fixed number of turns, so a job is overtaken by a bounded number of
+others, and no job starves.
 
 Turn, priority and the round of its environment make a job's sort key. Workers take the job with the lowest
 (sort_key, id). A job that was begun before and waits again goes first. The place of a job is counted over an index, so
@@ -103,6 +104,9 @@ def _flow_name(job: Job, owner: int) -> str:
     if isinstance(job, Duel) and job.promotion_id is not None:
         # Not behind the challenges that the owner has asked for.
         return f"promotions of owner {owner}"
+    if isinstance(job, Duel) and job.run is not None:
+        # Programs wait behind the programs of the same caller, whoever owns the agents.
+        return f"runs of caller {job.run.caller_id}"
     return f"owner {owner}"
 
 

@@ -26,8 +26,9 @@ from core.models.plan import Plan, PlanMeeting, PlanRow, PlanStage
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
 from core.models.quota import QuotaName
+from core.models.run import Run
 from core.models.schedule import TournamentSchedule
-from core.models.token import ApiToken
+from core.models.token import ApiToken, TokenScope
 from core.models.tournament import (
     LADDER,
     Audience,
@@ -100,11 +101,13 @@ __all__ = [
     "RatingPool",
     "Recording",
     "Registration",
+    "Run",
     "Season",
     "SeedList",
     "SeedPurpose",
     "Submission",
     "SubmissionForm",
+    "TokenScope",
     "Tournament",
     "TournamentSchedule",
     "TournamentState",

@@ -8,6 +8,7 @@ from core.models.environment import Environment
 from core.models.job import PlayedJob, job_indexes
 from core.models.limits import finite, positive
 from core.models.promotion import Promotion
+from core.models.run import Run
 from core.models.tournament import Tournament
 from core.models.verdict import Checkable
 
@@ -24,7 +25,7 @@ class DuelOutcome(models.TextChoices):
 class Duel(PlayedJob, Checkable):
     """N matches between two submissions. A duel that FAILED by a platform fault is void and does not count.
 
-    It belongs to a tournament, a promotion or a challenge; only duels of tournaments are in the ledger.
+    It belongs to a tournament, a promotion, a challenge or a run; only duels of tournaments are in the ledger.
     """
 
     KIND = "duel"
@@ -37,6 +38,7 @@ class Duel(PlayedJob, Checkable):
     tournament = models.ForeignKey(Tournament, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     promotion = models.ForeignKey(Promotion, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
     challenge = models.ForeignKey(Challenge, on_delete=models.CASCADE, null=True, blank=True, related_name="duels")
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="duel")
     is_heavy = models.BooleanField(
         default=False, editable=False, help_text="Whether its environment was heavy when it was put in line."
     )
@@ -102,9 +104,10 @@ class Duel(PlayedJob, Checkable):
             models.UniqueConstraint(fields=["promotion", "number"], name="duel_number_in_promotion"),
             models.UniqueConstraint(fields=["challenge", "number"], name="duel_number_in_challenge"),
             models.CheckConstraint(
-                condition=models.Q(tournament__isnull=False, promotion=None, challenge=None)
-                | models.Q(tournament=None, promotion__isnull=False, challenge=None)
-                | models.Q(tournament=None, promotion=None, challenge__isnull=False),
+                condition=models.Q(tournament__isnull=False, promotion=None, challenge=None, run=None)
+                | models.Q(tournament=None, promotion__isnull=False, challenge=None, run=None)
+                | models.Q(tournament=None, promotion=None, challenge__isnull=False, run=None)
+                | models.Q(tournament=None, promotion=None, challenge=None, run__isnull=False),
                 name="duel_belongs_once",
             ),
             models.CheckConstraint(

@@ -42,6 +42,7 @@ class CancelCode(models.TextChoices):
     SUBMISSION_DELETED = "submission_deleted", "its submission was deleted"
     SUPERSEDED = "superseded", "newer work takes its place"
     RESULT_STRUCK = "result_struck", "a result that it depended on was struck"
+    TIME_OVER = "time_over", "the time that its caller gave it was over"
     TEST_OVER = "test_over", "the test of a version is over"
     TOURNAMENT_OVER = "tournament_over", "its tournament is over"
     NOT_PUBLIC = "not_public", "there is nothing to publish"

@@ -7,11 +7,19 @@ from django.db import models
 from core.models.user import User
 
 
+class TokenScope(models.TextChoices):
+    """The door that a token opens; it is refused at the other one."""
+
+    API = "api", "the API"
+    EXECUTOR = "executor", "the executor (gRPC)"
+
+
 class ApiToken(models.Model):
-    """A person's named key for the API. Only its hash is stored, so it cannot be shown again."""
+    """A person's named key for programs. Only its hash is stored, so it cannot be shown again."""
 
     owner = models.ForeignKey(User, on_delete=models.CASCADE, related_name="api_tokens")
     name = models.CharField(max_length=50, help_text="Its purpose, in its owner's words.")
+    scope = models.CharField(max_length=8, choices=TokenScope.choices, default=TokenScope.API)
     digest = models.CharField(max_length=64, unique=True, editable=False, help_text="SHA-256 of the token in hex.")
     hint = models.CharField(max_length=8, editable=False, help_text="Its first characters, to recognise it by.")
     created_at = models.DateTimeField(auto_now_add=True)

@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import F, Max, Q, QuerySet
 from django.utils import timezone
 
-from core.duels.challenges import challenge_duels_cancel, challenged_agents
+from core.duels.challenges import unrated_agents, unrated_duels_cancel
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
@@ -96,7 +96,7 @@ def user_ban(*, user: User, reason: str) -> None:
         # Nothing new can begin, because uploads lock the owner's row.
         working = _agents_with_jobs(locked, state__in=OPEN)
         playing = set(_running(locked.agents.all()).values_list("submission__agent", flat=True))
-        playing |= set(challenged_agents(locked.agents.all()))
+        playing |= set(unrated_agents(locked.agents.all()))
         _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], CancelCode.OWNER_BANNED)
     user.refresh_from_db()
 
@@ -182,7 +182,7 @@ def _quarantine(submission: Submission) -> bool:
             quarantined_number=submission.number,
         )
         # Builds and validations continue, because a new version ends the quarantine. In the order of `_stop`.
-        challenge_duels_cancel([agent], code=CancelCode.QUARANTINED, reason=PAUSED)
+        unrated_duels_cancel([agent], code=CancelCode.QUARANTINED, reason=PAUSED)
         _withdraw(_running([agent]))
         agent_quarantined(agent, submission)
     logger.warning("%s of %s is quarantined: %s", agent, agent.environment, agent.disabled_reason)
@@ -226,7 +226,7 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
             job_cancel_if_open(job=job, code=code, reason=SAID[code])
     for agent in agents:
         promotions_review(agent=agent)
-    challenge_duels_cancel(agents, code=CancelCode.PLAYER_BARRED, reason=BARRED)
+    unrated_duels_cancel(agents, code=CancelCode.PLAYER_BARRED, reason=BARRED)
     _withdraw(_running(agents))
 
 

@@ -73,6 +73,10 @@ REQUESTS = Counter("http_requests_total", "Answered requests, by the view's name
 REQUEST_DURATION = Histogram(
     "http_request_duration_seconds", "Time until the answer began.", ["handler", "method"], buckets=ANSWER_BUCKETS
 )
+EXECUTOR_CALLS = Counter("grpc_server_handled_total", "Answered calls of the executor.", ["method", "code"])
+EXECUTOR_DURATION = Histogram(
+    "grpc_server_handling_seconds", "Time until a call of the executor ended.", ["method"], buckets=EVALUATION_BUCKETS
+)
 
 
 # These exist from the start, because an increase can only be seen if the counter begins at 0.
@@ -218,3 +222,10 @@ def request_answered(*, handler: str, method: str, status: int, seconds: float) 
     """Count an answered request."""
     REQUESTS.labels(_handlers.of(handler), method, str(status)).inc()
     REQUEST_DURATION.labels(_handlers.of(handler), method).observe(seconds)
+
+
+@_harmless
+def call_answered(*, method: str, code: str, seconds: float) -> None:
+    """Count an answered call of the executor. method: without its package. code: of gRPC, e.g. OK."""
+    EXECUTOR_CALLS.labels(_handlers.of(method), code).inc()
+    EXECUTOR_DURATION.labels(_handlers.of(method)).observe(seconds)

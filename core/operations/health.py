@@ -61,7 +61,7 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     }
     unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX != "docker"}
     asked = {name: check for name, check in checks.items() if not unused.get(name)}
-    found = ask_all({**asked, "playing": _playing})
+    found = ask_all({**asked, "playing": playing_count})
     playing = found.pop("playing")
     for name, answer in found.items():
         if isinstance(answer, Exception):
@@ -122,7 +122,7 @@ def _database() -> None:
         cursor.execute("SELECT 1")
 
 
-def _playing() -> int:
+def playing_count() -> int:
     """Return the number of running jobs in which submissions act."""
     running = (model._default_manager.filter(state=JobState.RUNNING) for model in (Duel, Validation, Evaluation))
     return sum(rows.count() for rows in running)

@@ -31,7 +31,7 @@ OPEN = (JobState.QUEUED, JobState.RUNNING)
 SPARED = (Q(state=JobState.CANCELLED) & (~Q(cancel_code=CancelCode.BY_OWNER) | Q(started_at=None))) | Q(
     state=JobState.FAILED, fault=JobFault.PLATFORM
 )
-"""Challenge duels that are not charged."""
+"""Duels of challenges and runs that are not charged."""
 ONE_DAY = timedelta(days=1)
 
 
@@ -69,9 +69,9 @@ class Usage:
     storage_bytes: int = 0
     jobs: int = 0
     challenges: int = 0
-    """The number of challenge duels."""
+    """The number of duels of challenges and runs."""
     challenges_spared: int = 0
-    """Challenge duels among these that the arena failed on or that were cancelled."""
+    """Duels among these that the arena failed on or that were cancelled."""
 
     def charged(self, limit: int) -> int:
         """Return the number of uploads that count.
@@ -247,8 +247,12 @@ def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
 
 
 def _challenges(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
-    """Return by environment the number of a person's challenge duels today, and how many are not charged."""
-    rows = Duel.objects.filter(challenge__user=owner, challenge__created_at__gte=day_begin(now)).order_by()
+    """Return by environment the number of a person's unrated duels today, and how many are not charged."""
+    today = day_begin(now)
+    asked = Q(challenge__user=owner, challenge__created_at__gte=today) | Q(
+        run__caller=owner, run__created_at__gte=today
+    )
+    rows = Duel.objects.filter(asked).order_by()
     of_environment = rows.filter(player_1__agent__environment__in=environments)
     found = of_environment.values_list("player_1__agent__environment").annotate(
         count=Count("pk"), spared=Count("pk", filter=SPARED)

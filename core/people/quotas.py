@@ -93,9 +93,9 @@ def quota_check(
 
 
 def challenge_quota_check(
-    *, owner: User, environment: Environment, duel_count: int, now: datetime | None = None
+    *, owner: User, environment: Environment, duel_count: int, what: str = "challenge", now: datetime | None = None
 ) -> None:
-    """Raise QuotaExceeded unless a person whose row is locked may ask for this number of duels."""
+    """Raise QuotaExceeded unless a person whose row is locked may ask for so many duels. what: for the sentence."""
     now = now or timezone.now()
     quota = challenge_quota(owner, environment, now=now)
     if quota is None or quota.left is None or duel_count <= quota.left:
@@ -103,7 +103,7 @@ def challenge_quota_check(
     assert quota.resets_at is not None
     asked = "one duel" if duel_count == 1 else f"{duel_count} duels"
     raise QuotaExceeded(
-        f"This challenge needs {asked}, but {quota.left or 'none'} of your {quota.limit} a day in {environment} "
+        f"This {what} needs {asked}, but {quota.left or 'none'} of your {quota.limit} a day in {environment} "
         f"{'is' if quota.left == 1 else 'are'} left. The next day begins at 00:00 UTC. Duels that failed through the "
         "arena's fault do not count.",
         code=f"quota_{quota.name.value}",

@@ -11,7 +11,7 @@ from django.db.models import Q
 
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.models import ApiToken, User
+from core.models import ApiToken, TokenScope, User
 
 PREFIX = "arena_"
 """The prefix of every token, by which scanners for leaked secrets recognise it."""
@@ -22,7 +22,9 @@ MAX_DAYS = 3650
 USED_AGAIN = timedelta(days=1)
 
 
-def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> tuple[ApiToken, str]:
+def token_create(
+    *, owner: User, name: str, now: datetime, days: int | None, scope: TokenScope = TokenScope.API
+) -> tuple[ApiToken, str]:
     """Create a token that is valid for so many days (None: until it is revoked); return its row and the token.
 
     The token is not stored, so it can only be shown now. Raises Refused.
@@ -36,6 +38,7 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
         row = ApiToken.objects.create(
             owner=owner,
             name=plain_line(name) or "unnamed",
+            scope=scope,
             digest=token_digest(token),
             hint=token[:HINT_CHARACTERS],
             expires_at=None if days is None else now + timedelta(days=days),
@@ -43,11 +46,11 @@ def token_create(*, owner: User, name: str, now: datetime, days: int | None) -> 
     return row, token
 
 
-def token_find(token: str, *, now: datetime) -> ApiToken | None:
-    """Return the row of a valid token with its owner, and note the day of its use; None for an invalid token."""
+def token_find(token: str, *, now: datetime, scope: TokenScope = TokenScope.API) -> ApiToken | None:
+    """Return the row of a valid token of a scope with its owner, and note the day of its use; None for any other."""
     # Tokens are long and random, so the time of an index lookup reveals nothing about them.
     rows = ApiToken.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), owner__is_active=True)
-    row = rows.filter(digest=token_digest(token)).select_related("owner").first()
+    row = rows.filter(digest=token_digest(token), scope=scope).select_related("owner").first()
     if row is not None and (row.last_used_at is None or row.last_used_at < now - USED_AGAIN):
         ApiToken.objects.filter(pk=row.pk).update(last_used_at=now)
     return row

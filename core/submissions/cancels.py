@@ -49,7 +49,9 @@ def phase_cancel(*, job: Build | Validation | Evaluation, operator: Operator) ->
 
 
 def _check_plays_nothing(submission: Submission) -> None:
-    duels = Duel.objects.filter(Q(player_1=submission) | Q(player_2=submission), state__in=OPEN, challenge=None)
+    duels = Duel.objects.filter(
+        Q(player_1=submission) | Q(player_2=submission), state__in=OPEN, challenge=None, run=None
+    )
     running = Participant.objects.filter(
         submission=submission, withdrawn_at=None, tournament__state=TournamentState.RUNNING
     )

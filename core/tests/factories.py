@@ -45,6 +45,7 @@ from core.models import (
     RatingPoint,
     RatingPool,
     Recording,
+    Run,
     Season,
     SeedList,
     Submission,
@@ -368,6 +369,23 @@ def challenged(submission: Submission, *rivals: Submission, state: JobState = Jo
         )
         result = {"outcome": DuelOutcome.PLAYER_1, "player_1_wins": 8, "player_2_wins": 1, "draws": 1}
         moved(Duel.objects.filter(pk=duel.pk), state, **result if state == JobState.SUCCEEDED else {})
+    return row
+
+
+def run(caller: User, player_1: Submission, player_2: Submission, key: str = "match-1") -> Run:
+    """A run whose duel waits, of a program of anybody's."""
+    names = {"player_1_name": "first", "player_2_name": "second"}
+    row = Run.objects.create(caller=caller, key=key, content_sha256="0" * 64, expires_at=NOON, **names)
+    Duel.objects.create(
+        run=row,
+        number=1,
+        round=1,
+        player_1=player_1,
+        player_2=player_2,
+        environment_version=player_1.agent.environment.spec_id,
+        seed=1,
+        match_count=1,
+    )
     return row
 
 

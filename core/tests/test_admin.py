@@ -95,6 +95,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     Registration.objects.create(tournament=tournament, agent=players[0].agent)
     factories.promotion(players[1], players[0])
     factories.challenge(players[0])
+    factories.run(players[0].agent.owner, players[0], players[1], "anna's match")
     factories.rating_point(players[0], timezone.now())
     factories.notice(players[0].agent.owner)
     factories.webhook("anna's chat")

@@ -36,6 +36,7 @@ from core.models import (
     RatingPoint,
     RatingPool,
     Recording,
+    Run,
     Season,
     SeedList,
     Submission,
@@ -153,6 +154,8 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("promotion_state_is_whole", Promotion, {"state": "ACTIVATED"}),
     ("promotion_state_is_whole", Promotion, {"state": "WON", "decided_at": NOON}),
     ("duel_belongs_once", Duel, {"tournament": None}),
+    ("run_has_key", Run, {"key": ""}),
+    ("run_player_names_differ", Run, {"player_2_name": "first"}),
     ("duel_expected_is_share", Duel, {"expected": 1.5}),
     ("environment_test_is_possible", Environment, {"test_elo0": 60}),
     ("environment_test_is_possible", Environment, {"test_elo1": 300}),
@@ -242,6 +245,8 @@ def arena() -> None:
     factories.season(tournament.environment)
     factories.schedule(tournament.environment)
     factories.promotion(players[1], players[0])
+    # Its duel would be a second kind of duel, with conditions of its own.
+    factories.run(owner, players[0], players[1]).duel.delete()
     factories.notice(owner)
     factories.webhook()
 

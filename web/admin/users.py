@@ -159,7 +159,7 @@ class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
 class ApiTokenAdmin(ModelAdmin[ApiToken]):
     """API tokens. Organisers can see and delete (revoke) them; only owners create them."""
 
-    list_display = ("name", "owner", "hint", "created_at", "expires_at", "last_used_at")
+    list_display = ("name", "owner", "scope", "hint", "created_at", "expires_at", "last_used_at")
     search_fields = ("name", "owner__username", "owner__email")
     list_select_related = ("owner",)
 

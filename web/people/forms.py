@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.utils.crypto import constant_time_compare
 
 from arena_kit.text import plain_line
-from core.models import User
+from core.models import TokenScope, User
 from core.people.services import NAME_TAKEN, email_stored
 
 if TYPE_CHECKING:
@@ -153,4 +153,12 @@ class TokenForm(forms.Form):
         choices=[("30", "30 days"), ("90", "90 days"), ("365", "1 year"), ("0", "until I revoke it")],
         coerce=lambda days: int(days) or None,
         initial="90",
+    )
+    scope = forms.TypedChoiceField(
+        label="Opens",
+        choices=TokenScope.choices,
+        coerce=TokenScope,
+        required=False,
+        empty_value=TokenScope.API,
+        initial=TokenScope.API,
     )

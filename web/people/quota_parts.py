@@ -43,7 +43,7 @@ TITLES = {
     QuotaName.ACTIVE_AGENTS: "Agents",
     QuotaName.STORAGE_BYTES: "Storage",
     QuotaName.CONCURRENT_JOBS: "Versions in progress",
-    QuotaName.CHALLENGES_PER_DAY: "Duels of challenges today",
+    QuotaName.CHALLENGES_PER_DAY: "Duels of challenges and programs today",
 }
 NOTES = {
     QuotaName.UPLOADS_PER_DAY: "Failures of the arena do not count.",

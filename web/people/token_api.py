@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.errors import Refused
-from core.models import ApiToken, AuditEntry
+from core.models import ApiToken, AuditEntry, TokenScope, User
 from core.people.audit_log import account_record
 from core.people.second_factor import second_factor_check
 from core.people.second_factor_selectors import second_factor_get
@@ -43,11 +43,13 @@ class TokenRequest(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Days until the token expires; null: never.",
     )
+    scope = serializers.ChoiceField(TokenScope.choices, default=TokenScope.API, help_text="The door that it opens.")
 
 
 class TokenAnswer(serializers.Serializer[Any]):
     id = serializers.IntegerField()
     name = serializers.CharField()
+    scope = serializers.ChoiceField(TokenScope.choices)
     hint = serializers.CharField(help_text="First characters of the token.")
     created_at = serializers.DateTimeField()
     expires_at = serializers.DateTimeField(allow_null=True)
@@ -80,23 +82,28 @@ class TokenList(Acting):
         if owner is None:
             raise AuthenticationFailed(WRONG)
         if has_factor := second_factor_get(owner) is not None:
-            if not form["code"]:
-                # The password is right, so the account's owner should see this in the log.
-                account_record(request, owner, "log_in_failed", note="Without a code.", channel=API, is_known=False)
-                raise AuthenticationFailed(CODE_NEEDED)
-            try:
-                second_factor_check(user=owner, code=form["code"])
-            except Refused as refusal:
-                account_record(request, owner, "log_in_failed", note="Wrong code.", channel=API, is_known=False)
-                raise AuthenticationFailed(str(refusal)) from None
+            _code_check(request, owner, form["code"])
         login_succeeded(request._request, owner)
         with refusals(), transaction.atomic():
-            row, token = token_create(owner=owner, name=form["name"], days=form["days"], now=timezone.now())
+            wanted = {name: form[name] for name in ("name", "days", "scope")}
+            row, token = token_create(owner=owner, now=timezone.now(), **wanted)
             if not has_factor and second_factor_get(owner) is not None:
                 # The second factor was set up meanwhile, which revokes tokens made with the password alone.
                 raise AuthenticationFailed(CODE_NEEDED)
             account_record(request, owner, "make_token", row=row, channel=API)
         return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
+
+
+def _code_check(request: Request, owner: User, code: str) -> None:
+    """Raise AuthenticationFailed for a code that is missing or wrong; the owner sees it, as the password was right."""
+    try:
+        if not code:
+            raise AuthenticationFailed(CODE_NEEDED)
+        second_factor_check(user=owner, code=code)
+    except (AuthenticationFailed, Refused) as failure:
+        note = "Wrong code." if code else "Without a code."
+        account_record(request, owner, "log_in_failed", note=note, channel=API, is_known=False)
+        raise AuthenticationFailed(str(failure) if code else CODE_NEEDED) from None
 
 
 class TokenShown(Acting):

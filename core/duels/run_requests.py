@@ -1,0 +1,153 @@
+"""What a program asks for: which players it names, and whether its caller may let them meet."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass
+from uuid import UUID
+
+from django.db.models import Q
+
+from core.duels.challenge_selectors import active_version, rival_hindrance
+from core.errors import Refused
+from core.models import Environment, Submission, SubmissionForm, User
+from core.models.run import KEY_CHARACTERS
+
+UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", "key_taken"
+"""Codes of refusals that a program tells apart; every other one is a wrong request."""
+DEFAULT_SECONDS, MOST_SECONDS = 300, 3600
+MOST_MATCHES = 1000
+MOST_SEED = 2**31
+IMAGE = re.compile(r"(?:[^\s@]+@)?(?P<digest>sha256:[0-9a-f]{64})")
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlayer:
+    """One side of a run. name: the caller's id for it. version: `submission:ID`, `agent:ID`, or an image's digest."""
+
+    name: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """A duel that a program asks for.
+
+    key: the caller's id for it. environment: a slug or an id. seconds: its time, waiting included; 0 means the default.
+    seed: None for a random one.
+    """
+
+    key: str
+    environment: str
+    players: tuple[RunPlayer, ...]
+    seconds: int = 0
+    match_count: int = 1
+    seed: int | None = None
+
+    @property
+    def sha256(self) -> str:
+        """The hash by which the same request is known again."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+
+def request_check(request: RunRequest) -> None:
+    """Raise Refused for what is wrong with a request by itself."""
+    _text(request.key, "match_id")
+    _text(request.environment, "environment")
+    if len(request.players) != 2:
+        raise Refused(f"A match has exactly 2 agents, not {len(request.players)}.", field="agents")
+    for place, player in enumerate(request.players):
+        _text(player.name, f"agents[{place}].agent_id")
+    if request.players[0].name == request.players[1].name:
+        raise Refused("The two agents need different ids.", field="agents[1].agent_id")
+    if not 0 <= request.seconds <= MOST_SECONDS:
+        raise Refused(f"A time is at most {MOST_SECONDS} seconds; 0 means {DEFAULT_SECONDS}.", field="timeout_sec")
+    if not 1 <= request.match_count <= MOST_MATCHES:
+        raise Refused(f"A run has 1 to {MOST_MATCHES} matches.", field="match_count")
+    if request.seed is not None and not 0 <= request.seed < MOST_SEED:
+        raise Refused(f"A seed is below {MOST_SEED}.", field="seed")
+
+
+def environment_find(name: str) -> Environment:
+    """Return an environment that plays duels now, by slug or id. Raises Refused."""
+    environment = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
+    if environment is None:
+        raise Refused(
+            "There is no such environment; DescribeEnvironments lists them.", field="environment", code=UNKNOWN
+        )
+    if environment.is_scored:
+        why = f"{environment} has one seat: agents are compared by their scores there, and meet in no match."
+        raise Refused(why, field="environment", code=NOT_READY)
+    if environment.closed_because:
+        raise Refused(environment.closed_because, field="environment", code=NOT_READY)
+    return environment
+
+
+def players_find(request: RunRequest, environment: Environment, caller: User) -> tuple[Submission, Submission]:
+    """Return the versions that a request names, if its caller may let them meet. Raises Refused."""
+    first, second = (
+        _player(player.version, environment, caller, field=f"agents[{place}].docker_image")
+        for place, player in enumerate(request.players)
+    )
+    if first == second:
+        raise Refused("A version cannot play against itself: name two.", field="agents[1].docker_image")
+    if not caller.is_staff and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
+        raise Refused("None of these agents is yours: only organisers may let others' agents meet.", code=NOT_YOURS)
+    return first, second
+
+
+def _player(version: str, environment: Environment, caller: User, *, field: str) -> Submission:
+    submission = _named(version, caller, field)
+    agent = submission.agent
+    if agent.environment_id != environment.pk:
+        raise Refused(f"{submission} plays {agent.environment}, not {environment}.", field=field)
+    if agent.owner_id != caller.pk and not caller.is_staff:
+        newest = active_version(agent)
+        if why := rival_hindrance(agent, newest):
+            raise Refused(why, field=field, code=NOT_READY)
+        if submission != newest:
+            raise Refused(
+                f"Of others' agents only the active version plays, here {newest}.", field=field, code=NOT_YOURS
+            )
+    if not Submission.objects.valid().filter(pk=submission.pk, form=SubmissionForm.PLAYER).exists():
+        why = f"{submission} may not play: it is not built and validated, or it is disabled or deleted."
+        raise Refused(f"{why} Its page says more.", field=field, code=NOT_READY)
+    return submission
+
+
+def _named(version: str, caller: User, field: str) -> Submission:
+    rows = Submission.objects.select_related("agent__environment", "agent__owner")
+    kind, _, value = version.partition(":")
+    found: Submission | None = None
+    if kind == "submission" and value:
+        found = rows.filter(_identified(value)).first()
+    elif kind == "agent" and value.isascii() and value.isdigit() and len(value) < 19:
+        found = rows.filter(pk__in=Submission.objects.active().filter(agent=int(value))).order_by("-number").first()
+    elif image := IMAGE.fullmatch(version):
+        same = rows.filter(image_digest=image["digest"], deleted_at=None).order_by("-pk")
+        found = same.filter(agent__owner=caller).first() or same.first()
+    else:
+        raise Refused(
+            "Name a version as submission:ID, an agent as agent:ID, or a digest of an image that this arena has built. "
+            "Upload the agent first; the arena reads neither code_url nor images of other places.",
+            field=field,
+        )
+    if found is None:
+        raise Refused("This arena has no such version that plays.", field=field, code=UNKNOWN)
+    return found
+
+
+def _identified(value: str) -> Q:
+    if value.isascii() and value.isdigit() and len(value) < 19:
+        return Q(pk=int(value))
+    try:
+        return Q(public_id=UUID(value))
+    except ValueError:
+        return Q(pk=None)
+
+
+def _text(text: str, field: str) -> None:
+    if not text or len(text) > KEY_CHARACTERS or not text.isprintable():
+        raise Refused(f"Send a text of 1 to {KEY_CHARACTERS} characters, without controls.", field=field)

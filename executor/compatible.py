@@ -1,0 +1,57 @@
+"""The service of the older executor: package `executor`."""
+
+from __future__ import annotations
+
+from core.duels.run_requests import RunPlayer, RunRequest
+from core.jobs.worker_selectors import workers_alive
+from core.operations.health import playing_count
+from core.version import arena_version
+from executor.answers import findings_texts, match_message
+from executor.door import Context, Door, caller
+from executor.generated.executor import executor_pb2 as old
+from executor.generated.executor.executor_pb2_grpc import ExecutorServicer
+from executor.playing import Playing
+from executor.statuses import Ended
+from executor.validating import arriving
+
+
+class CompatibleExecutor(ExecutorServicer):
+    """Matches for clients of the older executor."""
+
+    def __init__(self, playing: Playing, door: Door) -> None:
+        self._playing, self._door = playing, door
+
+    async def RunMatch(self, request: old.MatchRequest, context: Context) -> old.MatchResponse:  # noqa: N802
+        """Play one match and return its result."""
+        run, _ = await self._playing.start(caller(), asked(request))
+        await self._playing.end(run, context)
+        database = self._playing.database
+        return await database.ask(match_message, caller(), run.pk, with_replay=request.record_replay)
+
+    async def ValidateAgent(self, request: old.ValidationRequest, context: Context) -> old.ValidationResponse:  # noqa: N802
+        """Say what an upload would be refused for."""
+        with arriving() as archive:
+            archive.write(request.code_zip)
+            found = await self._playing.findings(archive, request.environment, caller())
+        return findings_texts(found)
+
+    async def HealthCheck(self, request: old.HealthCheckRequest, context: Context) -> old.HealthCheckResponse:  # noqa: N802
+        """Say whether matches can be played now; everybody may ask."""
+        try:
+            can_play, playing = await self._playing.database.ask(_health)
+        except Ended:
+            can_play, playing = False, 0
+        is_healthy = can_play and not self._door.is_draining
+        return old.HealthCheckResponse(healthy=is_healthy, version=arena_version(), active_matches=playing)
+
+
+def asked(request: old.MatchRequest) -> RunRequest:
+    """Return what a request asks for. An agent without an image may have its version as its id."""
+    players = tuple(
+        RunPlayer(agent.agent_id, agent.docker_image or agent.code_url or agent.agent_id) for agent in request.agents
+    )
+    return RunRequest(request.match_id, request.environment, players, seconds=request.timeout_sec)
+
+
+def _health() -> tuple[bool, int]:
+    return workers_alive("duel").exists(), playing_count()

@@ -1,0 +1,74 @@
+"""What both services do with runs, on top of the database and of waiting."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass, field
+
+from django.utils import timezone
+
+from arena_kit.upload.findings import Findings
+from core.duels.run_requests import RunRequest
+from core.duels.run_selectors import RunState, run_states
+from core.duels.runs import run_cancel, run_start, runs_expire
+from core.models import Run, User
+from executor.database import Database
+from executor.door import Context, is_detached, patience
+from executor.leaving import Leaving
+from executor.statuses import Code, Ended
+from executor.validating import Arriving, environment_row
+from executor.waiting import Waiting
+
+
+@dataclass(slots=True)
+class Playing:
+    """Runs and verdicts as the services need them. inspections: threads that wait for inspections."""
+
+    database: Database
+    inspections: Database
+    waiting: Waiting = field(init=False)
+    leaving: Leaving = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.waiting = Waiting(self._states)
+        self.leaving = Leaving(self._cancel)
+
+    async def start(self, caller: User, request: RunRequest) -> tuple[Run, bool]:
+        """Put a run in line; return it, and whether it is new. Raises Refused."""
+        run, is_new = await self.database.ask(run_start, caller=caller, request=request, now=timezone.now())
+        self.leaving.seen(run.pk)
+        return run, is_new
+
+    async def end(self, run: Run, context: Context) -> RunState:
+        """Wait until a run is over. Raises Ended at the caller's deadline, and when the executor stops."""
+        with self.leaving.waits(run.pk, is_detached=is_detached(context)):
+            try:
+                async with asyncio.timeout(patience(context)):
+                    return await self.waiting.end(run.pk)
+            except TimeoutError:
+                why = "Your deadline is near. The match goes on: call again with the same id to wait for it."
+                raise Ended(Code.DEADLINE_EXCEEDED, why) from None
+
+    async def findings(self, archive: Arriving, environment: str, caller: User) -> Findings:
+        """Return the verdict on an archive. Raises Refused and Ended."""
+        row = await self.database.ask(environment_row, environment)
+        return await self.inspections.ask(archive.findings, row, caller)
+
+    async def _states(self, ids: Collection[int]) -> dict[int, RunState]:
+        return await self.database.ask(_states_now, ids)
+
+    async def _cancel(self, run_id: int) -> None:
+        await self.database.ask(_cancel_left, run_id)
+
+
+def _states_now(ids: Collection[int]) -> dict[int, RunState]:
+    # Workers do the same every few seconds; a caller that waits should not have to wait for them.
+    runs_expire()
+    return run_states(ids)
+
+
+def _cancel_left(run_id: int) -> None:
+    run = Run.objects.filter(pk=run_id).first()
+    if run is not None:
+        run_cancel(run=run)

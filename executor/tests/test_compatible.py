@@ -1,0 +1,213 @@
+"""The older executor's calls: what is played once, what a result says, and with which status a call is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import random
+import zipfile
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from pytest_django.fixtures import Settings
+
+from arena_kit.upload import inspection
+from core.jobs.workers import worker_appear
+from core.models import Duel, JobFault, JobState, Run, Submission
+from core.tests import factories
+from core.version import arena_version
+from executor.generated.executor import executor_pb2 as old
+from executor.tests.conftest import World
+from executor.tests.serving import refused, run, serving, stubs, token_of, waiting
+from tests.samples import FIRST, zip_of
+
+Code = grpc.StatusCode
+
+
+def match(world: World, **changes: Any) -> old.MatchRequest:
+    agents = [old.AgentData(agent_id=name, docker_image=one) for name, one in zip("ab", world.versions, strict=True)]
+    fields: dict[str, Any] = {"match_id": "match_1", "environment": world.game.slug, "agents": agents}
+    return old.MatchRequest(**fields | changes)
+
+
+async def in_line(world: World, count: int = 1) -> None:
+    """Wait until so many runs are in line."""
+    while await world.database.ask(Run.objects.count) < count:  # noqa: ASYNC110  (another program is waited for)
+        await asyncio.sleep(0.01)
+
+
+def ended(state: JobState, **fields: Any) -> None:
+    factories.moved(Duel.objects.filter(run__isnull=False), state, **fields)
+
+
+def test_two_calls_with_one_id_get_the_same_result(world: World) -> None:
+    who = token_of(world.cast.alice)
+
+    async def main() -> list[old.MatchResponse]:
+        async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
+            client, _ = stubs(channel)
+            calls = [client.RunMatch(match(world, record_replay=True), metadata=who) for _ in range(2)]
+            await waiting(server, 2)
+            result = {"outcome": "PLAYER_2", "player_1_errors": 1, "draws": 0, "player_2_score": 1.0}
+            await world.database.ask(ended, JobState.SUCCEEDED, **result)
+            return [
+                *[await call for call in calls],
+                await client.RunMatch(match(world, record_replay=True), metadata=who),
+            ]
+
+    first, second, late = run(main())
+    assert first == second == late
+    assert (first.status, first.match_id, first.winner_agent_id) == (old.STATUS_SUCCESS, "match_1", "b")
+    assert [(one.agent_id, one.score, one.errors) for one in first.agent_results] == [("a", 0.0, 1), ("b", 1.0, 0)]
+    assert first.execution_time_sec == 5.0
+    duel = Duel.objects.get(run__isnull=False)
+    assert first.replay_url.endswith(f"/duels/{duel.pk}/matches/1/replay.json")
+    assert first.replay_html_url.endswith(f"/duels/{duel.pk}/matches/1/replay.html")
+
+
+ANSWERS: list[tuple[JobState, dict[str, Any], int, str]] = [
+    (JobState.FAILED, {"fault": JobFault.PLATFORM, "public_error": "No engine."}, old.STATUS_ERROR, "No engine."),
+    (JobState.CANCELLED, {"public_error": "Stopped."}, old.STATUS_CANCELLED, "Stopped."),
+    (JobState.CANCELLED, {"cancel_code": "time_over", "public_error": "Late."}, old.STATUS_TIMEOUT, "Late."),
+    (JobState.SUCCEEDED, {}, old.STATUS_SUCCESS, ""),
+]
+
+
+def test_what_happens_in_a_match_is_an_answer(world: World) -> None:
+    who = token_of(world.cast.alice)
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            for number, (state, fields, status, error) in enumerate(ANSWERS, start=1):
+                call = stubs(channel)[0].RunMatch(match(world, match_id=f"match_{number}"), metadata=who)
+                await in_line(world, number)
+                await world.database.ask(ended, state, **fields)
+                answer = await call
+                assert (answer.status, answer.error_message, answer.winner_agent_id) == (status, error, "")
+                assert answer.replay_url == ""
+
+    run(main())
+
+
+def named(*versions: str, by_url: bool = False) -> dict[str, Any]:
+    images, urls = (("",) * len(versions), versions) if by_url else (versions, ("",) * len(versions))
+    pairs = enumerate(zip(images, urls, strict=True))
+    return {"agents": [old.AgentData(agent_id=f"a{n}", docker_image=image, code_url=url) for n, (image, url) in pairs]}
+
+
+REFUSED: dict[str, tuple[grpc.StatusCode, dict[str, Any]]] = {
+    "no id": (Code.INVALID_ARGUMENT, {"match_id": ""}),
+    "a long id": (Code.INVALID_ARGUMENT, {"match_id": "x" * 201}),
+    "one agent": (Code.INVALID_ARGUMENT, named("submission:1")),
+    "addresses of code": (Code.INVALID_ARGUMENT, named("https://a.example/a.zip", "/b.py", by_url=True)),
+    "foreign images": (Code.INVALID_ARGUMENT, named("a.example/agent:latest", "agent-b")),
+    "an unknown environment": (Code.NOT_FOUND, {"environment": "pong-on-mars"}),
+    "unknown versions": (Code.NOT_FOUND, named("submission:999998", "submission:999999")),
+    "too long": (Code.INVALID_ARGUMENT, {"timeout_sec": 3601}),
+}
+
+
+def test_with_which_status_a_request_is_refused(world: World, settings: Settings) -> None:
+    alice, charlie = token_of(world.cast.alice), token_of(world.cast.charlie)
+    factories.rating(world.mine, 1500, rank=2, worst_rank=2)
+    settings.QUOTAS = {**settings.QUOTAS, "challenges_per_day": 1}
+    mine = Submission.objects.filter(pk=world.mine.pk)
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            play = stubs(channel)[0].RunMatch
+            for case, (code, changes) in REFUSED.items():
+                status = await refused(play(match(world, **changes), metadata=alice))
+                assert (case, status.code()) == (case, code)
+            others = await refused(play(match(world), metadata=charlie))
+            assert others.code() is Code.PERMISSION_DENIED
+            await world.database.ask(mine.update, deleted_at=factories.NOON)
+            deleted = await refused(play(match(world), metadata=alice))
+            assert deleted.code() is Code.FAILED_PRECONDITION
+            await world.database.ask(mine.update, deleted_at=None)
+            call = play(match(world), metadata=alice)
+            await in_line(world)
+            taken = await refused(play(match(world, timeout_sec=7), metadata=alice))
+            assert taken.code() is Code.ALREADY_EXISTS
+            full = await refused(play(match(world, match_id="match_2"), metadata=alice))
+            assert full.code() is Code.RESOURCE_EXHAUSTED
+            assert retry_seconds(full) > 0
+            call.cancel()
+
+    run(main())
+    assert Run.objects.count() == 1
+
+
+def retry_seconds(error: grpc.aio.AioRpcError) -> int:
+    """Return the delay that google.rpc.RetryInfo names in the trailing metadata."""
+    details = dict(error.trailing_metadata() or ())["grpc-status-details-bin"]
+    assert isinstance(details, bytes)
+    info = RetryInfo()
+    assert any(detail.Unpack(info) for detail in Status.FromString(details).details)
+    return int(info.retry_delay.seconds)
+
+
+def test_code_is_looked_at_and_never_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "MOST_SECONDS", 60.0)
+    who = token_of(world.cast.alice)
+    ill = zip_of("raise SystemExit(1)\nx =")
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            look = stubs(channel)[0].ValidateAgent
+            for code, word in ((zip_of(FIRST), ""), (b"no zip", "zip"), (ill, "player.py")):
+                request = old.ValidationRequest(agent_id="a", code_zip=code, environment=world.game.slug)
+                answer = await look(request, metadata=who)
+                assert answer.valid == (not word), answer
+                assert word in " ".join(answer.errors)
+            unknown = await refused(look(old.ValidationRequest(code_zip=b"x"), metadata=who))
+            assert unknown.code() is Code.NOT_FOUND
+
+    run(main())
+
+
+@pytest.mark.nightly
+def test_archives_of_50_mib_are_looked_at_and_larger_ones_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "MOST_SECONDS", 60.0)
+    who = token_of(world.cast.alice)
+    noise = random.Random(1).randbytes(50 * 2**20 - 1000)
+    file = io.BytesIO(zip_of(FIRST))
+    with zipfile.ZipFile(file, "a") as archive:
+        archive.writestr("weights.bin", noise)
+    assert len(file.getvalue()) <= 50 * 2**20
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address):
+            options = [("grpc.max_send_message_length", -1)]
+            async with grpc.aio.insecure_channel(address, options=options) as channel:
+                look = stubs(channel)[0].ValidateAgent
+                good = old.ValidationRequest(code_zip=file.getvalue(), environment=world.game.slug)
+                assert (await look(good, metadata=who)).valid
+                for size, code in ((51 * 2**20, Code.INVALID_ARGUMENT), (65 * 2**20, Code.RESOURCE_EXHAUSTED)):
+                    large = old.ValidationRequest(code_zip=bytes(size), environment=world.game.slug)
+                    assert (await refused(look(large, metadata=who))).code() is code
+
+    run(main())
+
+
+def test_health_is_for_everybody_and_names_the_matches_that_are_played(world: World) -> None:
+    def work() -> None:
+        worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
+        factories.tournament([world.mine, world.rival])
+        factories.moved(Duel.objects.all(), JobState.RUNNING)
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            ask = stubs(channel)[0].HealthCheck
+            before = await ask(old.HealthCheckRequest())
+            assert (before.healthy, before.version, before.active_matches) == (False, arena_version(), 0)
+            await world.database.ask(work)
+            now = await ask(old.HealthCheckRequest())
+            assert (now.healthy, now.active_matches) == (True, 1)
+
+    run(main())
