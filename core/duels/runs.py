@@ -20,7 +20,8 @@ from core.duels.run_requests import (
 from core.duels.services import duel_create
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.lifecycle import BY_OWNER, from_now, job_cancel_if_open
+from core.jobs.control import BY_OWNER, job_cancel_if_open
+from core.jobs.lifecycle import from_now
 from core.jobs.states import OPEN
 from core.models import CancelCode, Duel, Run, User
 from core.people.quotas import challenge_quota_check, owner_lock
