@@ -237,15 +237,15 @@ waitpid = os.waitpid
 def watch(*arguments):
     result = waitpid(*arguments)
     import socket
-    receive = socket.SocketIO.readinto
-    def peek(self, buffer):
-        self._sock.settimeout(0.05)
+    receive = socket.recv_fds
+    def peek(orders, *sizes):
+        orders.settimeout(0.05)
         while True:
             try:
-                return self._sock.recv_into(buffer)
+                return receive(orders, *sizes)
             except TimeoutError:
                 pass
-    socket.SocketIO.readinto = peek
+    socket.recv_fds = peek
     return result
 os.waitpid = watch
 """
@@ -284,16 +284,16 @@ def test_a_loader_that_cannot_be_stopped_is_loaded_afresh(warm: Arena) -> None:
     # The parent of a vfork waits for its child, and only SIGKILL reaches it.
     top = """
 import ctypes, os, socket, time
-readinto, orders = socket.SocketIO.readinto, []
-def read(self, buffer):
-    orders.append(readinto(self, buffer))
+receive, orders = socket.recv_fds, []
+def read(*arguments):
+    orders.append(receive(*arguments))
     if len(orders) == 1:
         ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)
         if ctypes.CDLL(None).vfork() == 0:
             os.write(3, b"sealed\\n")
             time.sleep(600)
     return orders[-1]
-socket.SocketIO.readinto = read
+socket.recv_fds = read
 """
     with started(warm, player(top)) as host:
         assert host.why_cold == "it has started other processes"
