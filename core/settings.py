@@ -376,7 +376,6 @@ EXECUTOR_ADDRESS = env.text("EXECUTOR_ADDRESS", "127.0.0.1:50051")
 EXECUTOR_CERTIFICATE = env.text("EXECUTOR_CERTIFICATE")
 EXECUTOR_KEY = env.text("EXECUTOR_KEY")
 EXECUTOR_CLIENT_CA = env.text("EXECUTOR_CLIENT_CA")
-EXECUTOR_REFLECTION = env.flag("EXECUTOR_REFLECTION", False)
 
 # --- Monitoring -------------------------------------------------------------------------------------------
 LOG_LEVEL = env.text("LOG_LEVEL", "INFO")

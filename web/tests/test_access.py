@@ -283,6 +283,7 @@ core.publication          200 403 200 403 403 403 200
 core.rating               200 403 200 403 403 403 200
 core.ratingpoint          200 403 200 403 403 403 200
 core.ratingpool           200 403 200 403 403 403 200
+core.run                  200 403 200 403 403 403 200
 core.recording            200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
 core.season               200 200 200 200 200 200 200

@@ -24,6 +24,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--caller", default="", metavar="NAME", help="account of calls without a token; only on your own machine"
         )
+        parser.add_argument(
+            "--reflection", action="store_true", help="let clients ask for the names of services and messages"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         usual = listening()
@@ -40,7 +43,7 @@ class Command(BaseCommand):
             serve(settings.METRICS_PORT)
 
         async def run() -> None:
-            server = ExecutorServer(where, without_token=options["caller"], has_reflection=settings.EXECUTOR_REFLECTION)
+            server = ExecutorServer(where, without_token=options["caller"], has_reflection=options["reflection"])
             asked_to_stop = asyncio.Event()
             for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
                 asyncio.get_running_loop().add_signal_handler(number, asked_to_stop.set)
