@@ -19,6 +19,7 @@ from arena_kit.referee.lot import EvaluationPart
 from arena_kit.referee.part import Failed, PlayedPart
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.sandbox.base import Container, Launch
+from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.arenas import FIRST_VALID, Arena
 from arena_kit.tests.pods import LIMITS, Pod, duel
 
@@ -42,17 +43,21 @@ def played(part: PlayedPart) -> PlayedDuel:
     return part.result
 
 
-def test_a_block_gives_the_records_of_the_docker_sandbox(pods: list[Pod], docker_arena: Arena) -> None:
+@pytest.mark.parametrize("other", ["process", pytest.param("docker", marks=pytest.mark.nightly)])
+def test_a_block_gives_the_records_of_another_sandbox(pods: list[Pod], docker_arena: Arena, other: str) -> None:
+    arena = docker_arena
+    if other == "process":
+        arena.sandbox = ProcessSandbox(arena.channels)
     sources = [FIRST_VALID, LAST_VALID, MIDDLE]
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, sources))
     parts = [duel(number, pair) for number, pair in enumerate(itertools.combinations(range(3), 2), start=1)]
     found = pods[0].play(*parts)
-    launches = [docker_arena.prepare(source, limits=LIMITS) for source in sources]
+    launches = [arena.prepare(source, limits=LIMITS) for source in sources]
 
     def launch(player: int) -> Container:
         first = launches[player]
         name = f"arena-pods-{os.getpid()}-{next(NAMES)}"
-        return docker_arena.sandbox.launch(Launch(first.image, name, LIMITS, first.labels))
+        return arena.sandbox.launch(Launch(first.image, name, LIMITS, first.labels))
 
     for part in parts:
         alone = run_duel(
