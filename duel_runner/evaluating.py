@@ -16,6 +16,7 @@ from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, 
 from core.jobs.artifacts import evaluation_stored
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Evaluation, Submission, SubmissionForm, Validation
+from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
@@ -25,6 +26,7 @@ from duel_runner.workplace import workplace_of_this_worker
 
 def evaluate(evaluation: Evaluation, lease: Lease) -> None:
     """Play the episodes of an evaluation, or run its script."""
+    images_fetch(evaluation.submission, lease=lease)
     if evaluation.submission.form == SubmissionForm.SCRIPT:
         evaluate_script(evaluation, lease)
     else:

@@ -15,6 +15,7 @@ from core.jobs.artifacts import artifacts_stored
 from core.jobs.worker import Lease, PlatformFault
 from core.models import Duel, Validation
 from duel_runner import validating
+from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.playing import play_matches
 from duel_runner.rules import decided_by
@@ -35,12 +36,14 @@ def leftovers_reap(_: int = 0) -> None:
 
 def validate(validation: Validation, lease: Lease) -> None:
     """Validate a submission, see `validating.validate`."""
+    images_fetch(validation.submission, lease=lease)
     validating.validate(validation, lease, duels_next(count=PREPARED_DUELS, is_heavy=False))
 
 
 @if_makeable
 def play_duel(duel: Duel, lease: Lease) -> None:
     """Play a duel and store its result; that of a rated duel goes to the ledger."""
+    images_fetch(duel.player_1, duel.player_2, lease=lease)
     coming = duels_next(count=PREPARED_DUELS, is_heavy=duel.is_heavy)
     try:
         played = play_matches(duel, duel.player_1, duel.player_2, lease, coming, decided_by(duel))

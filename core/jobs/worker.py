@@ -48,8 +48,16 @@ def _engine_is_down() -> bool:
     return engine_is_down()
 
 
+def _registry_is_down() -> bool:
+    from core.jobs.images import registry_is_down
+
+    return registry_is_down()
+
+
 PERSISTS: dict[str, Callable[[], bool]] = {
     "engine_unavailable": _engine_is_down,
+    "registry_unavailable": _registry_is_down,
+    "registry_refused": _registry_is_down,
     "store_full": store_is_down,
     "store_failed": store_is_down,
 }
