@@ -48,12 +48,12 @@ class ImageCache:
         *,
         most_bytes: int,
         keep: Callable[[], frozenset[str]],
-        spared_seconds: float = SPARED_SECONDS,
+        spared_seconds: float,
     ) -> int:
         """Remove the images used longest ago until all together take at most `most_bytes`; return how many.
 
-        Layers that images share count once. Images of containers and those of `keep` (content ids) stay. Raises
-        BuilderUnavailable.
+        Layers that images share count once. Images of containers, those of `keep` (content ids), and those used or
+        built within `spared_seconds` stay. Raises BuilderUnavailable.
         """
         with engine_errors():
             listed = [Found.of(summary) for summary in client.api.images()]

@@ -111,7 +111,8 @@ class Manifests:
             raise RegistryFailed(
                 f"The registry {self._registry.host} refuses the user or the password of the settings.", code=REFUSED
             )
-        if not answer.ok and answer.status_code not in (404, 405):
+        # Redirects are not followed, so that the password stays here.
+        if not 200 <= answer.status_code < 300 and answer.status_code not in (404, 405):
             raise RegistryFailed(f"The registry {self._registry.host} answers {answer.status_code}.", code=FAILED)
         return answer
 

@@ -50,6 +50,7 @@ def registry_is_down() -> bool:
 
 def images_evict() -> int:
     """Remove images of this host above IMAGE_CACHE_BYTES that the registry has; return how many."""
+    from arena_kit.image.cache import SPARED_SECONDS
     from arena_kit.image.calls import engine
     from arena_kit.image.errors import BuilderUnavailable
 
@@ -62,7 +63,9 @@ def images_evict() -> int:
 
     try:
         with engine() as client:
-            return image_cache().evict(client, most_bytes=settings.IMAGE_CACHE_BYTES, keep=only_here)
+            return image_cache().evict(
+                client, most_bytes=settings.IMAGE_CACHE_BYTES, keep=only_here, spared_seconds=SPARED_SECONDS
+            )
     except BuilderUnavailable as trouble:
         logger.warning("The images of this host could not be looked through: %s", trouble)
         return 0
