@@ -13,6 +13,8 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.image.calls import engine as connect
+from arena_kit.image.inventory import inventory
+from arena_kit.image.registry import Registry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
 from builder.tasks import images_remove_unused, images_restore
 from core.jobs import worker
@@ -191,6 +193,34 @@ def test_while_the_registry_is_away_builds_and_duels_wait_and_none_is_lost(
     run(validation)
     validation.refresh_from_db()
     assert validation.state == JobState.SUCCEEDED
+
+
+def test_a_host_with_another_base_image_builds_nothing_until_it_has_the_one_that_is_named(
+    client: docker.DockerClient, server: RegistryServer, environment: Environment, settings: Settings, base: str
+) -> None:
+    pinned = Registry(f"{server.registry.host}/arena/base", server.registry.user, server.registry.password)
+    digest = pinned.push(client, base)
+    name = f"{pinned.repository}@{digest}"
+    upload(environment, "first", FIRST)
+    build = Build.objects.get()
+    # Neither this host nor the registry has it.
+    settings.PLAYER_BASE_IMAGES = {(3, 11): f"{pinned.repository}@sha256:{'0' * 64}"}
+
+    run(build)
+    build.refresh_from_db()
+    assert (build.state, build.error_code) == (JobState.QUEUED, "base_image_missing")
+    assert "no other image takes its place" in build.error
+    assert not worker.is_well()
+
+    settings.PLAYER_BASE_IMAGES = {(3, 11): name}
+    assert worker.is_well()
+    Build.objects.update(not_before=None)
+    run(build)
+    build.refresh_from_db()
+    interpreter = inventory(client, build.base_digest, "rl-arena-test").interpreter
+    assert (build.state, build.base_image) == (JobState.SUCCEEDED, f"{name} (Python {interpreter})")
+    assert build.base_digest == client.images.get(base).id
+    client.images.remove(name)
 
 
 def test_a_refused_password_and_an_image_that_is_nowhere_are_faults_of_the_arena(

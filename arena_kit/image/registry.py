@@ -188,13 +188,17 @@ class Registry:
                 )
 
     def fetch_pinned(self, client: docker.DockerClient, name: str) -> None:
-        """Pull an image that this engine lacks, if its name is a digest in this registry. Raises RegistryFailed."""
+        """Pull an image that this engine lacks, if its name is a digest of an image in this registry.
+
+        Raises BuilderUnavailable.
+        """
         if name.startswith(f"{self.host}/") and DIGEST.fullmatch(name.partition("@")[2]):
             with engine_errors():
                 try:
                     client.images.get(name)
                 except ImageNotFound:
-                    self.pull_reference(client, name)
+                    if self.find(client, name) is not None:
+                        self.pull_reference(client, name)
 
     @staticmethod
     def _transfer(begin: Callable[[], Iterable[dict[str, Any]]]) -> Iterable[dict[str, Any]]:

@@ -48,6 +48,23 @@ def registry_is_down() -> bool:
     return False
 
 
+def base_images_missing() -> bool:
+    """Return whether this host lacks a base image of the settings and there is a registry, so that others can build."""
+    from arena_kit.image.calls import base_image_id, engine
+    from arena_kit.image.errors import BuilderUnavailable
+
+    if (registry := player_registry()) is None:
+        return False
+    try:
+        with engine() as client:
+            for name in {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGE.values()}:
+                registry.fetch_pinned(client, name)
+                base_image_id(client, name)
+    except BuilderUnavailable:
+        return True
+    return False
+
+
 def images_evict() -> int:
     """Remove images of this host above IMAGE_CACHE_BYTES that the registry has; return how many."""
     from arena_kit.image.cache import SPARED_SECONDS

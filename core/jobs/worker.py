@@ -54,7 +54,14 @@ def _registry_is_down() -> bool:
     return registry_is_down()
 
 
+def _base_images_missing() -> bool:
+    from core.jobs.images import base_images_missing
+
+    return base_images_missing()
+
+
 PERSISTS: dict[str, Callable[[], bool]] = {
+    "base_image_missing": _base_images_missing,
     "engine_unavailable": _engine_is_down,
     "registry_unavailable": _registry_is_down,
     "registry_refused": _registry_is_down,
