@@ -1,4 +1,4 @@
-"""Images of submissions in a registry: pushed by the build, pulled by whoever plays, removed with their versions."""
+"""Images of submissions in a registry: pushed by builds, pulled by workers that play, removed with their versions."""
 
 from __future__ import annotations
 

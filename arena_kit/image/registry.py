@@ -28,7 +28,7 @@ PULL_SECONDS, PUSH_SECONDS = 300.0, 900.0
 SILENCE_SECONDS = 120
 """Limit on the engine's silence within a transfer."""
 IMAGE_BYTES = 16 << 30
-"""Limit on the compressed layers that one pull fetches: what a build may fetch and install."""
+"""Limit on an image that is pulled: more than a base image with all that a build may install."""
 DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 UNAVAILABLE, REFUSED, FAILED = "registry_unavailable", "registry_refused", "registry_failed"
 MISSING, TOO_LARGE, TOO_SLOW, OTHER_IMAGE = "image_missing", "image_too_large", "registry_too_slow", "image_differs"
@@ -74,8 +74,9 @@ class Registry:
         reference: with a tag or a digest. Raises RegistryFailed.
         """
         try:
-            found = client.api.inspect_distribution(reference, auth_config=self._login)
-            return str(found["Descriptor"]["digest"])
+            # The SDK has no types for this call.
+            api: Any = client.api
+            return str(api.inspect_distribution(reference, auth_config=self._login)["Descriptor"]["digest"])
         except NotFound:
             return None
         except APIError as error:
@@ -183,9 +184,12 @@ class Registry:
             if event.get("status") == "Downloading":
                 layers[str(event.get("id"))] = max(int(count.get("total") or 0), int(count.get("current") or 0))
             if sum(layers.values()) > most_bytes:
-                raise RegistryFailed(
-                    f"{reference} has more than {most_bytes >> 20} MiB, the limit on a pull.", code=TOO_LARGE
-                )
+                raise _too_large(reference, most_bytes)
+        # The engine may leave out news of what comes quickly, and the layers were compressed.
+        with engine_errors():
+            if int(client.images.get(reference).attrs["Size"]) > most_bytes:
+                _forget(client, reference)
+                raise _too_large(reference, most_bytes)
 
     def fetch_pinned(self, client: docker.DockerClient, name: str) -> None:
         """Pull an image that this engine lacks, if its name is a digest of an image in this registry.
@@ -251,6 +255,10 @@ class Registry:
         except RegistryFailed as trouble:
             return trouble
         return RegistryFailed(f"The registry {self.host} failed: {text}", code=FAILED)
+
+
+def _too_large(reference: str, most_bytes: int) -> RegistryFailed:
+    return RegistryFailed(f"{reference} has more than {most_bytes >> 20} MiB, the limit on a pull.", code=TOO_LARGE)
 
 
 def _engine_down(error: Exception) -> RegistryFailed:

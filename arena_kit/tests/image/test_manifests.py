@@ -23,6 +23,7 @@ class Double(BaseHTTPRequestHandler):
 
     answers: dict[str, tuple[int, dict[str, str], object]]
     wants_token = False
+    host = realm = ""
     asked: list[tuple[str, str, str]]
 
     def _answer(self) -> None:
@@ -33,11 +34,8 @@ class Double(BaseHTTPRequestHandler):
         if self.path in kind.answers:
             status, headers, content = kind.answers[self.path]
         if kind.wants_token and self.path.startswith("/v2/") and login != "Bearer t0ken":
-            realm = f"http://{self.headers['Host']}/token"
             status, content = 401, {}
-            headers = {
-                "WWW-Authenticate": kind.answers.get("challenge", (0, {}, f'Bearer realm="{realm}",service="r"'))[2]
-            }  # type: ignore[dict-item]
+            headers = {"WWW-Authenticate": f'Bearer realm="{kind.realm or f"http://{kind.host}/token"}",service="r"'}
         body = (
             b"" if self.command == "HEAD" else (content if isinstance(content, bytes) else json.dumps(content).encode())
         )
@@ -56,7 +54,11 @@ class Double(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def double() -> Iterator[type[Double]]:
-    kind = type("OneDouble", (Double,), {"answers": {}, "asked": [], "wants_token": False})
+    class OneDouble(Double):
+        """The double of one test."""
+
+    kind = OneDouble
+    kind.answers, kind.asked = {}, []
     server = ThreadingHTTPServer(("127.0.0.1", 0), kind)
     kind.host = f"127.0.0.1:{server.server_port}"
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -68,7 +70,7 @@ def double() -> Iterator[type[Double]]:
 
 
 def manifests(double: type[Double]) -> Manifests:
-    return Manifests(Registry(f"{double.host}/arena", "arena", "correct horse"), is_plain=True)  # type: ignore[attr-defined]
+    return Manifests(Registry(f"{double.host}/arena", "arena", "correct horse"), is_plain=True)
 
 
 def test_all_pages_of_tags_are_read_and_the_password_stays_on_this_host(double: type[Double]) -> None:
@@ -120,7 +122,7 @@ def test_a_token_is_fetched_where_the_registry_wants_one(double: type[Double]) -
 
 def test_the_password_is_never_sent_to_another_host_without_tls(double: type[Double]) -> None:
     double.wants_token = True
-    double.answers = {"challenge": (0, {}, 'Bearer realm="http://127.0.0.1:1/token"')}
+    double.realm = "http://127.0.0.1:1/token"
     with manifests(double) as found, pytest.raises(RegistryFailed, match="without TLS"):
         found.tags()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -105,8 +106,8 @@ def test_what_a_pull_must_not_bring_is_refused_and_leaves_nothing(
     digest = registry.push(client, name)
     client.images.remove(name)
 
-    def code(**change: object) -> str:
-        arguments = {"image": name, "content_id": content_id, "digest": digest, **change}
+    def code(**change: Any) -> str:
+        arguments: dict[str, Any] = {"image": name, "content_id": content_id, "digest": digest, **change}
         with pytest.raises(RegistryFailed) as caught:
             registry.pull(client, **arguments)
         assert not is_here(client, content_id)
