@@ -114,7 +114,6 @@ class Registry:
         The image keeps the names that it has. still_wanted: called often; what it raises ends the push.
         """
         tag = image.rpartition(":")[2]
-        self.check(client)
         with engine_errors():
             try:
                 client.images.get(image).tag(self.repository, tag)
@@ -122,7 +121,10 @@ class Registry:
                 raise RegistryFailed(f"The image {image} is not on this engine.", code=MISSING) from None
         digest = ""
         try:
-            events = client.api.push(self.repository, tag, stream=True, decode=True, auth_config=self._login)
+            # Not checked before: some registries refuse questions about a path until something was pushed to it.
+            events = self._transfer(
+                lambda: client.api.push(self.repository, tag, stream=True, decode=True, auth_config=self._login)
+            )
             for event in self._followed(client, events, seconds, still_wanted):
                 digest = str((event.get("aux") or {}).get("Digest") or digest)
         finally:
@@ -209,7 +211,7 @@ class Registry:
         try:
             return begin()
         except APIError as error:
-            raise RegistryFailed(f"The pull failed: {error.explanation or error}", code=FAILED) from None
+            raise RegistryFailed(f"The engine refused: {error.explanation or error}", code=FAILED) from None
         except (DockerException, requests.RequestException) as error:
             raise _engine_down(error) from None
 
@@ -250,11 +252,12 @@ class Registry:
         """Return the error of a transfer that the engine gave up."""
         if "no space left" in text.lower():
             return BuilderUnavailable(f"The Docker engine refused: {text}", code="disk_full")
+        code = FAILED
         try:
             self.check(client)
         except RegistryFailed as trouble:
-            return trouble
-        return RegistryFailed(f"The registry {self.host} failed: {text}", code=FAILED)
+            code = trouble.code
+        return RegistryFailed(f"The registry {self.host} failed: {text}", code=code)
 
 
 def _too_large(reference: str, most_bytes: int) -> RegistryFailed:
