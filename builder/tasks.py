@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
+import time
 
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from arena_kit.errors import PlatformFault
@@ -17,6 +18,7 @@ from arena_kit.image.recipe import BuildResult, DockerRecipe, FolderRecipe, Reci
 from arena_kit.log_context import bind
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
+from core.jobs.images import player_registry
 from core.jobs.lifecycle import job_fail
 from core.jobs.worker import Lease
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
@@ -24,6 +26,8 @@ from core.submissions.images import duels_delay_rebuilt, image_lost, images_chec
 from core.submissions.phases import build_succeed
 
 logger = logging.getLogger(__name__)
+PUSHED_AT_ONCE = 5
+"""Images of earlier builds that one look pushes, so that new builds need not wait for long."""
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
@@ -40,12 +44,26 @@ def images_remove_unused(_: int = 0) -> None:
         except BuilderUnavailable as error:
             logger.warning("The image of %s could not be removed: %s", submission, error)
         else:
-            # Only if the row still has this image: a build may have replaced it.
-            Submission.objects.filter(pk=submission.pk, image=submission.image).update(image="")
+            # Only if the row still has this image: a build may have replaced it. The sweep clears the registry.
+            Submission.objects.filter(pk=submission.pk, image=submission.image).update(image="", registry_digest="")
     try:
         makes.sweep(_needed)
+        images_push(makes)
     except BuilderUnavailable as error:
-        logger.warning("Unused images could not be removed: %s", error)
+        logger.warning("Images could not be looked after: %s", error)
+
+
+def images_push(makes: Recipe) -> None:
+    """Push a few of the images that were built here before there was a registry. Raises BuilderUnavailable."""
+    if player_registry() is None:
+        return
+    built = Submission.objects.filter(registry_digest="", deleted_at=None).exclude(image="").exclude(image_digest="")
+    rows = list(built.order_by("-pk"))
+    gone = makes.missing(dict.fromkeys((row.launched_image for row in rows), "")) if rows else set()
+    for submission in [row for row in rows if row.launched_image not in gone][:PUSHED_AT_ONCE]:
+        digest = makes.push(submission.image, still_wanted=lambda: None)
+        # Only if the row still has this image: a build may have replaced it.
+        built.filter(pk=submission.pk, image=submission.image).update(registry_digest=digest)
 
 
 def images_restore(_: int = 0) -> None:
@@ -53,7 +71,7 @@ def images_restore(_: int = 0) -> None:
     # Older versions first: once the newest is being rebuilt, the version before it would count as the newest.
     named = list(Submission.objects.filter(deleted_at=None).exclude(image="").order_by("agent", "number"))
     try:
-        missing = recipe().missing({submission.launched_image for submission in named})
+        missing = recipe().missing({one.launched_image: one.registry_digest for one in named})
     except BuilderUnavailable as error:
         logger.warning("It is not known yet which images are missing: %s", error)
         return
@@ -91,6 +109,7 @@ def _needed() -> Needed:
         images=frozenset(named.values_list("image", flat=True)),
         submissions=frozenset(map(str, _playing())),
         builds=builds,
+        last_build=Build.objects.aggregate(last=Max("pk"))["last"] or 0,
     )
 
 
@@ -104,6 +123,7 @@ def recipe(form: SubmissionForm = SubmissionForm.PLAYER) -> Recipe:
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
         constraints=settings.PLAYER_PIP_CONSTRAINTS,
+        registry=player_registry(),
     )
 
 
@@ -128,6 +148,8 @@ def build_image(build: Build, lease: Lease) -> None:
             result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
         bind(stage="scan")
         _scan(makes, result, lease)
+        bind(stage="push")
+        registry_digest = _pushed(makes, result, lease)
     except BuildFailed as failure:
         lease.log(f"Failed: {failure}")
         job_fail(job=build, fault=JobFault.PLAYER, code=failure.code, error=str(failure), log=lease.text)
@@ -141,6 +163,7 @@ def build_image(build: Build, lease: Lease) -> None:
                 build=build,
                 image=result.image,
                 digest=result.digest,
+                registry_digest=registry_digest,
                 base_image=result.base_image,
                 base_digest=result.base_digest,
                 requirements_digest=result.requirements_digest,
@@ -148,6 +171,17 @@ def build_image(build: Build, lease: Lease) -> None:
                 warnings=list(result.warnings),
                 log=lease.text,
             )
+
+
+def _pushed(makes: Recipe, result: BuildResult, lease: Lease) -> str:
+    """Push the image, if there is a registry, and return its digest there."""
+    if player_registry() is None:
+        return ""
+    begun = time.monotonic()
+    lease.log(f"Push to the registry {settings.PLAYER_REGISTRY}")
+    digest = makes.push(result.image, still_wanted=lease.raise_if_lost)
+    lease.log(f"Pushed as {digest} in {time.monotonic() - begun:.1f} s")
+    return digest
 
 
 def _scan(makes: Recipe, result: BuildResult, lease: Lease) -> None:

@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from arena_kit.environment.info import BadInfo
 from arena_kit.environment.registry import left_out, notes
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
+from arena_kit.image.labels import REPOSITORY
 from core.monitoring.logs import FORMATS as LOG_FORMATS
 
 logger = logging.getLogger(__name__)
@@ -118,6 +119,41 @@ def check_channel_dir(**_: Any) -> list[CheckMessage]:
             f"CHANNEL_DIR is longer than {MAX_CHANNEL_PATH} bytes.",
             hint="The path of a Unix socket is at most 107 bytes long; choose a shorter folder.",
             id="arena.E004",
+        )
+    ]
+
+
+@register(TAG)
+def check_registry(**_: Any) -> list[CheckMessage]:
+    """arena.E025: PLAYER_REGISTRY, its login or IMAGE_CACHE_BYTES is wrong."""
+    found: list[CheckMessage] = []
+    if settings.PLAYER_REGISTRY and not REPOSITORY.fullmatch(settings.PLAYER_REGISTRY):
+        hint = (
+            "Write HOST[:PORT]/PATH in small letters, without https://, e.g. registry.example.org:5000/arena/players."
+        )
+        found.append(Error(f"PLAYER_REGISTRY is {settings.PLAYER_REGISTRY!r}.", hint=hint, id="arena.E025"))
+    if bool(settings.PLAYER_REGISTRY_USER) != bool(settings.PLAYER_REGISTRY_PASSWORD):
+        hint = "Set both PLAYER_REGISTRY_USER and PLAYER_REGISTRY_PASSWORD, or neither."
+        found.append(Error("The login at the registry is incomplete.", hint=hint, id="arena.E025"))
+    if settings.IMAGE_CACHE_BYTES < 0:
+        hint = "Set it to a number of bytes from 0, or leave it out."
+        found.append(Error(f"IMAGE_CACHE_BYTES is {settings.IMAGE_CACHE_BYTES}.", hint=hint, id="arena.E025"))
+    return found
+
+
+@register(TAG, deploy=True)
+def check_base_images_are_pinned(**_: Any) -> list[CheckMessage]:
+    """arena.W012, with `check --deploy`: build workers of several hosts may have different base images."""
+    names = {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGE.values()}
+    loose = sorted(name for name in names if "@sha256:" not in name)
+    if not settings.PLAYER_REGISTRY or not loose:
+        return []
+    return [
+        Advice(
+            f"Build workers on several hosts may have different images under the name {loose[0]}.",
+            hint="Push it to the registry and name it by its digest, see docs/operator/several-hosts.md. "
+            "Ignore this if one host builds.",
+            id="arena.W012",
         )
     ]
 

@@ -9,10 +9,11 @@ from typing import TypeVar
 
 from arena_kit.errors import PlatformFault
 from core.jobs.worker import Lease
-from core.models import Job
+from core.models import Job, Submission
 from duel_runner.evaluating import play_episodes
+from duel_runner.images import images_fetch
 from duel_runner.playing import play_matches
-from duel_runner.steps import Matches, Result, Steps
+from duel_runner.steps import Episodes, Matches, Result, Steps
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 
@@ -26,6 +27,7 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
         try:
             wish = next(running)
             while True:
+                images_fetch(*_submissions(wish), lease=lease)
                 begun = time.monotonic()
                 try:
                     played = play_matches(wish, lease) if isinstance(wish, Matches) else play_episodes(wish, lease)
@@ -39,3 +41,7 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
             running.close()
 
     return perform
+
+
+def _submissions(wish: Matches | Episodes) -> tuple[Submission, ...]:
+    return wish.players if isinstance(wish, Matches) else (wish.submission,)

@@ -16,6 +16,7 @@ from core.jobs.worker import Lease
 from core.models import Duel, Evaluation, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
 from duel_runner.here import here
+from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.scripts import evaluate_script
 from duel_runner.steps import Matches, Steps
@@ -56,6 +57,7 @@ _rank = if_makeable(here(evaluation_steps))
 def evaluate(evaluation: Evaluation, lease: Lease) -> None:
     """Play the episodes of an evaluation, or run its script."""
     if evaluation.submission.form == SubmissionForm.SCRIPT:
+        images_fetch(evaluation.submission, lease=lease)
         evaluate_script(evaluation, lease)
     else:
         _rank(evaluation, lease)

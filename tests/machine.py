@@ -139,6 +139,11 @@ def missing_network() -> str:
 
 
 @cache
+def missing_registry() -> str:
+    return "" if shutil.which("docker-registry") else "docker-registry is not installed"
+
+
+@cache
 def missing_nginx() -> str:
     return "" if shutil.which("nginx") else "nginx is not installed"
 
@@ -151,6 +156,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "postgres": missing_postgres,
     "redis": missing_redis,
     "nginx": missing_nginx,
+    "registry": missing_registry,
     "browser": missing_browser,
     "network": missing_network,
 }

@@ -16,6 +16,8 @@ HOLDERS = {
     "INVITATION_CODE": {"web"},
     "PIP_INDEX_URL": {"worker-build"},
     "PUBLISHER_REMOTE": {"worker-publish"},
+    # They push and pull players' images.
+    "PLAYER_REGISTRY_PASSWORD": {"worker-build", "worker-duel"},
     # Every process of Django needs the key and the database (and to know of a pooler before it), may raise an alarm,
     # which is mailed, sends its errors to Sentry, through the proxy if there is one, and has metrics.
     **dict.fromkeys(

@@ -54,12 +54,15 @@ def base_image_id(client: docker.DockerClient, name: str) -> str:
         try:
             return str(client.images.get(name).id)
         except ImageNotFound:
-            raise BuilderUnavailable(
-                f"The base image {name} is not on this engine. Make it with "
-                f"`docker build -t {name} arena_kit/image/base`, "
+            way = (
+                "It is named by its digest, so no other image takes its place: pull it, or correct its name."
+                if "@" in name
+                else f"Make it with `docker build -t {name} arena_kit/image/base`, "
                 "or without a registry with arena_kit/image/base/make-base-image.sh; one for scripts with "
-                "make-script-image.sh there.",
-                code=BASE_IMAGE_MISSING,
+                "make-script-image.sh there."
+            )
+            raise BuilderUnavailable(
+                f"The base image {name} is not on this engine. {way}", code=BASE_IMAGE_MISSING
             ) from None
 
 

@@ -1,4 +1,7 @@
-"""The labels by which an arena finds its images and containers; arenas that share an engine need different prefixes."""
+"""The labels and names by which an arena finds its images and containers.
+
+Arenas that share an engine need different prefixes, and those that share a registry different paths in it.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ WARNINGS_LABEL, WHEELS_LABEL = "arena.warnings", "arena.wheels"
 CONTAINER_LABEL = "arena.builder"
 """Holds the prefix of the arena on a container that the builder works in. Images have it empty, because their
 containers would inherit it."""
+REPOSITORY = re.compile(
+    r"(?=[^/]*[.:]|localhost/)[a-z0-9]+([.-][a-z0-9]+)*(:[0-9]{1,5})?(/[a-z0-9]+((\.|__?|-+)[a-z0-9]+)*)+"
+)
+"""HOST[:PORT]/PATH. Without a dot, a port or the name localhost, engines take a host for a path on Docker Hub."""
 
 
 def container_name(prefix: str, purpose: str) -> str:

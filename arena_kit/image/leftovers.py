@@ -30,11 +30,13 @@ class Needed:
     """What the arena's rows need.
 
     images: the values of `Submission.image`. submissions: ids of those with open duels. builds: ids of running builds.
+    last_build: the highest id of a build; higher ones are unknown to this arena.
     """
 
     images: frozenset[str]
     submissions: frozenset[str]
     builds: frozenset[str]
+    last_build: int = 0
 
     def spares(self, submission: str, build: str) -> bool:
         """Return whether images of this submission or build are kept even when no row names them."""
@@ -87,7 +89,7 @@ def sweep_images(client: docker.DockerClient, prefix: str, needed: Callable[[], 
             continue
         for name in image.names(f"{prefix}-requirements", prefix):
             if image.labels.get(REQUIREMENTS_LABEL, name) not in used:
-                _remove(client, name)
+                remove_name(client, name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +100,12 @@ class Found:
     tags: tuple[str, ...]
     labels: dict[str, str]
     created: float
+    size: int = 0
 
     @classmethod
     def of(cls, summary: dict[str, Any]) -> Found:
         tags = tuple(tag for tag in summary.get("RepoTags") or () if tag != "<none>:<none>")
-        return cls(summary["Id"], tags, summary.get("Labels") or {}, summary["Created"])
+        return cls(summary["Id"], tags, summary.get("Labels") or {}, summary["Created"], summary.get("Size", 0))
 
     def names(self, repository: str, prefix: str) -> Iterator[str]:
         """Yield its tags in this repository, or its id if it has no tag; nothing when it is another arena's."""
@@ -118,11 +121,11 @@ def _swept(client: docker.DockerClient, image: Found, prefix: str, rows: Needed)
     """Remove the names of a submission's image that are not needed; return whether all of them are gone."""
     is_spared = rows.spares(image.labels[SUBMISSION_LABEL], image.labels.get(BUILD_LABEL, ""))
     names = list(image.names(prefix, prefix))
-    removed = [name not in rows.images and not is_spared and _remove(client, name) for name in names]
+    removed = [name not in rows.images and not is_spared and remove_name(client, name) for name in names]
     return bool(removed) and all(removed)
 
 
-def _remove(client: docker.DockerClient, name: str) -> bool:
+def remove_name(client: docker.DockerClient, name: str) -> bool:
     """Remove an image; return False when it must stay because a container or another image uses it."""
     try:
         client.images.remove(name)

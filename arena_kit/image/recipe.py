@@ -14,7 +14,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
@@ -28,7 +28,9 @@ from arena_kit.image.inventory import Inventory, inventory
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
+from arena_kit.image.manifests import sweep_registry
 from arena_kit.image.packages import Network, PackageImage, package_image, read_constraints
+from arena_kit.image.registry import SILENCE_SECONDS, Registry
 from arena_kit.image.sbom import sbom
 from arena_kit.image.wheels import not_met
 from arena_kit.upload.archive import read_text, unpack_archive
@@ -78,8 +80,17 @@ class Recipe(Protocol):
     def remove(self, image: str) -> None:
         """Remove an image, if it still exists."""
 
-    def missing(self, launched: Collection[str]) -> set[str]:
-        """Return the images that do not exist here, of those that sandboxes would launch. Raises BuilderUnavailable."""
+    def push(self, image: str, *, still_wanted: Callable[[], None]) -> str:
+        """Put a built image where other hosts get it and return its digest there; "" where there is no registry.
+
+        still_wanted: called often; what it raises ends the push. Raises BuilderUnavailable.
+        """
+
+    def missing(self, launched: Mapping[str, str]) -> set[str]:
+        """Return the images that exist neither here nor in the registry, of those that sandboxes would launch.
+
+        launched: the digest in the registry ("" for none) by image. Raises BuilderUnavailable.
+        """
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         """Remove images that are not needed any more. needed: called after the images are listed."""
@@ -96,12 +107,14 @@ class DockerRecipe:
         network: Network,
         constraints: str = "",
         larger_images: Mapping[Version, str] | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """base_images: by version of Python, the default first. constraints: path of pip's constraints, if any.
 
         larger_images: as base_images; one takes the place of the base image with its Python for submissions of which it
-        meets more requirements.
+        meets more requirements. registry: where other hosts get the images, and base images named by digest come from.
         """
+        self._registry = registry
         self._base_images, self._prefix, self._network = base_images, prefix, network
         self._constraints, self._larger_images = constraints, larger_images or {}
 
@@ -141,6 +154,8 @@ class DockerRecipe:
         """Return name, content id and content of the base image, or of a larger one that leaves less to install."""
 
         def look(name: str) -> tuple[str, str, Inventory]:
+            if self._registry is not None:
+                self._registry.fetch_pinned(client, name)
             base_id = base_image_id(client, name)
             return name, base_id, inventory(client, base_id, self._prefix)
 
@@ -156,15 +171,27 @@ class DockerRecipe:
         with engine() as client, contextlib.suppress(ImageNotFound):
             client.images.remove(image, force=True)
 
-    def missing(self, launched: Collection[str]) -> set[str]:
+    def push(self, image: str, *, still_wanted: Callable[[], None]) -> str:
+        if self._registry is None:
+            return ""
+        with engine(SILENCE_SECONDS) as client:
+            return self._registry.push(client, image, still_wanted=still_wanted)
+
+    def missing(self, launched: Mapping[str, str]) -> set[str]:
         with engine() as client:
             images = client.api.images()
-        return set(launched).difference(*([image["Id"], *(image.get("RepoTags") or ())] for image in images))
+            gone = set(launched).difference(*([image["Id"], *(image.get("RepoTags") or ())] for image in images))
+            registry = self._registry
+            if registry is None:
+                return gone
+            return {image for image in gone if not (launched[image] and registry.has(client, launched[image]))}
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         with engine() as client:
             sweep_containers(client, self._prefix, needed)
             sweep_images(client, self._prefix, needed)
+            if self._registry is not None:
+                sweep_registry(client, self._registry, needed)
 
 
 def _sha256(file: IO[bytes]) -> str:
@@ -204,7 +231,10 @@ class FolderRecipe:
         if image.startswith(FOLDER_PREFIX) and target.parent == self._folder.resolve():
             shutil.rmtree(target, ignore_errors=True)
 
-    def missing(self, launched: Collection[str]) -> set[str]:
+    def push(self, image: str, *, still_wanted: Callable[[], None]) -> str:
+        return ""
+
+    def missing(self, launched: Mapping[str, str]) -> set[str]:
         return {image for image in launched if not Path(image.removeprefix(FOLDER_PREFIX)).is_dir()}
 
     def sweep(self, needed: Callable[[], Needed]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -29,12 +29,12 @@ class Host:
     def __init__(self) -> None:
         self.there = {"kept"}
 
-    def missing(self, launched: Collection[str]) -> set[str]:
+    def missing(self, launched: Mapping[str, str]) -> set[str]:
         return set(launched) - self.there
 
 
 class NoHost:
-    def missing(self, launched: Collection[str]) -> set[str]:
+    def missing(self, launched: Mapping[str, str]) -> set[str]:
         raise BuilderUnavailable("No engine.", code="engine_unavailable")
 
 
@@ -106,7 +106,7 @@ def test_what_is_deleted_while_the_host_is_asked_is_not_built_again(
     rows = [*ready("ann", "lost"), *ready("bob", "lost-2")]
     factories.tournament(rows, state=TournamentState.RUNNING)
 
-    def missing(launched: Collection[str]) -> set[str]:
+    def missing(launched: Mapping[str, str]) -> set[str]:
         submission_delete(submission=rows[0])
         return set(launched)
 
@@ -126,7 +126,7 @@ def test_without_an_engine_nothing_is_taken_for_missing(host: Host, monkeypatch:
 def test_folders_that_are_not_there_are_missing(tmp_path: Path) -> None:
     (tmp_path / "s1-b1-0a").mkdir()
     names = {f"folder:{tmp_path}/s1-b1-0a", f"folder:{tmp_path}/s2-b2-0b", "sha256:0"}
-    assert FolderRecipe(folder=tmp_path).missing(names) == names - {f"folder:{tmp_path}/s1-b1-0a"}
+    assert FolderRecipe(folder=tmp_path).missing(dict.fromkeys(names, "")) == names - {f"folder:{tmp_path}/s1-b1-0a"}
 
 
 def test_of_two_that_look_at_once_one_builds_drawn_versions_again(monkeypatch: pytest.MonkeyPatch) -> None:

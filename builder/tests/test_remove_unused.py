@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import docker
@@ -24,7 +25,7 @@ from arena_kit.image.recipe import DockerRecipe
 from arena_kit.tests.image.archives import archive
 from builder import tasks
 from builder.tasks import images_remove_unused
-from core.models import JobState, Submission, TournamentState
+from core.models import Build, JobState, Submission, TournamentState
 from core.tests import factories
 
 NOTHING = Needed(frozenset(), frozenset(), frozenset())
@@ -87,7 +88,7 @@ def test_a_deleted_version_keeps_its_image_until_its_duels_are_over(monkeypatch:
     factories.moved(edition.duels.filter(pk=running.pk), JobState.FAILED)
     made = remove_unused(monkeypatch)
     assert made.removed == ["image-1", "image-2"]
-    assert made.needed == NOTHING
+    assert made.needed == replace(NOTHING, last_build=Build.objects.latest("pk").pk)
 
 
 @pytest.mark.django_db
@@ -115,7 +116,8 @@ def test_what_rows_need_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     made = remove_unused(monkeypatch)
 
     assert made.removed == []
-    assert made.needed == Needed(frozenset({"image-0", "image-1"}), frozenset(), frozenset({str(build.pk)}))
+    images = frozenset({"image-0", "image-1"})
+    assert made.needed == Needed(images, frozenset(), frozenset({str(build.pk)}), last_build=build.pk)
 
 
 @pytest.mark.django_db

@@ -49,8 +49,23 @@ def _engine_is_down() -> bool:
     return engine_is_down()
 
 
+def _registry_is_down() -> bool:
+    from core.jobs.images import registry_is_down
+
+    return registry_is_down()
+
+
+def _base_images_missing() -> bool:
+    from core.jobs.images import base_images_missing
+
+    return base_images_missing()
+
+
 PERSISTS: dict[str, Callable[[], bool]] = {
+    "base_image_missing": _base_images_missing,
     "engine_unavailable": _engine_is_down,
+    "registry_unavailable": _registry_is_down,
+    "registry_refused": _registry_is_down,
     "store_full": store_is_down,
     "store_failed": store_is_down,
 }

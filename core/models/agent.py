@@ -139,6 +139,9 @@ class Submission(models.Model):
     archive_bytes = models.PositiveBigIntegerField()
     image = models.CharField(max_length=200, blank=True, help_text="Set by the build.")
     image_digest = models.CharField(max_length=100, blank=True)
+    registry_digest = models.CharField(
+        max_length=100, blank=True, editable=False, help_text="Digest of its manifest in PLAYER_REGISTRY."
+    )
     image_removed_at = models.DateTimeField(
         null=True, editable=False, help_text="When its image was removed; it can no longer play."
     )

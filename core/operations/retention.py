@@ -156,7 +156,8 @@ def _recordings(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _images(before: datetime, now: datetime, dry_run: bool) -> int:
-    """Clear images of versions replaced by a valid newer one for this long; the builder deletes unnamed images.
+    """Clear images of versions replaced by a valid newer one for this long; the builder deletes unnamed images, also in
+    the registry.
 
     Images of versions that still have to play are kept.
     """
@@ -169,7 +170,8 @@ def _images(before: datetime, now: datetime, dry_run: bool) -> int:
         return replaced.count()
     # By key, because the update would otherwise read the table that it writes.
     keys = list(replaced.values_list("pk", flat=True))
-    return Submission.objects.filter(pk__in=keys).update(image="", image_digest="", image_removed_at=now)
+    rows = Submission.objects.filter(pk__in=keys)
+    return rows.update(image="", image_digest="", registry_digest="", image_removed_at=now)
 
 
 def _sessions(before: datetime, now: datetime, dry_run: bool) -> int:

@@ -78,7 +78,7 @@ def image_lost(*, submission: Submission, now: datetime) -> bool:
         # The agent is locked first, see `core.jobs.locks`.
         agent_lock(submission.agent_id)
         plays = newest.exists() or rows.filter(has_to_play()).exists()
-        if rows.update(image="", image_digest="", image_removed_at=None if plays else now) != 1:
+        if rows.update(image="", image_digest="", registry_digest="", image_removed_at=None if plays else now) != 1:
             # A build has replaced the image meanwhile, or the submission was deleted.
             return False
         if plays:

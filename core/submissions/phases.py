@@ -27,6 +27,7 @@ def build_succeed(
     digest: str,
     warnings: list[str],
     log: str,
+    registry_digest: str = "",
     base_image: str = "",
     base_digest: str = "",
     requirements_digest: str = "",
@@ -34,8 +35,8 @@ def build_succeed(
 ) -> None:
     """Store the image and start the next phase: the validation, or the run of a script. Raises StaleJob.
 
-    base_image: its name and Python. base_digest, requirements_digest: of the image's lower layers. sbom: name of the
-    stored bill of materials.
+    registry_digest: of its manifest in the registry, if there is one. base_image: its name and Python. base_digest,
+    requirements_digest: of the image's lower layers. sbom: name of the stored bill of materials.
     """
     submission = build.submission
     environment = submission.agent.environment
@@ -51,8 +52,8 @@ def build_succeed(
             sbom=sbom,
         )
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
-        submission.image_removed_at = None
-        submission.save(update_fields=["image", "image_digest", "image_removed_at", "warnings"])
+        submission.image_removed_at, submission.registry_digest = None, registry_digest
+        submission.save(update_fields=["image", "image_digest", "registry_digest", "image_removed_at", "warnings"])
         if submission.form == SubmissionForm.SCRIPT:
             _publish(submission)
             evaluation_create(submission=submission)

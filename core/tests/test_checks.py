@@ -143,6 +143,39 @@ def test_a_channel_folder_must_leave_room_for_a_socket(settings: Settings, lengt
     assert [message.id for message in arena_messages()] == ids
 
 
+@pytest.mark.parametrize(
+    ("name", "is_fine"),
+    [
+        ("registry.example.org/players", True),
+        ("registry.example.org:5000/arena/our_players", True),
+        ("localhost/players", True),
+        ("10.0.0.7:5000/players", True),
+        # Engines would look for it on Docker Hub.
+        ("arena/players", False),
+        ("registry.example.org", False),
+        ("https://registry.example.org/players", False),
+        ("registry.example.org/Players", False),
+        ("registry.example.org/players:tag", False),
+        ("registry.example.org/../players", False),
+    ],
+)
+def test_a_registry_is_a_host_and_a_path(settings: Settings, name: str, is_fine: bool) -> None:
+    settings.PLAYER_REGISTRY = name
+    assert [message.id for message in arena_messages()] == ([] if is_fine else ["arena.E025"])
+
+
+def test_half_a_login_and_a_negative_limit_of_images_are_refused(settings: Settings) -> None:
+    settings.PLAYER_REGISTRY_USER, settings.IMAGE_CACHE_BYTES = "arena", -1
+    assert [message.id for message in arena_messages()] == ["arena.E025", "arena.E025"]
+
+
+def test_a_deployment_with_a_registry_is_told_to_name_base_images_by_digest(settings: Settings) -> None:
+    settings.PLAYER_REGISTRY = "registry.example.org/players"
+    assert "arena.W012" in [message.id for message in arena_messages(deployment=True)]
+    settings.PLAYER_BASE_IMAGES = {(3, 11): f"registry.example.org/base@sha256:{'a' * 64}"}
+    assert "arena.W012" not in [message.id for message in arena_messages(deployment=True)]
+
+
 def test_duels_that_could_not_be_played_are_refused(settings: Settings) -> None:
     settings.DUEL_PARALLELISM = 0
     (message,) = arena_messages()
