@@ -9,7 +9,7 @@ import pathlib
 import shutil
 import sys
 
-import psycopg2
+import psycopg2  # type: ignore[import-untyped]  # ships no types
 from psycopg2 import sql
 
 TYPES = {
