@@ -23,6 +23,7 @@ LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 
 SECOND_BASE_IMAGE = "rl-arena-base-3.13"
 SCRIPT_IMAGE = "rl-arena-script"
+APP_IMAGE = "rl-arena-app-node"
 """What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
 
 
@@ -42,6 +43,12 @@ def missing_second_base() -> str:
 def missing_script_image() -> str:
     """Why tests with learning libraries cannot run; empty when they can."""
     return _missing_image(SCRIPT_IMAGE, "make-script-image.sh")
+
+
+@cache
+def missing_app_images() -> str:
+    """Why tests with the base images of application services cannot run; empty when they can."""
+    return _missing_image(APP_IMAGE, "make-app-images.sh")
 
 
 def _missing_image(name: str, command: str) -> str:
@@ -153,6 +160,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "gvisor": missing_gvisor,
     "second_base": missing_second_base,
     "script_image": missing_script_image,
+    "app_images": missing_app_images,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "nginx": missing_nginx,

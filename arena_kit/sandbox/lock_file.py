@@ -17,10 +17,10 @@ class LockFile:
     """Holds a worker's lock until the process ends.
 
     token: identifies this worker on its containers. folder: the folder of the lock files, shared by all workers that
-    use the same engine.
+    use the same engine. note: what others may read about it while it is alive.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, note: str = "") -> None:
         own_folder(folder)
         self.token = uuid.uuid4().hex
         self._path = folder / f"{PREFIX}{self.token}{SUFFIX}"
@@ -29,6 +29,7 @@ class LockFile:
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._descriptor = os.open(unnamed, flags, 0o600)
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+        os.write(self._descriptor, note.encode())
         unnamed.rename(self._path)
 
     def end(self) -> None:
@@ -39,13 +40,18 @@ class LockFile:
 
 def tokens_alive(folder: Path) -> frozenset[str]:
     """Return the tokens of the workers that are alive, and remove the files of dead ones."""
-    alive = []
+    return frozenset(notes_alive(folder))
+
+
+def notes_alive(folder: Path) -> dict[str, str]:
+    """Return the notes of the workers that are alive, by token, and remove the files of dead ones."""
+    alive = {}
     for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                alive.append(path.name.removeprefix(PREFIX).removesuffix(SUFFIX))
+                alive[path.name.removeprefix(PREFIX).removesuffix(SUFFIX)] = lock.read().decode()
             else:
                 path.unlink(missing_ok=True)
-    return frozenset(alive)
+    return alive

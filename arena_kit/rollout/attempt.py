@@ -1,0 +1,117 @@
+"""One rollout from its world to its verdict, and whether a task is good: its oracle passes and doing nothing fails."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arena_kit.errors import PlatformFault, Refused
+from arena_kit.rollout.checks.evidence import SUCCESS, Evidence
+from arena_kit.rollout.exports.requests import Request
+from arena_kit.rollout.exports.state import ExportRefused
+from arena_kit.rollout.judge import EndedBy, Fault, Verdict, platform_verdict, rollout_verdict
+from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.values.paths import NOTHING
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.leases import NoRoom
+from arena_kit.rollout.worlds.world import World
+
+SPARE_SECONDS = 600.0
+"""Added to a task's own time: after both a world may be removed, whatever its worker does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What an agent has done in a world, apart from the state it has left there; as in Evidence.
+
+    fault_code: what the agent's fault was, if one has ended its work.
+    """
+
+    answer: Any = NOTHING
+    status: str = ""
+    ended_by: EndedBy = EndedBy.DONE
+    fault_code: str = ""
+    requests: Sequence[Request] | None = None
+    last_url: str | None = None
+    last_page: str | None = None
+    actions: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What is left of a rollout. files: the exported state; by these and `work` it can be judged again."""
+
+    verdict: Verdict
+    work: Work = field(default_factory=Work)
+    files: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class TaskRefused(Refused):
+    """A task that is not accepted: its oracle fails, or doing nothing passes. verdict: of that rollout."""
+
+    def __init__(self, message: str, *, code: str, verdict: Verdict) -> None:
+        super().__init__(message, code=code)
+        self.verdict = verdict
+
+
+Agent = Callable[[World, Task], Work]
+"""Works at a task in a world that is ready, and returns when its work is over. It may raise PlatformFault."""
+
+
+def null_agent(_world: World, _task: Task) -> Work:
+    """Do nothing, and answer with nothing."""
+    return Work(None, SUCCESS, actions=("answer",), requests=())
+
+
+def task_attempt(
+    worlds: Worlds, package: BuiltPackage, task: Task, agent: Agent, *, labels: Mapping[str, str] | None = None
+) -> Attempt:
+    """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
+
+    The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
+    """
+    try:
+        with worlds.open(package, seconds=task.limits.seconds + SPARE_SECONDS, labels=labels) as world:
+            work = agent(world, task)
+            files = world.export()
+    except NoRoom:
+        raise
+    except (PlatformFault, ExportRefused) as fault:
+        return Attempt(platform_verdict(fault.code, str(fault)))
+    return Attempt(attempt_judge(package, task, work, files), work, files)
+
+
+def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[str, bytes]) -> Verdict:
+    """Return the verdict about what a rollout has left. Pure: it can be repeated at any time."""
+    try:
+        with package.state(package.fresh) as before, package.state(files) as after:
+            evidence = Evidence(
+                work.answer, work.status, before, after, work.requests, work.last_url, work.last_page, work.actions,
+                package.origins,
+            )  # fmt: skip
+            return rollout_verdict(task, evidence, work.ended_by, fault_code=work.fault_code)
+    except ExportRefused as refusal:
+        return platform_verdict(refusal.code, str(refusal))
+
+
+def task_accept(worlds: Worlds, package: BuiltPackage, task: Task, oracle: Agent) -> None:
+    """Try a task with its oracle and with an agent that does nothing, each in a world of its own.
+
+    Raises TaskRefused, PlatformFault for what says nothing about the task, and NoRoom.
+    """
+    solved = task_attempt(worlds, package, task, oracle).verdict
+    _raise_platform_fault(solved)
+    if not solved.is_solved:
+        raise TaskRefused(f"The oracle of {task.key} fails: {solved.sentence}", code="oracle_failed", verdict=solved)
+    idle = task_attempt(worlds, package, task, null_agent).verdict
+    _raise_platform_fault(idle)
+    if idle.is_solved:
+        sentence = f"Doing nothing solves {task.key}; add a check that only the work itself meets."
+        raise TaskRefused(sentence, code="null_passed", verdict=idle)
+
+
+def _raise_platform_fault(verdict: Verdict) -> None:
+    if verdict.fault is Fault.PLATFORM:
+        raise PlatformFault(verdict.sentence, code=verdict.code)

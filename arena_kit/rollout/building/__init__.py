@@ -1,0 +1,1 @@
+"""Makes the images of packages, with the data of their seed in them."""

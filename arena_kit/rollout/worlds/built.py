@@ -1,0 +1,43 @@
+"""A package whose images are made: what a world is started from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.packages.compose import Service
+from arena_kit.rollout.packages.manifest import Export
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltService:
+    """A service and its image. image: a content id, so that the engine never pulls. environment: with the arena's."""
+
+    service: Service
+    image: str
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltPackage:
+    """Services in an order in which they can start, and what is exported of them.
+
+    sha256: of the zip. seed: what the data were made from. fresh: the files that a fresh world exports, by name.
+    digest: of the state in them.
+    """
+
+    sha256: str
+    slug: str
+    services: tuple[BuiltService, ...]
+    exports: tuple[Export, ...]
+    memory_bytes: int
+    origins: tuple[str, ...] = ()
+    volatile: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    seed: int = 0
+    fresh: Mapping[str, bytes] = field(default_factory=dict)
+    digest: str = ""
+
+    def state(self, files: Mapping[str, bytes]) -> State:
+        """Return the state in exported files. Raises ExportRefused."""
+        return State(files, volatile=self.volatile)

@@ -1,0 +1,195 @@
+"""The calls to the Docker engine that worlds are made of. Each has a deadline, and errors become PlatformFault."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import docker
+import requests
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+
+from arena_kit.errors import PlatformFault
+from arena_kit.image.engine import NoEngine, connect
+from arena_kit.rollout.exports.state import ExportRefused
+from arena_kit.text import plain_text
+
+OUTPUT_BYTES = 64 << 10
+"""Output of a command, and of a service's log, of which the end is kept."""
+_HEADER_BYTES = 8
+_CONFLICT = 409
+_LEAST_SECONDS = 0.1
+UNENDED = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command in a container has done. status: of its exit. output: the end of both its streams, cleaned."""
+
+    status: int
+    output: str
+
+
+class Engine:
+    """A connection to the engine of this host, for one world. Raises PlatformFault."""
+
+    def __init__(self) -> None:
+        with errors():
+            self.client = connect()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self.client.close()
+
+    def start(self, options: Mapping[str, Any]) -> str:
+        """Create and start a container, without pulling an image; return its id."""
+        with errors():
+            container = self.client.containers.create(**options)
+            container.start()
+            return str(container.id)
+
+    def is_running(self, container: str) -> bool:
+        """Return whether a container's first process still runs."""
+        with errors():
+            return bool(self.client.api.inspect_container(container)["State"]["Running"])
+
+    def log(self, container: str) -> str:
+        """Return the end of what a service has printed; empty if the engine does not say."""
+        with contextlib.suppress(PlatformFault), errors():
+            return _cleaned(self.client.api.logs(container, tail=500))
+        return ""
+
+    def run(
+        self, container: str, command: Sequence[str], *, deadline: float, environment: Mapping[str, str] | None = None
+    ) -> Ran:
+        """Run a command in a container to its end. deadline: monotonic.
+
+        The status is UNENDED if the deadline passes first; the command then ends with its container.
+        """
+        with errors():
+            made = self.client.api.exec_create(container, list(command), environment=dict(environment or {}))["Id"]
+            stream: Any = self.client.api.exec_start(made, socket=True)
+            try:
+                is_over, output = _read_frames(stream.fileno(), deadline)
+            finally:
+                # The stream's own `close` would leave the connection open, which the library has hung on it.
+                stream._response.close()
+            if not is_over:
+                return Ran(UNENDED, _cleaned(output))
+            # The streams may close a little before the engine knows the status.
+            while (status := self.client.api.exec_inspect(made)["ExitCode"]) is None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            return Ran(UNENDED if status is None else int(status), _cleaned(output))
+
+    @contextlib.contextmanager
+    def archive(self, container: str, path: str, *, deadline: float) -> Iterator[Iterator[bytes]]:
+        """Yield the tar of a file or a folder in a container. Raises ExportRefused if it is missing."""
+        with errors(), self._within(deadline):
+            try:
+                pieces, _ = self.client.api.get_archive(container, path)
+            except NotFound as error:
+                if "No such container" in str(error.explanation):
+                    raise
+                raise ExportRefused(f"The service has no file {path} to export.", code="export_failed") from None
+            yield _until(pieces, deadline)
+
+    def stop(self, container: str, seconds: int) -> None:
+        """Let a container end, and kill it after so many seconds."""
+        with errors(), self._within(time.monotonic() + seconds + 30):
+            self.client.api.stop(container, timeout=seconds)
+
+    def commit(self, container: str, repository: str, tag: str, labels: Mapping[str, str]) -> str:
+        """Make an image of a container; return its content id."""
+        with errors(), self._within(time.monotonic() + 300):
+            return str(self.client.api.commit(container, repository, tag, conf={"Labels": dict(labels)})["Id"])
+
+    def sweep(self, label: str, value: str, *, last: str) -> None:
+        """Remove all containers with a label, the one whose name ends with `last` at the end; twice if that fails."""
+        for is_last_try in (False, True):
+            try:
+                with errors():
+                    found = self.client.api.containers(all=True, filters={"label": f"{label}={value}"})
+                    found.sort(key=lambda each: any(name.endswith(last) for name in each["Names"]))
+                    for each in found:
+                        remove(self.client, each["Id"])
+            except PlatformFault:
+                if is_last_try:
+                    raise
+            else:
+                return
+
+    @contextlib.contextmanager
+    def _within(self, deadline: float) -> Iterator[None]:
+        """Let calls take until the deadline, not longer and not shorter."""
+        api: Any = self.client.api
+        usual = api.timeout
+        api.timeout = max(deadline - time.monotonic(), _LEAST_SECONDS)
+        try:
+            yield
+        finally:
+            api.timeout = usual
+
+
+def remove(client: docker.DockerClient, container: str) -> None:
+    """Kill and remove a container, unless it is gone or being removed."""
+    try:
+        client.api.remove_container(container, v=True, force=True)
+    except NotFound:
+        return
+    except APIError as error:
+        if error.status_code != _CONFLICT:
+            raise
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Turn the engine's errors into PlatformFault."""
+    try:
+        yield
+    except ImageNotFound as error:
+        raise PlatformFault(f"An image of the package is missing: {error.explanation}", code="image_missing") from None
+    except NotFound as error:
+        raise PlatformFault(f"A container was removed from outside: {error.explanation}", code="world_lost") from None
+    except APIError as error:
+        raise PlatformFault(f"The Docker engine refused: {error.explanation or error}", code="engine_refused") from None
+    except (NoEngine, DockerException, requests.RequestException) as error:
+        raise PlatformFault(str(NoEngine()), code="engine_unavailable") from error
+
+
+def _read_frames(descriptor: int, deadline: float) -> tuple[bool, bytes]:
+    """Read both streams of a command; return whether they have ended, and the end of what they said.
+
+    The library's own reader would wait for ever for a command that says nothing.
+    """
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    raw, said = b"", b""
+    while (left := deadline - time.monotonic()) > 0:
+        if not poll.poll(left * 1000):
+            continue
+        piece = os.read(descriptor, OUTPUT_BYTES)
+        if not piece:
+            return True, said
+        raw += piece
+        while len(raw) >= _HEADER_BYTES:
+            end = _HEADER_BYTES + int.from_bytes(raw[4:_HEADER_BYTES])
+            if len(raw) < end:
+                break
+            said, raw = (said + raw[_HEADER_BYTES:end])[-OUTPUT_BYTES:], raw[end:]
+    return False, said
+
+
+def _until(pieces: Iterator[bytes], deadline: float) -> Iterator[bytes]:
+    for piece in pieces:
+        if time.monotonic() > deadline:
+            raise PlatformFault("The export takes too long.", code="export_failed")
+        yield piece
+
+
+def _cleaned(output: bytes) -> str:
+    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

@@ -1,0 +1,101 @@
+"""The worlds of this host: opened one by one within the memory there is, and removed when their workers are gone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from arena_kit.errors import PlatformFault
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.engine import Engine, errors, remove
+from arena_kit.rollout.worlds.leases import Leases
+from arena_kit.rollout.worlds.walls import PAUSE_BYTES
+from arena_kit.rollout.worlds.world import (
+    ARENA_LABEL,
+    DEADLINE_LABEL,
+    PAUSE,
+    PROVISION_SECONDS,
+    WORLD_LABEL,
+    World,
+)
+
+
+class Worlds:
+    """Makes worlds on this host's Docker engine."""
+
+    def __init__(self, folder: Path, *, memory_bytes: int, pause_image: str) -> None:
+        """folder: of the leases, shared by all workers of an arena on this host. memory_bytes: of all worlds together.
+
+        pause_image: the image of base:python.
+        """
+        self._leases, self._pause_image = Leases(folder, memory_bytes), pause_image
+
+    def open(self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None) -> World:
+        """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
+
+        seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
+        """
+        deadline = time.monotonic() + PROVISION_SECONDS
+        own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
+        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES)
+        try:
+            world = World(package, lease, {**(labels or {}), **own}, self._pause_image)
+        except BaseException:
+            lease.end()
+            raise
+        try:
+            with self._leases.start(deadline):
+                world.provision(deadline)
+        except BaseException:
+            world.remove()
+            raise
+        return world
+
+    def reserved_bytes(self) -> int:
+        """Return the memory that worlds have reserved."""
+        return self._leases.reserved_bytes()
+
+    def reap(self) -> int:
+        """Remove the worlds whose workers are dead or whose time is over; return the number of containers.
+
+        Worlds of other arenas on this engine are removed only when their time is over. Raises PlatformFault.
+        """
+        engine = Engine()
+        try:
+            with errors():
+                found = engine.client.api.containers(all=True, filters={"label": WORLD_LABEL})
+                alive, ours = self._leases.alive(), self._leases.name
+                dead = [each for each in found if _is_dead(each["Labels"], alive, ours)]
+                dead.sort(key=lambda each: any(name.endswith(PAUSE) for name in each["Names"]))
+                for each in dead:
+                    remove(engine.client, each["Id"])
+                return len(dead)
+        finally:
+            engine.close()
+
+
+def _is_dead(labels: Mapping[str, str], alive: frozenset[str], ours: str) -> bool:
+    """Return whether a container's world is over. An image's emptied label is no world's."""
+    token, deadline = labels.get(WORLD_LABEL, ""), labels.get(DEADLINE_LABEL, "")
+    if not token:
+        return False
+    is_lost = labels.get(ARENA_LABEL) == ours and token not in alive
+    return is_lost or (deadline.isdecimal() and int(deadline) < time.time())
+
+
+def base_images(bases: Mapping[str, str]) -> dict[str, str]:
+    """Return the content ids of base images, by their names in compose.yml. Raises PlatformFault for a missing one."""
+    engine = Engine()
+    try:
+        with errors():
+            tags = {tag: each["Id"] for each in engine.client.api.images() for tag in each.get("RepoTags") or ()}
+    finally:
+        engine.close()
+    lost = [name for name in bases.values() if name not in tags and f"{name}:latest" not in tags]
+    if lost:
+        raise PlatformFault(
+            f"The image {lost[0]} is not on this engine; arena_kit/image/base/make-app-images.sh makes it.",
+            code="image_missing",
+        )
+    return {base: str(tags.get(name) or tags[f"{name}:latest"]) for base, name in bases.items()}

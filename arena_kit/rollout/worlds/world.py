@@ -1,0 +1,183 @@
+"""One world: provisioned for one rollout, exported, and destroyed. Nothing is ever used again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import Self
+
+from arena_kit.errors import PlatformFault
+from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
+from arena_kit.rollout.packages.compose import HealthCheck, Service
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.engine import Engine, Ran
+from arena_kit.rollout.worlds.fetching import files_of
+from arena_kit.rollout.worlds.walls import LOOPBACK, pause_options, service_options
+from arena_kit.sandbox.lock_file import LockFile
+
+logger = logging.getLogger(__name__)
+PROVISION_SECONDS, EXPORT_SECONDS, STOP_SECONDS = 120.0, 60.0, 30
+WORLD_LABEL, ARENA_LABEL, DEADLINE_LABEL = "arena.world", "arena.worlds", "arena.deadline"
+"""On each container: the token of its world's lease, the name of the folder of leases, and the time (in seconds since
+1970) at which anything of the world may be removed, whatever else is known about it."""
+PAUSE = "pause"
+LOG_CHARACTERS = 2_000
+_LOOK_SECONDS = 1.0
+_WAIT_FOR_PORTS = f"""
+import socket, sys, time
+deadline = time.monotonic() + {_LOOK_SECONDS}
+for port in map(int, sys.argv[1:]):
+    while True:
+        try:
+            socket.create_connection(("{LOOPBACK}", port), 0.5).close()
+            break
+        except OSError:
+            if time.monotonic() > deadline:
+                sys.exit(1)
+            time.sleep(0.02)
+"""
+
+
+def seeded_tag(tag: str, service: str) -> str:
+    """Return the tag of a service's image with its data. tag: of the package."""
+    return f"{tag}-{service}-seeded"
+
+
+class WorldFault(PlatformFault):
+    """A world that did not start or could not be exported. log: the end of what the service in question printed."""
+
+    def __init__(self, message: str, *, code: str, log: str = "") -> None:
+        super().__init__(message, code=code)
+        self.log = log
+
+
+class World:
+    """A running instance of a package. `with` removes it; `Worlds.open` makes it. Raises PlatformFault.
+
+    Clean-up needs no `finally`: when this process dies, the kernel opens the lease, and the next `Worlds.reap` of any
+    process with the same folder removes the containers.
+    """
+
+    def __init__(self, package: BuiltPackage, lease: LockFile, labels: Mapping[str, str], pause_image: str) -> None:
+        self.package, self.token = package, lease.token
+        self._lease, self._pause_image = lease, pause_image
+        self._labels = {**labels, WORLD_LABEL: lease.token}
+        self._engine = Engine()
+        self._containers: dict[str, str] = {}
+        self._is_removed = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.remove()
+
+    def provision(self, deadline: float) -> None:
+        """Start the services in their order, each when those before it are healthy. deadline: monotonic."""
+        names = tuple(built.service.name for built in self.package.services)
+        pause = self._engine.start(pause_options(self._pause_image, names, self._labels, self._name(PAUSE)))
+        self._containers[PAUSE] = pause
+        for built in self.package.services:
+            name = built.service.name
+            options = service_options(built, pause, self._labels, self._name(name))
+            self._containers[name] = self._engine.start(options)
+            self._wait(built.service, deadline)
+
+    def run(
+        self, service: str, command: Sequence[str], *, seconds: float, environment: Mapping[str, str] | None = None
+    ) -> Ran:
+        """Run a command in a service, as its user."""
+        deadline = time.monotonic() + seconds
+        return self._engine.run(self._containers[service], command, deadline=deadline, environment=environment)
+
+    def export(self) -> dict[str, bytes]:
+        """Return the exported files by name. Raises ExportRefused for what cannot be read."""
+        deadline = time.monotonic() + EXPORT_SECONDS
+        files: dict[str, bytes] = {}
+        for export in self.package.exports:
+            if export.command:
+                self._export_command(export.service, export.command, deadline)
+            with self._engine.archive(self._containers[export.service], export.files, deadline=deadline) as pieces:
+                left = MOST_BYTES - sum(map(len, files.values()))
+                found = files_of(pieces, export.format, most_bytes=left)
+            if same := sorted(files.keys() & found.keys()):
+                raise ExportRefused(f"Two exports have a file called {same[0]}.", code="bad_export")
+            files |= found
+        return files
+
+    def log(self, service: str) -> str:
+        """Return the end of what a service has printed."""
+        return self._engine.log(self._containers[service])
+
+    def commit(self, repository: str, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
+        """Stop the services, the last first, and make images of them; return their content ids by service.
+
+        Their names are those of `seeded_tag`. The labels of this world are emptied on them.
+        """
+        services = [built.service.name for built in reversed(self.package.services)]
+        for name in services:
+            self._engine.stop(self._containers[name], STOP_SECONDS)
+        plain = {**dict.fromkeys(self._labels, ""), **labels}
+        return {
+            name: self._engine.commit(self._containers[name], repository, seeded_tag(tag, name), plain)
+            for name in services
+        }
+
+    def remove(self) -> None:
+        """Remove all containers of the world and give its memory back. What fails is left to `Worlds.reap`."""
+        if self._is_removed:
+            return
+        self._is_removed = True
+        try:
+            self._engine.sweep(WORLD_LABEL, self.token, last=PAUSE)
+        except PlatformFault as fault:
+            logger.error("The world %s could not be removed and is left to the reaper: %s", self.token, fault)
+        finally:
+            self._lease.end()
+            self._engine.close()
+
+    def _name(self, service: str) -> str:
+        return f"arena-world-{self.token[:16]}-{service}"
+
+    def _export_command(self, service: str, command: Sequence[str], deadline: float) -> None:
+        ran = self._engine.run(self._containers[service], command, deadline=deadline)
+        if ran.status != 0:
+            sentence = f"The command {command[0]} of the export ended with {ran.status} in {service}."
+            raise WorldFault(sentence, code="export_failed", log=ran.output[-LOG_CHARACTERS:])
+
+    def _wait(self, service: Service, deadline: float) -> None:
+        """Wait until a service is healthy."""
+        health, failed = service.health, 0
+        patient_until = time.monotonic() + health.start_seconds
+        while self._engine.is_running(self._containers[service.name]):
+            tried_at = time.monotonic()
+            if self._is_healthy(service, health, deadline):
+                return
+            failed += time.monotonic() > patient_until
+            if failed >= health.retries or time.monotonic() > deadline:
+                break
+            with contextlib.suppress(ValueError):
+                time.sleep(tried_at + health.interval_seconds - time.monotonic())
+        else:
+            raise self._unhealthy(service, "it has ended")
+        raise self._unhealthy(
+            service, "its health check does not succeed" if health.test else "its ports do not accept"
+        )
+
+    def _is_healthy(self, service: Service, health: HealthCheck, deadline: float) -> bool:
+        if health.test:
+            latest = min(deadline, time.monotonic() + health.timeout_seconds)
+            return self._engine.run(self._containers[service.name], health.test, deadline=latest).status == 0
+        ports = [str(port) for port in service.ports]
+        program = ["python3", "-I", "-S", "-c", _WAIT_FOR_PORTS, *ports]
+        return not ports or self._engine.run(self._containers[PAUSE], program, deadline=deadline).status == 0
+
+    def _unhealthy(self, service: Service, why: str) -> WorldFault:
+        log = self._engine.log(self._containers[service.name])[-LOG_CHARACTERS:]
+        sentence = f"The service {service.name} of {self.package.slug} did not become healthy: {why}."
+        return WorldFault(sentence, code="world_not_healthy", log=log)

@@ -1,0 +1,214 @@
+"""Packages built, and worlds of them in containers: state, judging, the network, and what is left afterwards."""
+
+from __future__ import annotations
+
+import dataclasses
+import fcntl
+import json
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena_kit.errors import PlatformFault
+from arena_kit.image.engine import connect
+from arena_kit.rollout.attempt import TaskRefused, null_agent, task_accept, task_attempt
+from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.judge import Fault, Outcome
+from arena_kit.rollout.packages.package import Package, PackageRefused
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.leases import NoRoom
+from arena_kit.rollout.worlds.world import WORLD_LABEL, WorldFault
+from arena_kit.tests.rollout import notes
+
+pytestmark = [pytest.mark.docker, pytest.mark.slow]
+PROBE = """
+import json, os, socket
+status = open("/proc/self/status").read()
+found = {"links": sorted(os.listdir("/sys/class/net")), "caps": status.split("CapEff:")[1].split()[0]}
+for name, host in {"gateway": "172.17.0.1", "metadata": "169.254.169.254", "out": "1.1.1.1"}.items():
+    try:
+        socket.create_connection((host, 80), 2).close()
+        found[name] = "open"
+    except OSError as error:
+        found[name] = error.errno
+try:
+    found["name"] = socket.gethostbyname("example.org")
+except OSError:
+    found["name"] = "unknown"
+found["service"] = socket.gethostbyname("web")
+try:
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    found["packets"] = "open"
+except OSError:
+    found["packets"] = "refused"
+print(json.dumps(found))
+"""
+UNREACHABLE = 101
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """A package that was built, and the worlds of this module."""
+
+    package: Package
+    built: BuiltPackage
+    worlds: Worlds
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def place() -> Iterator[Place]:
+    folder = Path(tempfile.mkdtemp(prefix="arena-"))
+    worlds, file = notes.worlds(folder / "worlds"), notes.packed()
+    package = notes.package(file)
+    built = package_build(file, package, worlds=worlds, bases=notes.bases(), log=lambda _: None, seed=7)
+    yield Place(package, built, worlds, folder)
+    package_remove(built, notes.bases())
+    shutil.rmtree(folder)
+
+
+def containers() -> list[str]:
+    """The containers of worlds of this process's package that are on the engine."""
+    client = connect()
+    try:
+        found = client.api.containers(all=True, filters={"label": WORLD_LABEL})
+        return [each["Id"] for each in found if each["Labels"].get("arena.test") == notes.bases().prefix]
+    finally:
+        client.close()
+
+
+def labels() -> dict[str, str]:
+    return {"arena.test": notes.bases().prefix}
+
+
+def test_a_seeded_world_is_judged_and_nothing_is_left(place: Place) -> None:
+    with place.built.state(place.built.fresh) as fresh:
+        assert fresh.query("SELECT text FROM note ORDER BY id") == [("Call Ada",), ("7",)]
+        assert fresh.digest() == place.built.digest
+    milk = notes.task("milk", place.package)
+    attempt = task_attempt(place.worlds, place.built, milk, notes.oracle, labels=labels())
+    assert (attempt.verdict.outcome, attempt.verdict.sentence) == (Outcome.SOLVED, "")
+    idle = task_attempt(place.worlds, place.built, milk, null_agent, labels=labels())
+    assert (idle.verdict.outcome, idle.verdict.code) == (Outcome.NOT_SOLVED, "check_failed")
+    with place.built.state(idle.files) as state:
+        assert state.digest() == place.built.digest, "A world was not fresh, or an attempt has left something."
+    assert containers() == []
+    assert place.worlds.reserved_bytes() == 0
+
+
+def test_a_world_has_no_way_out_and_is_removed_when_its_worker_is_gone(place: Place) -> None:
+    world = place.worlds.open(place.built, seconds=600, labels=labels())
+    assert place.worlds.reserved_bytes() > place.built.memory_bytes
+    found: dict[str, Any] = json.loads(world.run("web", ["python3", "-c", PROBE], seconds=30).output)
+    assert found == {
+        "links": ["lo"], "caps": "0" * 16, "gateway": UNREACHABLE, "metadata": UNREACHABLE, "out": UNREACHABLE,
+        "name": "unknown", "service": "127.0.0.1", "packets": "refused",
+    }  # fmt: skip
+    assert world.run("web", ["sleep", "60"], seconds=0.2).status < 0
+    assert world.log("web") == "Notes are served"
+    assert place.worlds.reap() == 0
+    # As the kernel does when the worker dies.
+    fcntl.flock(world._lease._descriptor, fcntl.LOCK_UN)
+    assert place.worlds.reap() == len(("web", "pause"))
+    assert containers() == []
+    world.remove()
+
+
+@pytest.mark.nightly
+def test_tasks_are_accepted_when_the_oracle_passes_and_doing_nothing_fails(place: Place) -> None:
+    for key in ("milk", "bread"):
+        task_accept(place.worlds, place.built, notes.task(key, place.package), notes.oracle)
+    with pytest.raises(TaskRefused) as idle:
+        task_accept(place.worlds, place.built, notes.task("idle", place.package), notes.oracle)
+    assert idle.value.code == "null_passed"
+    with pytest.raises(TaskRefused) as lost:
+        task_accept(place.worlds, place.built, notes.task("milk", place.package), null_agent)
+    assert (lost.value.code, lost.value.verdict.code) == ("oracle_failed", "check_failed")
+
+
+@pytest.mark.nightly
+def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_path: Path) -> None:
+    others = notes.worlds(tmp_path / "worlds")
+    with place.worlds.open(place.built, seconds=600, labels=labels()):
+        assert others.reap() == 0
+    with place.worlds.open(place.built, seconds=-1, labels=labels()) as world:
+        assert others.reap() == len(("web", "pause"))
+        assert containers() == []
+        with pytest.raises(PlatformFault, match="removed from outside"):
+            world.export()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("changes", "code", "sentence"),
+    [
+        ({"manifest": {"volatile": {}}, "services/web/server.py": "import seed\n" + notes.SERVER.replace(
+            'print("', 'sqlite3.connect(DATA).execute("UPDATE note SET at = random()").connection.commit(); print("'
+        ), "services/web/seed.py": "import os\nif not os.path.exists('/var/tmp/notes.sqlite'):\n" + "".join(
+            f"    {line}\n" for line in notes.SEED.replace('os.environ["SEED"]', '"0"').splitlines()
+        )}, "not_reproducible", "note (2)"),
+        ({"services/web/seed.py": "print('No data'); exit(3)"}, "hook_failed", "It ended with 3. It printed: No data"),
+        ({"services/web/server.py": "print('Broken')"}, "world_not_healthy", "it has ended. It printed: Broken"),
+        ({"compose": {"healthcheck": {"test": ["false"], "retries": 2, "interval": "10ms"}}}, "world_not_healthy",
+         "health check does not succeed"),
+        ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
+        ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
+         "no plain file"),
+    ],
+)  # fmt: skip
+def test_a_package_that_does_not_hold_is_refused_and_leaves_nothing(
+    changes: dict[str, Any], code: str, sentence: str, tmp_path: Path
+) -> None:
+    worlds, file = notes.worlds(tmp_path / "worlds"), notes.packed(**changes)
+    with pytest.raises(PackageRefused) as caught:
+        package_build(file, notes.package(file), worlds=worlds, bases=notes.bases(), log=lambda _: None)
+    assert (caught.value.flaws[0].code, sentence in str(caught.value)) == (code, True), str(caught.value)
+    assert worlds.reserved_bytes() == 0
+    client = connect()
+    try:
+        tags = [tag for image in client.api.images() for tag in image["RepoTags"] or ()]
+    finally:
+        client.close()
+    assert not [tag for tag in tags if tag.startswith(f"{notes.bases().prefix}-notes:{caught_tag(file)}")]
+
+
+def caught_tag(file: Any) -> str:
+    return notes.package(file).sha256[:16]
+
+
+@pytest.mark.nightly
+def test_a_killed_process_leaves_a_world_that_is_reaped(place: Place) -> None:
+    pid = os.fork()
+    if not pid:
+        place.worlds.open(place.built, seconds=600, labels=labels())
+        os.kill(os.getpid(), signal.SIGKILL)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    assert len(containers()) == len(("web", "pause"))
+    assert place.worlds.reserved_bytes() == 0
+    assert place.worlds.reap() == len(("web", "pause"))
+    assert containers() == []
+
+
+@pytest.mark.nightly
+def test_a_world_waits_for_memory_and_a_dying_service_is_said(place: Place, tmp_path: Path) -> None:
+    small = notes.worlds(tmp_path / "worlds", memory_bytes=300 << 20)
+    with small.open(place.built, seconds=600, labels=labels()), pytest.raises(NoRoom):
+        small.open(place.built, seconds=600)
+    lost = dataclasses.replace(place.built, services=tuple(
+        dataclasses.replace(each, service=dataclasses.replace(each.service, command=("python3", "-c", "print('Gone')")))
+        for each in place.built.services
+    ))  # fmt: skip
+    with pytest.raises(WorldFault, match="it has ended") as caught:
+        small.open(lost, seconds=600, labels=labels())
+    assert caught.value.log == "Gone"
+    assert small.reserved_bytes() == 0
+    assert containers() == []
+    attempt = task_attempt(small, lost, notes.task("milk", place.package), notes.oracle)
+    assert (attempt.verdict.fault, attempt.verdict.code) == (Fault.PLATFORM, "world_not_healthy")

@@ -1,0 +1,1 @@
+"""A small shop: its back office, rendered on the server."""
