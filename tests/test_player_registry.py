@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 
 import docker
@@ -30,6 +31,9 @@ pytestmark = [
 ]  # fmt: skip
 
 
+PREFIXES = itertools.count(1)
+
+
 @pytest.fixture(scope="module")
 def client() -> Iterator[docker.DockerClient]:
     with connect() as made:
@@ -53,6 +57,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]
 @pytest.fixture(autouse=True)
 def site(settings: Settings, server: RegistryServer, base: str) -> Iterator[None]:
     settings.SANDBOX = "docker"
+    # Other tests of this process leave images on the engine.
+    settings.PLAYER_IMAGE_PREFIX = f"{settings.PLAYER_IMAGE_PREFIX}-{next(PREFIXES)}"
     settings.PLAYER_BASE_IMAGES, settings.PLAYER_BASE_IMAGE = {(3, 11): base}, base
     use(settings, server)
     yield
