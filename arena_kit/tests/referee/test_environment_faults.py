@@ -108,6 +108,8 @@ def test_a_solver_that_fails_is_a_fault_of_the_platform(tmp_path: Path, does: st
 
 
 def test_an_opening_of_impossible_numbers_is_a_fault_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Another test may have asked for the openings of this game.
+    opening_of.cache_clear()
     monkeypatch.setattr(connection.ServerConnection, "data", lambda *_: [1 << 80])
     with pytest.raises(PlatformFault, match="no list of actions") as caught:
         play(lambda asked: asked.good_answer(), spec=replace(get_spec("connect-four"), is_outside=True))
