@@ -14,6 +14,7 @@ import pytest
 from arena_kit.environment.info import read_info
 from arena_kit.environment.openings import check_openings, opening_of
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.server import connection
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
