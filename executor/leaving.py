@@ -1,4 +1,4 @@
-"""Callers that go away: their runs are cancelled a little later, unless somebody asks for them again."""
+"""Callers that go away: their runs are cancelled a little later, unless a call asks for them again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Leaving:
                 del self._present[run_id]
 
     def seen(self, run_id: int) -> None:
-        """Note that somebody asks for a run."""
+        """Note that a call asks for a run."""
         if (timer := self.timers.pop(run_id, None)) is not None:
             timer.cancel()
 

@@ -112,7 +112,7 @@ def challenger_hindrance(agent: Agent, version: Submission | None) -> str:
 
 
 def rival_hindrance(opponent: Agent, version: Submission | None) -> str:
-    """Return a sentence that says why nobody else may ask for a duel with an agent now; empty when they may.
+    """Return a sentence that says why other people may not ask for a duel with an agent now; empty when they may.
 
     version: the result of `active_version`.
     """

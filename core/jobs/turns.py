@@ -105,7 +105,7 @@ def _flow_name(job: Job, owner: int) -> str:
         # Not behind the challenges that the owner has asked for.
         return f"promotions of owner {owner}"
     if isinstance(job, Duel) and job.run is not None:
-        # Programs wait behind the programs of the same caller, whoever owns the agents.
+        # A caller's programs wait behind one another, also when their agents have different owners.
         return f"runs of caller {job.run.caller_id}"
     return f"owner {owner}"
 

@@ -1,4 +1,4 @@
-"""The proto files: what clients have never changes, the generated code is theirs, and nobody else loads gRPC."""
+"""The proto files: what clients have never changes, the generated code is theirs, and no other process loads gRPC."""
 
 from __future__ import annotations
 

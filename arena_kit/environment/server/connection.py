@@ -129,7 +129,7 @@ class ServerConnection:
 
     def _tell_last(self) -> None:
         """Tell the server that its last match has been dropped, so that it ends if it is not used for long."""
-        # Whoever holds the lock looks here again when it is free. A fork has copies of the matches of its parent.
+        # A thread that holds the lock now comes here itself afterwards. A fork has copies of its parent's matches.
         while not self._living and self._dropped and self._is_open() and self._lock.acquire(blocking=False):
             try:
                 dropped, self._dropped = self._dropped, []

@@ -131,7 +131,7 @@ def test_a_lot_runs_while_its_referee_does() -> None:
         ),
         pytest.param(job(), [pod("Failed", referee=ended(137, "OOMKilled"))], "referee_failed", id="referee's memory"),
         pytest.param(job(), [pod("Failed", referee=ended(1))], "referee_failed", id="referee failed"),
-        pytest.param(job(), [pod("Failed")], "container_killed", id="nobody says why"),
+        pytest.param(job(), [pod("Failed")], "container_killed", id="no reason is given"),
         pytest.param(job(), [pod("Unknown")], "container_killed", id="node is silent"),
         pytest.param(job(Failed="BackoffLimitExceeded"), [], "result_lost", id="pod removed"),
         pytest.param(job(Complete=""), [], "result_lost", id="complete, pod removed"),
