@@ -43,7 +43,9 @@ print(subprocess.run([sys.executable, "-c", "print(6 * 7)"], capture_output=True
 import asyncio
 async def main():
     reader = await asyncio.create_subprocess_exec("echo", "child", stdout=asyncio.subprocess.PIPE)
-    return await asyncio.gather(asyncio.sleep(0.01, "awake"), reader.stdout.read())
+    answers = await asyncio.gather(asyncio.sleep(0.01, "awake"), reader.stdout.read())
+    await reader.wait()
+    return answers
 print(*asyncio.run(main()))
 """,
     "multiprocessing": """
