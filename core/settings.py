@@ -236,7 +236,9 @@ CACHES: dict[str, Any] = {
 }
 
 # --- Jobs -------------------------------------------------------------------------------------------------
-QUEUES = ("build", "duel", "tournament", "publish")
+SANDBOX = env.text("SANDBOX", "docker")
+LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
+QUEUES = ("build", *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()), "duel", "tournament", "publish")
 EXTRA_QUEUES = ("quick", "heavy")  # served only where an operator reserves workers for them
 # A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
 # every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
@@ -280,7 +282,6 @@ KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
 KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
 
 # --- Players ----------------------------------------------------------------------------------------------
-SANDBOX = env.text("SANDBOX", "docker")
 # Base images by version of Python; the first is the default. The site compiles uploads with its own Python.
 PLAYER_BASE_IMAGES = env.images("PLAYER_BASE_IMAGES", "rl-arena-base")
 PLAYER_BASE_IMAGE = next(iter(PLAYER_BASE_IMAGES.values()))
@@ -291,6 +292,16 @@ PLAYER_REGISTRY_PASSWORD = env.secret("PLAYER_REGISTRY_PASSWORD")
 IMAGE_CACHE_BYTES = env.number("IMAGE_CACHE_BYTES", 50 * 1024**3)
 PLAYER_RUNTIME = env.text("PLAYER_RUNTIME", "runc")
 PLAYER_CGROUP_PARENT = env.text("PLAYER_CGROUP_PARENT")
+# With SANDBOX=kubernetes. duel_runner.lots.site reads them.
+KUBERNETES_CONFIG = env.text("KUBERNETES_CONFIG")
+KUBERNETES_NAMESPACE = env.text("KUBERNETES_NAMESPACE", "arena-players")
+KUBERNETES_IMAGE = env.text("KUBERNETES_IMAGE")
+KUBERNETES_LOTS = env.number("KUBERNETES_LOTS", 10)
+KUBERNETES_PULL_SECRET = env.text("KUBERNETES_PULL_SECRET")
+KUBERNETES_RUNTIME_CLASS = env.text("KUBERNETES_RUNTIME_CLASS")
+KUBERNETES_PRIORITY_CLASS = env.text("KUBERNETES_PRIORITY_CLASS")
+KUBERNETES_QUEUE = env.text("KUBERNETES_QUEUE")
+KUBERNETES_NODES = env.words("KUBERNETES_NODES")
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))
 WARM_PLAYERS = env.number("WARM_PLAYERS", 32)
 # Containers that fetch wheels reach the package index in the same way as the worker.
