@@ -51,11 +51,11 @@ def base(client: docker.DockerClient, arena_settings: None) -> str:
 
 
 @pytest.fixture(scope="session")
-def referee(client: docker.DockerClient, server: RegistryServer, arena_settings: None) -> str:
+def referee(client: docker.DockerClient, server: RegistryServer, base: str) -> str:
     players = server.registry
     own = Registry(f"{players.host}/arena/site", players.user, players.password)
     name = f"{django_settings.PLAYER_IMAGE_PREFIX}-site:1"
-    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, own, name)
+    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, base, own, name)
 
 
 @pytest.fixture(scope="session")

@@ -83,7 +83,8 @@ def test_the_check_says_what_holds(arena: Arena, settings: Settings, cluster: Re
 
 
 def test_an_account_without_rights_plays_nothing(arena: Arena, built: Built, cluster: RealCluster) -> None:
-    duel = duel_of(*(built(tic_tac_toe(), name, source) for name, source in (("first", FIRST), ("last", LAST))))
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
     cluster.kubectl("-n", "arena-players", "delete", "rolebinding", "arena-driver")
     try:
         driving = arena.driving()
