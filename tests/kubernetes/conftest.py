@@ -30,7 +30,7 @@ from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.samples import upload
 
-PATIENCE_SECONDS, LEFT_SECONDS = 240.0, 120.0
+PATIENCE_SECONDS, LEFT_SECONDS = 400.0, 300.0
 
 
 @pytest.fixture(scope="session")
