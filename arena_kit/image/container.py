@@ -73,6 +73,7 @@ class LockedContainer:
             "user": f"{UID}:{UID}",
             "working_dir": "/tmp",  # noqa: S108  (inside the container)
             "hostname": "builder",
+            "network_disabled": network == "none",
             "network_mode": network,
             "ipc_mode": "none",
             "read_only": True,
