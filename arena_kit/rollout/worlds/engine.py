@@ -26,6 +26,7 @@ _HEADER_BYTES = 8
 _CONFLICT = 409
 _LEAST_SECONDS = 0.1
 UNENDED = -1
+REFUSED = "engine_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,9 @@ def errors() -> Iterator[None]:
     except NotFound as error:
         raise PlatformFault(f"A container was removed from outside: {error.explanation}", code="world_lost") from None
     except APIError as error:
-        raise PlatformFault(f"The Docker engine refused: {error.explanation or error}", code="engine_refused") from None
+        text = str(error.explanation or error)
+        code = "disk_full" if "no space left" in text.lower() else REFUSED
+        raise PlatformFault(f"The Docker engine refused: {text}", code=code) from None
     except (NoEngine, DockerException, requests.RequestException) as error:
         raise PlatformFault(str(NoEngine()), code="engine_unavailable") from error
 

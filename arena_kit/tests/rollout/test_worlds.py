@@ -159,6 +159,7 @@ def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_pa
         ({"services/web/server.py": "print('Broken')"}, "world_not_healthy", "it has ended. It printed: Broken"),
         ({"compose": {"healthcheck": {"test": ["false"], "retries": 2, "interval": "10ms"}}}, "world_not_healthy",
          "health check does not succeed"),
+        ({"compose": {"user": "stranger"}}, "world_not_healthy", "web does not start."),
         ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
         ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
          "no plain file"),
