@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from core.jobs.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor
+from core.jobs.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor, programs
 from core.tests.clocks import Clock
 
 # What a child does is told by its variables; its own child shows that whole groups are ended.
@@ -66,7 +66,9 @@ def supervise(clock: Clock, lines: Lines) -> Iterator[Callable[..., Supervisor]]
 
     def make(**roles: str) -> Supervisor:
         variables = {name: {"ROLE": role} for name, role in roles.items()}
-        supervisor = Supervisor([sys.executable, "-c", CHILD], variables, clock=clock, write=lines.lines.append)
+        supervisor = Supervisor(
+            programs([sys.executable, "-c", CHILD], variables), variables, clock=clock, write=lines.lines.append
+        )
         made.append(supervisor)
         return supervisor
 
