@@ -32,7 +32,7 @@ ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
-DROPPED_AT_ONCE = 32
+DROPPED_AT_ONCE = 8
 """The server is told of so many matches that have been dropped at once, or of fewer with the last match."""
 UNUSED_SECONDS = 150.0
 """A server without matches that was not used for this time is given up: it is about to end by itself."""
