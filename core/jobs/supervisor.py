@@ -21,9 +21,14 @@ STEP_SECONDS = 0.5
 class Process(Protocol):
     """A child that leads a group of its own: a `subprocess.Popen`, or a fork (`core.jobs.forks`)."""
 
-    pid: int
-    stdout: IO[str] | None
-    returncode: int | None
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def stdout(self) -> IO[str] | None: ...
+
+    @property
+    def returncode(self) -> int | None: ...
 
     def poll(self) -> int | None: ...
 

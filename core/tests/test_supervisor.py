@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -119,7 +120,7 @@ def test_a_child_that_lived_long_starts_again_at_once_as_at_first(
         clock.now += HEALTHY_SECONDS
         (child,) = supervisor._children.values()
         assert child.process is not None
-        child.process.kill()
+        os.kill(child.process.pid, signal.SIGKILL)
         child.process.wait()
         supervisor.step()
         assert lines.lines[-1] == f"duel ended with -9; it starts again in {BACK_OFF_SECONDS[0]:g} s."
