@@ -112,7 +112,7 @@ def compose_read(text: str, caps: Caps, found: list[Flaw]) -> tuple[Service, ...
                 Flaw(
                     "bad_name",
                     path,
-                    "A name has 1 to 31 letters in lower case, digits and dashes; a letter first and no dash last.",
+                    "A name has up to 31 letters in lower case, digits and dashes: a letter first, and no dash last.",
                 )
             )
         elif not isinstance(value, dict):
