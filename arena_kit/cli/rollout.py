@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from arena_kit.cli.common import (
     DONE,
@@ -21,6 +22,10 @@ from arena_kit.cli.common import (
     tell,
 )
 from arena_kit.cli.install import add_install_option
+from arena_kit.errors import PlatformFault
+
+if TYPE_CHECKING:
+    from arena_kit.cli.rollout_home import Home
 
 NULL, SCRIPTED, MODEL = "null", "scripted", "model"
 MODES = (NULL, SCRIPTED, MODEL)
@@ -98,7 +103,17 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         folder_made(options.output)
     if options.agent == MODEL and not options.model_url:
         raise BadArgument("The agent model needs --model and --model-url.")
-    with rollout_home.opened(options, folder) as home:
+    try:
+        return _carry_out(options, rollout_home.opened(options, folder))
+    except PlatformFault as fault:
+        tell(f"this machine cannot do it now ({fault.code}): {fault}")
+        if options.json:
+            print_json({"code": fault.code, "error": str(fault)})
+        return TRY_LATER
+
+
+def _carry_out(options: argparse.Namespace, opened: AbstractContextManager[Home]) -> int:
+    with opened as home:
         if options.judge is not None:
             return _show(options, home.judge(options.judge))
         if options.replay is not None:

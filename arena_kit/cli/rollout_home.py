@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
-from arena_kit.errors import PlatformFault, Refused
+from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
@@ -125,7 +125,10 @@ class Home:
 
 @contextlib.contextmanager
 def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
-    """Build the package; at the end its images and all that was started are removed. Raises BadArgument."""
+    """Build the package; at the end its images and all that was started are removed.
+
+    Raises BadArgument, and PlatformFault if this machine cannot do it now.
+    """
     file = _packed(options.package)
     bases = Bases({f"base:{name}": f"{options.app_images}-{name}" for name in BASES}, f"rl-arena-home-{os.getpid()}")
     try:
@@ -141,8 +144,8 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
             package_remove(built, bases)
     except (PackageRefused, TasksRefused, NotJson, RecordRefused, BuildFailed) as refusal:
         raise BadArgument(str(refusal)) from None
-    except (PlatformFault, BuilderUnavailable, Refused) as fault:
-        raise BadArgument(f"This machine cannot do it now ({fault.code}): {fault}") from None
+    except BuilderUnavailable as fault:
+        raise PlatformFault(str(fault), code=fault.code) from None
 
 
 def _packed(path: Path) -> io.BytesIO:

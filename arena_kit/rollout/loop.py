@@ -106,7 +106,7 @@ class BrowserWork:
             try:
                 value, agent_ms = self._asked(task, progress)
             except AgentLate:
-                return Work(ended_by=EndedBy.TIME_LIMIT)
+                return Work(ended_by=self._limit(task, progress) or EndedBy.TIME_LIMIT)
             except AgentFault as fault:
                 # What has failed at the model, or a limit of it, may be why the agent broke.
                 if ended := self._limit(task, progress):
@@ -134,13 +134,21 @@ class BrowserWork:
             return EndedBy.TIME_LIMIT
         return None
 
+    def _is_over(self, task: Task, progress: _Progress) -> bool:
+        """Return whether the rollout ends while the agent is at work, for a reason that is not its own time."""
+        is_late = self._way.clock() - progress.begun >= task.limits.seconds
+        return is_late or self.meter.problem is not None or self._way.is_cancelled()
+
     def _asked(self, task: Task, progress: _Progress) -> tuple[Any, int]:
         """Return what the agent answers, and milliseconds of its own time."""
         begun, waited = self._way.clock(), self.meter.waited_seconds
         left = task.limits.agent_seconds - progress.agent_seconds
         try:
             value = self._agent.choose(
-                self._state(task, progress), progress.observation.picture, seconds=max(0.0, left)
+                self._state(task, progress),
+                progress.observation.picture,
+                seconds=max(0.0, left),
+                is_over=lambda: self._is_over(task, progress),
             )
         finally:
             seconds = self._way.clock() - begun - (self.meter.waited_seconds - waited)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from arena_kit.rollout.values.actions import ANSWER, Action
@@ -20,7 +20,12 @@ class AgentFault(Exception):
 
 
 class AgentLate(Exception):
-    """The agent's own time is used up."""
+    """The agent's own time is used up, or the rollout's."""
+
+
+def never() -> bool:
+    """Say that the rollout goes on."""
+    return False
 
 
 class Agent(Protocol):
@@ -29,11 +34,14 @@ class Agent(Protocol):
     is_scripted: bool
     wants_pictures: bool
 
-    def choose(self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float) -> Any:
+    def choose(
+        self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
+    ) -> Any:
         """Return an action, which is read and checked by the rollout.
 
-        seconds: what is left of its own time, without that in which it waits for a model. Raises AgentFault,
-        AgentLate, and SandboxError for a fault of the platform.
+        seconds: what is left of its own time, without that in which it waits for a model. is_over: whether the rollout
+        ends for another reason, asked at least once a second. Raises AgentFault, AgentLate in both cases, and
+        SandboxError for a fault of the platform.
         """
 
     def end(self, state: Mapping[str, Any], reward: float) -> None:
@@ -52,7 +60,9 @@ class ScriptedAgent:
         """actions: read and found good."""
         self._left = list(actions)
 
-    def choose(self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float) -> Any:
+    def choose(
+        self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
+    ) -> Any:
         """See Agent."""
         return self._left.pop(0).as_json() if self._left else {"action": ANSWER, "value": None}
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
-from arena_kit.rollout.agents.agent import AgentFault, AgentLate
+from arena_kit.rollout.agents.agent import AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.values.actions import ACTIONS
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
@@ -53,12 +53,14 @@ class PlayerAgent:
         self._rest, self._sequence, self._is_broken = b"", 0, False
         self.log = ""
 
-    def choose(self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float) -> Any:
+    def choose(
+        self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
+    ) -> Any:
         """See Agent."""
         if self._container is None:
             self._open()
         kind = Kind.STEP if self._sequence else Kind.START
-        payload = self._asked(kind, state, picture, 0.0, seconds)
+        payload = self._asked(kind, state, picture, 0.0, seconds, is_over)
         self._sequence += 1
         try:
             return json.loads(payload)
@@ -101,14 +103,20 @@ class PlayerAgent:
             raise self._fault(PlayerFault.UNEXPECTED_ANSWER)
 
     def _asked(
-        self, kind: Kind, state: Mapping[str, Any], picture: bytes | None, reward: float, seconds: float
+        self,
+        kind: Kind,
+        state: Mapping[str, Any],
+        picture: bytes | None,
+        reward: float,
+        seconds: float,
+        is_over: Callable[[], bool] = never,
     ) -> bytes:
         """Return the answer to a question, without its head. Raises AgentFault and AgentLate."""
         text = json.dumps({**state, "prompt": self._prompt}).encode()
         attached = picture or b""
         head = _QUESTION.pack(_MATCH_NUMBER, self._sequence, kind, reward, len(text), len(attached))
         body = head + text + attached
-        answered, payload = self._exchange(_HEAD.pack(len(body) + 1, JSON_QUESTION) + body, seconds)
+        answered, payload = self._exchange(_HEAD.pack(len(body) + 1, JSON_QUESTION) + body, seconds, is_over)
         if len(payload) < _MATCH.size or _MATCH.unpack_from(payload) != (_MATCH_NUMBER, self._sequence):
             raise self._fault(PlayerFault.UNEXPECTED_ANSWER, "It does not belong to the open question.")
         payload = payload[_MATCH.size :]
@@ -122,22 +130,19 @@ class PlayerAgent:
             raise self._fault(PlayerFault.BAD_ACTION, first_line(text_said))
         raise self._fault(PlayerFault.UNEXPECTED_ANSWER)
 
-    def _exchange(self, frame: bytes, seconds: float) -> tuple[int, bytes]:
+    def _exchange(self, frame: bytes, seconds: float, is_over: Callable[[], bool] = never) -> tuple[int, bytes]:
         """Send a frame and return kind and payload of the next one. Time in which a model is asked does not count."""
         assert self._container is not None
         wire, waited = self._container.wire, self._meter.waited_seconds
         begun, left = self._clock(), frame
         while True:
             used = self._clock() - begun - (self._meter.waited_seconds - waited)
-            if used >= seconds:
+            if used >= seconds or is_over():
                 self._container.raise_if_paused()
                 self._is_broken = True
                 raise AgentLate
             if (answer := self._taken()) is not None:
                 return answer
-            # A player that waits for ever for a model that has failed is not waited for.
-            if self._meter.problem is not None:
-                raise self._fault(PlayerFault.TIMED_OUT)
             try:
                 wire.settimeout(LOOK_SECONDS)
                 if left:

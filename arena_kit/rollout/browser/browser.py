@@ -31,9 +31,9 @@ from arena_kit.rollout.values.actions import Action
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.world import World, WorldFault
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.channel import Channel
+from arena_kit.sandbox.channel import Channel, remove_abandoned_channels
 
-COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 30.0, 60.0, 60.0, 45.0
+COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 60.0, 120.0, 60.0, 45.0
 """Of an action: its own limits in the browser are shorter, so that only a browser that is lost reaches this one."""
 VIEWPORT = (1280, 720)
 _READ_BYTES = 1 << 20
@@ -50,6 +50,8 @@ class Browser:
         self._world = world
         self._wire: socket.socket | None = None
         try:
+            # What killed workers have left goes with the next browser, whoever opens it.
+            remove_abandoned_channels(place.channel_dir)
             self._channel = Channel(place.channel_dir)
         except SandboxError as error:
             raise PlatformFault(str(error), code=error.code) from None

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import json
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -139,8 +140,10 @@ class Endpoint:
             self._is_closed = True
             open_ones = list(self._connections)
         for connection in open_ones:
+            # Closing alone would not wake a thread that reads.
             with contextlib.suppress(OSError):
-                connection.close()
+                if connection.sock is not None:
+                    connection.sock.shutdown(socket.SHUT_RDWR)
 
     def _read(self, status: int, content: bytes) -> dict[str, Any]:
         answered = json.loads(content)

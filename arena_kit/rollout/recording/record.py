@@ -50,7 +50,13 @@ def record_write(folder: Path, package: BuiltPackage, task: Task, attempt: Attem
     work, steps = attempt.work, steps_in(folder)
     record: dict[str, Any] = {
         "schema": 1,
-        "package": {"slug": package.slug, "sha256": package.sha256, "seed": package.seed, "digest": package.digest},
+        "package": {
+            "slug": package.slug,
+            "sha256": package.sha256,
+            "seed": package.seed,
+            "digest": package.digest,
+            "images": {each.service.name: each.image for each in package.services},
+        },
         "task": {"key": task.key, "work_sha256": task.work_sha256, "fingerprint": task.fingerprint},
         "agent": {"name": facts.agent, "model": facts.model},
         "actions": [step["action"] for step in steps],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -39,7 +40,8 @@ class Notes(http.server.BaseHTTPRequestHandler):
         if path == "/alerts":
             return self.send(200, "<script>setTimeout(() => { while (true) alert('Again'); }, 300)</script>")
         if path == "/tabs":
-            return self.send(200, "<button onclick='for (let i = 0; i < 300; i++) open(\\"/\\")'>Many</button>")
+            many = "for (let i = 0; i < 300; i++) window.open(location.origin)"
+            return self.send(200, f"<button onclick='{many}'>Many</button>")
         if path == "/login":
             return self.send(200, "<form method=post action=/login><label>Name <input name=name></label></form>")
         name = "Ada" if "name=Ada" in self.headers.get("Cookie", "") else "nobody"
@@ -99,15 +101,20 @@ class Stage:
         return folder
 
 
+def packed() -> io.BytesIO:
+    """The package as a zip."""
+    return notes.packed(**{
+        "services/web/server.py": PAGES, "tasks.json": TASKS, "manifest": {"logins": LOGINS, "slug": "pages"},
+    })  # fmt: skip
+
+
 @contextlib.contextmanager
 def stage() -> Iterator[Stage]:
     """Build the package; its images go at the end."""
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     try:
         worlds = notes.worlds(folder / "worlds", memory_bytes=4 << 30)
-        file = notes.packed(**{
-            "services/web/server.py": PAGES, "tasks.json": TASKS, "manifest": {"logins": LOGINS, "slug": "pages"},
-        })  # fmt: skip
+        file = packed()
         package = notes.package(file)
         built = package_build(file, package, worlds=worlds, bases=notes.bases(), log=lambda _: None, seed=7)
         try:

@@ -190,6 +190,19 @@ class Player:
         agent.choose(STATE, None, seconds=0.3)
 
 
+def test_a_player_is_not_waited_for_when_the_rollout_ends(start: Start) -> None:
+    agent = start("""
+import time
+class Player:
+    def __init__(self, train_mode): pass
+    def start(self, state, valid_actions): time.sleep(60)
+""")
+    asked: list[int] = []
+    with pytest.raises(AgentLate):
+        agent.choose(STATE, None, seconds=60, is_over=lambda: asked.append(1) or len(asked) > 2)  # type: ignore[func-returns-value]  # None goes on
+    agent.end(STATE, 1.0)
+
+
 def test_the_agent_for_models_asks_through_the_gateway_and_acts(start: Start, tmp_path: Path) -> None:
     sockets, meter = Path(tempfile.mkdtemp(prefix="arena-")), Meter()
     sockets.chmod(0o711)

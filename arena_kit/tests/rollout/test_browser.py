@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
 from arena_kit.image.engine import connect
 from arena_kit.rollout.agents.agent import ScriptedAgent
+from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.judge import Outcome
+from arena_kit.rollout.loop import FREE_NOTES
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in, verdicts_in
 from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.values.actions import Action, action_read
 from arena_kit.rollout.worlds.world import WORLD_LABEL
 from arena_kit.tests.rollout.browsers import Stage, stage
+from arena_kit.tests.rollout.test_worlds import PROBE, UNREACHABLE
 
 pytestmark = [pytest.mark.docker, pytest.mark.browser_image, pytest.mark.slow]
 
@@ -30,10 +34,10 @@ def script(*actions: object) -> ScriptedAgent:
     return ScriptedAgent([action_read(each, scripted=True) for each in actions])
 
 
-def worlds_left() -> int:
+def worlds_left(label: str) -> int:
     client = connect()
     try:
-        return len(client.api.containers(all=True, filters={"label": WORLD_LABEL}))
+        return len(client.api.containers(all=True, filters={"label": f"arena.test={label}"}))
     finally:
         client.close()
 
@@ -74,7 +78,7 @@ def test_a_rollout_by_references_is_replayed_by_role_and_name(place: Stage) -> N
 
         is_scripted = False
 
-        def choose(self, state, picture, *, seconds):  # type: ignore[no-untyped-def]  # as its base
+        def choose(self, state: Mapping[str, Any], picture: bytes | None, **further: Any) -> Any:
             wanted = ['textbox "Note"', 'button "Add"', ""][state["step"]]
             line = next((line for line in state["snapshot"].splitlines() if wanted and wanted in line), "")
             ref = line.partition("[ref=")[2].partition("]")[0]
@@ -114,7 +118,7 @@ def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stag
         ([["goto", "/file"], ["goto", "/"]], ""),
         ([["goto", "/loop"], ["wait", 1], ["goto", "/"]], "does not respond"),
         ([["goto", "/alerts"], ["wait", 1], ["dialog", True], ["click", "role=link"]], "A dialog waits"),
-        ([["goto", "/tabs"], ["click", "role=button[name=Many]"], ["wait", 1]], "A further tab was closed"),
+        ([["goto", "/tabs"], ["click", "role=button[name=Many]"], *[["new_tab"]] * 8], "At most 8 tabs"),
     ],
 )  # fmt: skip
 def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sentence: str) -> None:
@@ -129,3 +133,82 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
     with zipfile.ZipFile(folder / "pages.zip") as pages:
         assert not any(b"root:" in pages.read(name) for name in pages.namelist()), "A file of the container was shown."
     assert place.worlds.reserved_bytes() == 0
+
+
+@pytest.mark.nightly
+def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
+    with place.worlds.open(place.built, seconds=300, beside_bytes=Browser.memory_bytes) as world:
+        with Browser(place.way.place, world):
+            found = json.loads(world.run("browser", ["python3", "-c", PROBE], seconds=30).output)
+            wrote = world.run("browser", ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
+            listing = world.run("browser", ["ls", "/channel"], seconds=10).output
+        assert found == {
+            "links": ["lo"], "caps": "0" * 16, "gateway": UNREACHABLE, "metadata": UNREACHABLE, "out": UNREACHABLE,
+            "name": "unknown", "service": "127.0.0.1", "packets": "refused",
+        }  # fmt: skip
+        assert wrote.output.count("Read-only file system") == 3
+        assert listing.split() == ["browser.sock", "browser_server", "policies"] or "browser.sock" not in listing
+        with pytest.raises(KeyError):
+            world.run("browser", ["true"], seconds=10)
+    assert list(place.way.place.channel_dir.iterdir()) == []
+
+
+class Breaks(ScriptedAgent):
+    """Does something to the world's containers before its second action."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__([Action("reload"), Action("reload"), Action("reload")])
+        self._name = name
+
+    def choose(self, state: Mapping[str, Any], picture: bytes | None, **further: Any) -> Any:
+        if state["step"] == 1:
+            client = connect()
+            try:
+                (found,) = [
+                    each for each in client.api.containers(filters={"label": WORLD_LABEL})
+                    if each["Names"][0].endswith(f"-{self._name}") and each["Labels"].get("arena.test") == "breaks"
+                ]  # fmt: skip
+                client.api.kill(found["Id"])
+            finally:
+                client.close()
+        return super().choose(state, picture, **further)
+
+
+@pytest.mark.nightly
+def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(place: Stage) -> None:
+    folder = place.output("killed")
+    played = rollout_run(
+        place.worlds, place.built, place.task(), place.way, lambda _: Breaks("browser"), folder, name="breaks",
+        labels={"arena.test": "breaks"},
+    )  # fmt: skip
+    assert (played.verdict.fault, played.verdict.code) == ("PLATFORM", "browser_failed"), played.verdict
+    assert [step["action"]["action"] for step in steps_in(folder)] == ["reload"]
+    assert place.worlds.reserved_bytes() == 0
+    assert list(place.way.place.channel_dir.iterdir()) == []
+    assert worlds_left("breaks") == 0
+
+
+@pytest.mark.nightly
+def test_hostile_words_of_an_agent_are_kept_without_controls(place: Stage) -> None:
+    folder = place.output("words")
+    html = "<script>alert(1)</script>"
+    actions: list[Any] = [
+        *({"action": "note", "text": html} for _ in range(FREE_NOTES + 3)),
+        {"action": "note", "text": "\x1b[2J"}, {"action": "fill", "ref": "e0", "text": html, "note": html}, [[[[]]]],
+        {"action": "answer", "value": 4},
+    ]  # fmt: skip
+
+    class Hostile(ScriptedAgent):
+        is_scripted = False
+
+        def choose(self, state: Mapping[str, Any], picture: bytes | None, **further: Any) -> Any:
+            return actions.pop(0)
+
+    played = rollout_run(
+        place.worlds, place.built, place.task(), place.way, lambda _: Hostile([]), folder, name="hostile"
+    )
+    assert (played.verdict.outcome, played.verdict.code) == (Outcome.NOT_SOLVED, "check_failed")
+    steps = steps_in(folder)
+    assert (played.facts.steps, len(steps)) == (3 + 4, FREE_NOTES + 3 + 4)
+    assert [step["action"] for step in steps if not step["action"]] == [{}, {}]
+    assert "u001b" not in json.dumps(steps)

@@ -18,6 +18,7 @@ LEAST_FRAME_MS = 100
 MOST_FRAME_BYTES = 16 << 20
 """Pictures that are kept between two orders; further ones are left out."""
 FRAME_QUALITY = 60
+MARK_MS = 300
 
 
 class Requests:
@@ -114,6 +115,8 @@ class Frames:
 
         size: Any = {"width": self._width, "height": self._height}
         await page.screencast.start(on_frame=keep, size=size, quality=FRAME_QUALITY)
+        # Shows people what the agent did. Snapshots do not have it, and pictures for the agent are taken without.
+        await page.screencast.show_actions(duration=MARK_MS, cursor="pointer")
 
     def take(self) -> list[tuple[int, bytes]]:
         """Return the pictures since the last call, each with milliseconds since 1970."""

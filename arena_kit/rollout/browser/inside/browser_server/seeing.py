@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -34,6 +35,7 @@ async def picture(page: Page, wanted: Mapping[str, Any]) -> bytes | None:
     """Return a PNG of the viewport, of the whole page (`full`) or of a part (`clip`), or None if there is none."""
     options: dict[str, Any] = {"type": "png", "timeout": PICTURE_MS, "caret": "hide"}
     try:
+        await asyncio.wait_for(page.screencast.hide_overlays(), 1.0)
         if wanted.get("full"):
             options |= {"full_page": True, "clip": await _whole(page)}
         elif clip := _clip(page, wanted.get("clip")):
@@ -41,6 +43,9 @@ async def picture(page: Page, wanted: Mapping[str, Any]) -> bytes | None:
         return await asyncio.wait_for(page.screenshot(**options), PICTURE_MS / 1000 + 1)
     except (Error, TimeoutError):
         return None
+    finally:
+        with contextlib.suppress(Error, TimeoutError):
+            await asyncio.wait_for(page.screencast.show_overlays(), 1.0)
 
 
 async def title(page: Page) -> str:

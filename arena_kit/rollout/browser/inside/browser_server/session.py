@@ -64,7 +64,7 @@ class Session:
         try:
             self._browser: Browser = await self._playwright.chromium.launch(
                 executable_path=CHROMIUM, headless=True, args=[*FLAGS, f"--host-resolver-rules={rules}"],
-                ignore_default_args=["--disable-popup-blocking"], timeout=45_000,
+                ignore_default_args=["--disable-popup-blocking"], timeout=90_000,
             )  # fmt: skip
             self._context: BrowserContext = await self._browser.new_context(
                 viewport={"width": self._size[0], "height": self._size[1]}, device_scale_factor=1, locale="en-GB",
