@@ -70,10 +70,12 @@ def task_attempt(
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
 
+    An agent that needs memory beside the world, such as that of a browser, says so as `beside_bytes`.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     try:
-        with worlds.open(package, seconds=task.limits.seconds + SPARE_SECONDS, labels=labels) as world:
+        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside_bytes", 0)
+        with worlds.open(package, seconds=seconds, labels=labels, beside_bytes=beside) as world:
             work = agent(world, task)
             files = world.export()
     except NoRoom:
