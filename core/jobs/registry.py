@@ -91,6 +91,9 @@ SERVICES: dict[str, Service] = {}
 TASKS: dict[str, Task] = {}
 PLANS: dict[str, Plan] = {}
 CHORES: list[Chore] = []
+DRIVERS: dict[str, str] = {}
+"""By queue: dotted path of a function that does its jobs until the process is asked to stop. Such a queue has no bells:
+its drivers look at the rows."""
 STEPS: list[str] = []
 """Dotted paths of functions without arguments that the reaper calls every few seconds besides its own work."""
 _ON_FAILURE: list[str] = []
@@ -102,6 +105,11 @@ def queue_serve(
 ) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
     SERVICES[queue] = Service(first, by_turns, last)
+
+
+def driver_register(queue: str, *, run: str) -> None:
+    """Register what serves a queue in the place of django-q's workers. run: dotted path of a function, no arguments."""
+    DRIVERS[queue] = run
 
 
 def task_register(name: str, run: str) -> None:

@@ -115,6 +115,11 @@ def is_stopping() -> bool:
     return _asked_at() > 0
 
 
+def has_time_to_finish() -> bool:
+    """Return whether running jobs may still end: this process was not asked to stop, or only a moment ago."""
+    return _has_grace(FINISH_SHARE)
+
+
 def _asked_at() -> float:
     (asked_at,) = struct.unpack_from("d", _stopping)
     return float(asked_at)
