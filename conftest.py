@@ -135,7 +135,7 @@ def as_if_just_started() -> Iterator[None]:
     django_cache.clear()
     # A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good.
     if (worker := sys.modules.get("core.jobs.worker")) is not None:
-        worker._trouble = None
+        vars(worker)["_trouble"] = None
     yield
     # Containers that this process has kept warm end with the test that made it keep them.
     if (workplace := sys.modules.get("duel_runner.workplace")) is not None:
