@@ -28,6 +28,10 @@ BROWSER_IMAGE = "rl-arena-browser"
 """What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
 
 
+CLUSTER_CACHE = Path(os.environ.get("KUBE_CACHE") or Path(os.environ.get("CACHE", "/var/cache/rl-arena")) / "kube-up")
+"""Where tests/kubernetes/kube-up keeps what it has built."""
+
+
 @cache
 def missing_docker() -> str:
     """Why tests with containers cannot run; empty when they can."""
@@ -158,6 +162,14 @@ def missing_registry() -> str:
 
 
 @cache
+def missing_cluster() -> str:
+    """Why tests on a real Kubernetes cannot run; empty when they can."""
+    if not (CLUSTER_CACHE / "bin" / ".done").exists():
+        return f"no Kubernetes is built in {CLUSTER_CACHE}: make kubernetes-test"
+    return "" if os.geteuid() == 0 else "a real Kubernetes needs root"
+
+
+@cache
 def missing_nginx() -> str:
     return "" if shutil.which("nginx") else "nginx is not installed"
 
@@ -171,6 +183,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "browser_image": missing_browser_image,
     "postgres": missing_postgres,
     "redis": missing_redis,
+    "cluster": missing_cluster,
     "nginx": missing_nginx,
     "registry": missing_registry,
     "browser": missing_browser,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import select
+from collections import deque
 from collections.abc import Callable, Sequence
 
 from arena_kit.environment.records import MatchRecord
@@ -66,6 +67,8 @@ class Duel:
         self._decision = None if decided is None else Decision(decided, clock)
         self._active: dict[int, Match] = {}
         self._next = 1
+        self._coming: deque[Match] = deque()
+        """The matches from `_next` on that have been made already."""
         self._out_of_play: list[PlayerFault | None] = [None, None]
         """By player: why it forfeits all remaining matches; None while it plays."""
         self._why_out = ["", ""]
@@ -110,8 +113,7 @@ class Duel:
         """Start matches while there is room; forfeit at once those that a lost player cannot play."""
         begun, since = [], self._clock()
         while self._next <= self.count and len(self._active) < self._room():
-            number, self._next = self._next, self._next + 1
-            match = self._new_match(number)
+            match = self._next_match()
             lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
             if lost:
                 # When neither can play, the first to move forfeits, so each forfeits one match of a pair.
@@ -119,16 +121,26 @@ class Duel:
                 match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START, self._why_out[player])
                 self._keep(match)
                 continue
-            self._active[number] = match
+            self._active[match.number] = match
             begun.append(match)
-        if self._spec.is_outside:
-            matches_begin_ahead([match.beginning() for match in begun], [match.number for match in begun])
         for match in begun:
             self._send(match.start())
         self._forgive_if_long(since)
 
     def _room(self) -> int:
         return min(link.parallel_matches for link in self.links)
+
+    def _next_match(self) -> Match:
+        """Return the next match. An environment server begins as many with one question as are played at once."""
+        if not self._coming:
+            ahead = self._room() if self._spec.is_outside else 1
+            self._coming.extend(map(self._new_match, range(self._next, min(self._next + ahead, self.count + 1))))
+            if self._spec.is_outside:
+                matches_begin_ahead(
+                    [match.beginning() for match in self._coming], [match.number for match in self._coming]
+                )
+        self._next += 1
+        return self._coming.popleft()
 
     def _new_match(self, number: int) -> Match:
         pair, swapped = divmod(number - 1, 2)

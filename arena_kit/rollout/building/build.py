@@ -65,7 +65,7 @@ def package_build(
 
 
 def package_remove(built: BuiltPackage, bases: Bases) -> None:
-    """Remove the images of a package. Raises BuilderUnavailable."""
+    """Remove the images of a package. Raises BuilderUnavailable if no engine answers."""
     with engine() as client:
         repository, tag = f"{bases.prefix}-{built.slug}", f"{built.sha256[:16]}-{built.seed}"
         untag(client, [f"{repository}:{seeded_tag(tag, each.service.name)}" for each in built.services])

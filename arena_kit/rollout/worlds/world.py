@@ -13,7 +13,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
 from arena_kit.rollout.packages.compose import HealthCheck, Service
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.engine import Engine, Ran
+from arena_kit.rollout.worlds.engine import REFUSED, Engine, Ran
 from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.walls import LOOPBACK, pause_options, service_options
 from arena_kit.sandbox.lock_file import LockFile
@@ -23,7 +23,8 @@ PROVISION_SECONDS, EXPORT_SECONDS, STOP_SECONDS = 120.0, 60.0, 30
 WORLD_LABEL, ARENA_LABEL, DEADLINE_LABEL = "arena.world", "arena.worlds", "arena.deadline"
 """On each container: the token of its world's lease, the name of the folder of leases, and the time (in seconds since
 1970) at which anything of the world may be removed, whatever else is known about it."""
-PAUSE = "pause"
+PAUSE = "_pause"
+"""Names the container that holds the network; no service can be called so."""
 LOG_CHARACTERS = 2_000
 _LOOK_SECONDS = 1.0
 _WAIT_FOR_PORTS = f"""
@@ -85,7 +86,7 @@ class World:
         for built in self.package.services:
             name = built.service.name
             options = service_options(built, pause, self._labels, self._name(name))
-            self._containers[name] = self._engine.start(options)
+            self._containers[name] = self._start(name, options)
             self._wait(built.service, deadline)
 
     def join(self, name: str, options: Callable[[str, Mapping[str, str], str], Mapping[str, Any]]) -> None:
@@ -160,6 +161,15 @@ class World:
 
     def _name(self, service: str) -> str:
         return f"arena-world-{self.token[:16]}-{service}"
+
+    def _start(self, service: str, options: Mapping[str, Any]) -> str:
+        try:
+            return self._engine.start(options)
+        except PlatformFault as fault:
+            if fault.code != REFUSED:
+                raise
+            # E.g. a user that the image does not know, which is the package's own fault.
+            raise WorldFault(f"The service {service} does not start. {fault}", code="world_not_healthy") from None
 
     def _export_command(self, service: str, command: Sequence[str], deadline: float) -> None:
         ran = self._engine.run(self._containers[service], command, deadline=deadline)

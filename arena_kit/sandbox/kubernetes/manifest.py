@@ -57,12 +57,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class PodPlayerSpec:
-    """A player's container. image: by digest. fresh: load it for one duel only. gpus: how many it gets."""
+    """A player's container.
+
+    image: by digest. fresh: load it for one duel only. gpus: how many it gets. folder: with the player's code.
+    """
 
     image: str
     limits: Limits
     fresh: bool = False
     gpus: int = 0
+    folder: str = PLAYER
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +211,7 @@ def _player(job: LotJob, number: int) -> dict[str, Any]:
         "image": player.image,
         "command": ["/bin/sh", "-c", COMMAND, "sh"],
         "args": [
-            "--channel", CHANNEL, "--player", PLAYER, "--packages", PACKAGES, "--wipe", TMP, "--pod",
+            "--channel", CHANNEL, "--player", player.folder, "--packages", PACKAGES, "--wipe", TMP, "--pod",
             "--pids", str(PIDS_LIMIT), "--log-limit", str(limits.log_limit_bytes),
             "--memory-limit", str(limits.memory_limit_bytes), *(["--fresh"] if player.fresh else []),
         ],

@@ -19,6 +19,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import connect
 from arena_kit.rollout.attempt import TaskRefused, null_agent, task_accept, task_attempt
 from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import Fault, Outcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -158,6 +159,7 @@ def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_pa
         ({"services/web/server.py": "print('Broken')"}, "world_not_healthy", "it has ended. It printed: Broken"),
         ({"compose": {"healthcheck": {"test": ["false"], "retries": 2, "interval": "10ms"}}}, "world_not_healthy",
          "health check does not succeed"),
+        ({"compose": {"user": "stranger"}}, "world_not_healthy", "web does not start."),
         ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
         ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
          "no plain file"),
@@ -212,3 +214,15 @@ def test_a_world_waits_for_memory_and_a_dying_service_is_said(place: Place, tmp_
     assert containers() == []
     attempt = task_attempt(small, lost, notes.task("milk", place.package), notes.oracle)
     assert (attempt.verdict.fault, attempt.verdict.code) == (Fault.PLATFORM, "world_not_healthy")
+
+
+@pytest.mark.nightly
+def test_a_world_whose_export_is_too_large_is_removed_at_once(place: Place) -> None:
+    grow = "open('/var/tmp/notes.sqlite', 'r+b').truncate(1 << 30)"
+    with place.worlds.open(place.built, seconds=600, labels=labels()) as world:
+        assert world.run("web", ["python3", "-c", grow], seconds=30).status == 0
+        with pytest.raises(ExportRefused) as caught:
+            world.export()
+    assert caught.value.code == "export_too_large"
+    # The engine would wait with the removal for the end of the tar.
+    assert containers() == []
