@@ -19,6 +19,7 @@ from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
 from core.models import Build, Environment, Job, Submission
 from core.tests.working import run
+from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
 from duel_runner.lots.site import site
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
@@ -50,11 +51,11 @@ def base(client: docker.DockerClient, arena_settings: None) -> str:
 
 
 @pytest.fixture(scope="session")
-def referee(client: docker.DockerClient, server: RegistryServer, arena_settings: None) -> str:
+def referee(client: docker.DockerClient, server: RegistryServer, base: str) -> str:
     players = server.registry
     own = Registry(f"{players.host}/arena/site", players.user, players.password)
     name = f"{django_settings.PLAYER_IMAGE_PREFIX}-site:1"
-    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, own, name)
+    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, base, own, name)
 
 
 @pytest.fixture(scope="session")
@@ -93,6 +94,16 @@ class Arena:
         driver = Driver(LotRows("lots"), wrapped(api), self.site, self.jobs_max, time.monotonic)
         self.drivers.append(driver)
         return driver
+
+    def driving(self) -> Driving:
+        """The same with what its process adds: nothing is claimed before the cluster may be used."""
+        api = ApiCluster(self.site, kubeconfig=self.kubeconfig)
+
+        def version() -> str:
+            api.check()
+            return api.version()
+
+        return Driving(self.driver(lambda _: api), version)
 
     def play(self, *jobs: Job, driver: Driver | None = None) -> None:
         """Tick until these jobs are over."""
