@@ -15,7 +15,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 
 from core.checks import TAG
-from core.jobs.supervisor import Supervisor
+from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
 
 
@@ -36,7 +36,7 @@ class Command(BaseCommand):
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
-        supervisor = Supervisor(
+        processes = WorkerProcesses(
             [sys.executable, str(settings.BASE_DIR / "manage.py"), "qcluster"],
             # The processes share their metrics, so this process serves them all on one port.
             {queue: {"Q_CLUSTER_NAME": queue, "METRICS_PORT": "0"} for queue in queues},
@@ -44,13 +44,13 @@ class Command(BaseCommand):
             write=self._say,
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: supervisor.ask_to_stop())
+            signal.signal(number, lambda *_: processes.ask_to_stop())
         self._say(f"Starting the workers of {', '.join(queues)}.")
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
         if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
-        supervisor.run(grace_seconds=settings.STOP_GRACE_SECONDS)
+        processes.run(grace_seconds=settings.STOP_GRACE_SECONDS)
         self._say("All workers have ended.")
 
     def _check_sandbox(self) -> None:

@@ -1,4 +1,4 @@
-"""A supervisor that keeps long-running child processes alive and leaves none of them behind."""
+"""Keeps long-running processes of workers alive and leaves none of them behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _Child:
     deaths: int = 0
 
 
-class Supervisor:
+class WorkerProcesses:
     """Runs one command under several names, each with its own variables, and restarts children that end.
 
     clock: seconds, monotonic. write: takes a line for people; each line of a child is prefixed with its name.
