@@ -8,12 +8,12 @@ from functools import partial
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.referee.ahead import steps_play_ahead
-from arena_kit.referee.deciding import Decided, Decision
+from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.losses import Losses
 from arena_kit.referee.match import Match
-from arena_kit.referee.matches import Matches
+from arena_kit.referee.matches import DuelMatches
 from arena_kit.referee.notes import Notes
 from arena_kit.referee.processor_time import Processor
 from arena_kit.referee.stalls import Stalls
@@ -46,7 +46,7 @@ class Duel:
         self.notes = Notes()
         self.playing_seconds = 0.0
         encoder = Encoder(spec.observation, spec.action_count)
-        self.matches = Matches(spec, encoder, seed=seed, count=match_count, bank_seconds=limits.bank_seconds)
+        self.matches = DuelMatches(spec, encoder, seed=seed, count=match_count, bank_seconds=limits.bank_seconds)
         first, second = (
             PlayerLink(
                 player,
@@ -75,7 +75,7 @@ class Duel:
         )
         self._spec, self._limits = spec, limits
         self._clock, self._on_progress = clock, on_progress
-        self._decision = None if decided is None else Decision(decided, clock)
+        self._decision = None if decided is None else EarlyEnd(decided, clock)
         self._reported, self._reported_at = 0, clock()
         self._stalls = Stalls()
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.link import PlayerLink, PlayerLost
 from arena_kit.referee.match import Match
-from arena_kit.referee.matches import Matches
+from arena_kit.referee.matches import DuelMatches
 from arena_kit.referee.notes import Notes
 from arena_kit.referee.processor_time import Processor
 from arena_kit.referee.thinking import Thinking
@@ -28,7 +28,7 @@ class Losses:
     def __init__(
         self,
         links: tuple[PlayerLink, PlayerLink],
-        matches: Matches,
+        matches: DuelMatches,
         processor: Processor,
         thinking: Thinking,
         notes: Notes,

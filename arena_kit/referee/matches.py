@@ -11,7 +11,7 @@ from arena_kit.referee.match import Match, pair_seed
 from arena_kit.referee.wire import Encoder
 
 
-class Matches:
+class DuelMatches:
     """Begins the matches of a duel in order, and keeps their records.
 
     seed: that of the duel. count: the number of matches that count. bank_seconds: of each player in each match.

@@ -27,7 +27,7 @@ from typing import Any, TypeVar
 from arena_kit.folders import remove_abandoned
 from core.jobs import supervisor
 from core.jobs.scratch import PREFIX
-from core.jobs.supervisor import Supervisor
+from core.jobs.worker_processes import WorkerProcesses
 
 DUELLING, SCORED = "connect-four", "frozen-lake-deterministic"
 PLAYER = """
@@ -298,7 +298,7 @@ class Workers:
         # By the hundredth kill a pause that grows would leave most of the workers down; in operation it should.
         supervisor.BACK_OFF_SECONDS = (1.0,) * 5
         self._log = (season.folder / "workers.log").open("a")
-        self._supervisor = Supervisor(
+        self._supervisor = WorkerProcesses(
             supervisor.programs(
                 [sys.executable, "-m", "tests.season.worker", "qcluster"],
                 {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
