@@ -17,7 +17,9 @@ from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
-from core.models import Build, Environment, Job, Submission
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import jobs_end_delay
+from core.models import Build, CancelCode, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
@@ -28,7 +30,7 @@ from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.samples import upload
 
-PATIENCE_SECONDS = 400.0
+PATIENCE_SECONDS, LEFT_SECONDS = 240.0, 120.0
 
 
 @pytest.fixture(scope="session")
@@ -73,7 +75,7 @@ def cluster(server: RegistryServer) -> Iterator[RealCluster]:
 def nothing_is_left_over(cluster: RealCluster) -> Iterator[None]:
     """Every test leaves the players' namespace as empty as it was."""
     yield
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + LEFT_SECONDS
     while cluster.listed("jobs") or cluster.listed("pods"):
         assert time.monotonic() < deadline, cluster.kubectl("-n", NAMESPACE, "get", "jobs,pods")
         time.sleep(0.5)
@@ -114,8 +116,9 @@ class Arena:
     def until(self, driver: Driver, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, [(str(held.job.name), held.waits_for) for held in driver.held.values()]
             driver.tick()
+            jobs_end_delay()
             time.sleep(0.5)
 
 
@@ -150,11 +153,13 @@ def arena(
 
 @pytest.fixture
 def built(arena: Arena) -> Callable[[Environment, str, str], Submission]:
-    """Upload an agent, build its image and push it to the registry."""
+    """Upload an agent, build its image and push it to the registry. Nothing else of it waits then."""
 
     def build(environment: Environment, name: str, source: str) -> Submission:
         submission = upload(environment, name, source)
         run(Build.objects.get(submission=submission))
+        for validation in submission.validations.all():
+            job_cancel_if_open(job=validation, code=CancelCode.BY_OWNER, reason="This test has no use for it.")
         submission.refresh_from_db()
         assert submission.registry_digest
         return submission

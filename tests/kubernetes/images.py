@@ -20,7 +20,8 @@ NEEDED = ("numpy", "pyyaml", "packaging", "tqdm", "gymnasium", "cloudpickle", "f
 DOCKERFILE = """
 FROM {whole} AS whole
 FROM {small}
-COPY --from=whole {libraries}/libstdc++.so.6* {libraries}/libgcc_s.so.1 {libraries}/
+COPY --from=whole {libraries}/libstdc++.so.6* {libraries}/libgcc_s.so.1 {libraries}/libpthread.so.0 \\
+    {libraries}/libdl.so.2 {libraries}/librt.so.1 {libraries}/libutil.so.1 {libraries}/
 COPY app /app
 ENV PYTHONPATH=/app/packages PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app

@@ -39,7 +39,8 @@ def expire_leases() -> None:
 def test_what_pods_play_is_what_the_docker_sandbox_plays(arena: Arena, built: Built, settings: Settings) -> None:
     environment = tic_tac_toe()
     first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
-    validation = first.validations.get()
+    validation = factories.validation(first, state=JobState.QUEUED)
+    job_enqueue(job=validation)
     task = factories.task("frozen-lake", episodes=3)
     walker = built(task, "walker", FIRST)
     evaluation = factories.evaluation(walker, JobState.QUEUED)
