@@ -68,13 +68,16 @@ class Home:
         """Try each task with its oracle and with nothing done."""
         lines, refused = [], 0
         for task in self.tasks:
-            work = BrowserWork(self._way, ScriptedAgent(task.oracle), Recorder(self._output(f"{task.key}-oracle")))
+            recorder = Recorder(self._output(f"{task.key}-oracle"))
+            work = BrowserWork(self._way, ScriptedAgent(task.oracle), recorder)
             try:
                 task_accept(self._worlds, self._built, task, work)
                 lines.append(f"{task.key} holds.")
             except TaskRefused as refusal:
                 refused += 1
                 lines.append(str(refusal))
+            finally:
+                recorder.close(video=False)
         return {"lines": lines, "refused": refused}
 
     def replay(self, kept: Path) -> dict[str, Any]:
