@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Browser, BrowserContext, Error, Page, Playwright
 
-from .doing import ELEMENT_MS, located
+from .doing import located
 
 CHROMIUM = "/usr/lib/chromium/chromium"
 FLAGS = (
@@ -18,7 +18,8 @@ FLAGS = (
     "--disable-component-update", "--no-proxy-server", "--disable-quic",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
-START_MS, GOTO_MS = 90_000, 15_000
+START_MS, GOTO_MS, OPENING_MS = 90_000, 15_000, 30_000
+"""Before the agent has begun, a busy host may take its time: nobody is charged for it."""
 
 
 class CannotOpen(Exception):
@@ -56,14 +57,14 @@ async def context_of(browser: Browser, order: Mapping[str, Any]) -> BrowserConte
 async def log_in(page: Page, login: Mapping[str, Any]) -> None:
     """Fill in a form and send it. Raises CannotOpen."""
     try:
-        await page.goto(login["url"], timeout=GOTO_MS)
+        await page.goto(login["url"], timeout=OPENING_MS)
         for selector, text in login["fields"].items():
-            await (await located(page, selector)).fill(text, timeout=ELEMENT_MS)
+            await (await located(page, selector)).fill(text, timeout=OPENING_MS)
         if login["submit"]:
-            await (await located(page, login["submit"])).click(timeout=ELEMENT_MS)
+            await (await located(page, login["submit"])).click(timeout=OPENING_MS)
         else:
             await page.keyboard.press("Enter")
         if login["done"]:
-            await page.wait_for_url(lambda url: urlsplit(url).path == login["done"], timeout=GOTO_MS)
+            await page.wait_for_url(lambda url: urlsplit(url).path == login["done"], timeout=OPENING_MS)
     except (Error, TimeoutError) as error:
         raise CannotOpen(f"The login {login['name']} failed: {str(error)[:400]}", code="login_failed") from None

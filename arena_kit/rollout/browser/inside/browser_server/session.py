@@ -14,7 +14,7 @@ from playwright.async_api import Dialog, Error, Page, Playwright
 
 from . import seeing
 from .doing import ELEMENT_MS, NotDone, do
-from .launching import GOTO_MS, CannotOpen, context_of, launched, log_in
+from .launching import GOTO_MS, OPENING_MS, CannotOpen, context_of, launched, log_in
 from .noting import Frames, Requests
 
 MOST_TABS = 8
@@ -57,7 +57,7 @@ class Session:
                 await self._context.tracing.start(snapshots=True, screenshots=False)
                 self._has_trace = True
             self.requests.is_on = True
-            await page.goto(order["start_url"], timeout=GOTO_MS)
+            await page.goto(order["start_url"], timeout=OPENING_MS)
             await self._settle(page)
         except (Error, TimeoutError) as error:
             raise CannotOpen(str(error)[:500], code="browser_failed") from None
