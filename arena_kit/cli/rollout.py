@@ -129,7 +129,8 @@ def _carry_out(options: argparse.Namespace, opened: AbstractContextManager[Home]
 
 
 def _line(result: dict[str, Any]) -> str:
-    said = f" {result['sentence']}" if result["sentence"] else ""
+    sentence = str(result["sentence"]).partition("\n")[0]
+    said = f" {sentence}" if sentence else ""
     spent = f"{result['steps']} steps, {result['seconds']:.1f} s"
     return f"{result['task']}: {result['outcome']}, {spent}.{said}"
 

@@ -7,20 +7,23 @@ import contextlib
 import io
 import itertools
 import os
+import tempfile
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
 from arena_kit.errors import PlatformFault
+from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import TaskRefused, task_accept
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
-from arena_kit.rollout.building.images import Bases
+from arena_kit.rollout.building.images import Bases, untag
+from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.judge import Fault, Outcome
 from arena_kit.rollout.loop import BrowserWork, Way
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
@@ -33,8 +36,10 @@ from arena_kit.rollout.values.strict_json import NotJson
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import Worlds, base_images
 
+PREFIX = "rl-arena-home-"
+"""Begins the names of images, before the process that made them."""
 BASES = ("python", "postgres", "redis", "nginx", "node")
-MOST_FILES = 20_000
+MOST_FILES, MOST_TRIES = 20_000, 3
 
 
 class Home:
@@ -49,15 +54,20 @@ class Home:
         self._counter = itertools.count(1)
 
     def attempt(self, task: Task, number: int) -> dict[str, Any]:
-        """Let the agent work at a task once; return the result."""
-        folder = self._output(f"{task.key}-{number}")
-        played = rollout_run(
-            self._worlds, self._built, task, self._way, lambda meter: self._agent(task, meter, folder), folder,
-            name=self._options.agent, model=self._options.model, labels=_labels(),
-        )  # fmt: skip
-        verdict, facts = played.verdict, played.facts
+        """Let the agent work at a task once; return the result. What the platform has spoilt is tried again."""
+        for tried in range(1, MOST_TRIES + 1):
+            folder = self._output(f"{task.key}-{number}" + (f"-try-{tried}" if tried > 1 else ""))
+            played = rollout_run(
+                self._worlds, self._built, task, self._way, self._maker(task, folder), folder,
+                name=self._options.agent, model=self._options.model, labels=_labels(),
+            )  # fmt: skip
+            verdict, facts = played.verdict, played.facts
+            if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
+                break
+            tell(f"{task.key}: the platform has spoilt it ({verdict.code}).")
         return {
-            "task": task.key, "attempt": number, "outcome": verdict.outcome.value, "fault": verdict.fault.value,
+            "task": task.key, "attempt": number, "tries": tried,
+            "outcome": verdict.outcome.value, "fault": verdict.fault.value,
             "code": verdict.code, "sentence": verdict.sentence, "score": verdict.score, "steps": facts.steps,
             "seconds": round(facts.seconds, 1), "tokens": facts.tokens, "cost_micros": facts.cost_micros,
             "record_sha256": played.record.get("record_sha256", ""),
@@ -68,13 +78,16 @@ class Home:
         """Try each task with its oracle and with nothing done."""
         lines, refused = [], 0
         for task in self.tasks:
-            work = BrowserWork(self._way, ScriptedAgent(task.oracle), Recorder(self._output(f"{task.key}-oracle")))
+            recorder = Recorder(self._output(f"{task.key}-oracle"))
+            work = BrowserWork(self._way, ScriptedAgent(task.oracle), recorder)
             try:
                 task_accept(self._worlds, self._built, task, work)
                 lines.append(f"{task.key} holds.")
             except TaskRefused as refusal:
                 refused += 1
                 lines.append(str(refusal))
+            finally:
+                recorder.close(video=False)
         return {"lines": lines, "refused": refused}
 
     def replay(self, kept: Path) -> dict[str, Any]:
@@ -113,6 +126,9 @@ class Home:
             raise BadArgument(f"{folder} exists already; name another folder for --output.") from None
         return folder
 
+    def _maker(self, task: Task, folder: Path) -> Callable[[Meter], Agent]:
+        return lambda meter: self._agent(task, meter, folder)
+
     def _agent(self, task: Task, meter: Meter, folder: Path) -> Agent:
         if self._options.agent == "null":
             return null_script()
@@ -130,12 +146,16 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
     Raises BadArgument, and PlatformFault if this machine cannot do it now.
     """
     file = _packed(options.package)
-    bases = Bases({f"base:{name}": f"{options.app_images}-{name}" for name in BASES}, f"rl-arena-home-{os.getpid()}")
+    bases = Bases({f"base:{name}": f"{options.app_images}-{name}" for name in BASES}, f"{PREFIX}{os.getpid()}")
     try:
         package = package_read(file)
         tasks = _tasks(options, package)
         pause = base_images({"base:python": bases.names["base:python"]})["base:python"]
-        worlds = Worlds(folder / "worlds", memory_bytes=options.memory << 30, pause_image=pause)
+        # One folder for all commands of this user: they share the memory, and each removes what killed ones have left.
+        leases = Path(tempfile.gettempdir()) / f"arena-worlds-{os.getuid()}"
+        worlds = Worlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
+        worlds.reap()
+        _remove_abandoned_images()
         tell(f"{package.manifest.name} is built, which takes a while ...")
         built = package_build(file, package, worlds=worlds, bases=bases, log=lambda _: None, seed=options.seed)
         try:
@@ -146,6 +166,19 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
         raise BadArgument(str(refusal)) from None
     except BuilderUnavailable as fault:
         raise PlatformFault(str(fault), code=fault.code) from None
+
+
+def _remove_abandoned_images() -> None:
+    """Remove the images of commands that were killed. Raises BuilderUnavailable if no engine answers."""
+    with engine() as client:
+        with engine_errors():
+            tags = [tag for each in client.api.images() for tag in each.get("RepoTags") or ()]
+        ours = [tag for tag in tags if tag.startswith(PREFIX)]
+        untag(client, [tag for tag in ours if not _lives(tag.removeprefix(PREFIX).partition("-")[0])])
+
+
+def _lives(process: str) -> bool:
+    return not process.isdecimal() or Path("/proc", process).exists()
 
 
 def _packed(path: Path) -> io.BytesIO:

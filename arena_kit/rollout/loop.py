@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import Work
-from arena_kit.rollout.browser.browser import VIEWPORT, Browser
+from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.browser.observation import Observation, Seen
 from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
-from arena_kit.rollout.exports.requests import requests_in
+from arena_kit.rollout.exports.requests import NetworkLogRefused, Request, requests_in
 from arena_kit.rollout.judge import EndedBy, Verdict
+from arena_kit.rollout.progress import Progress, state_of
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.recording.steps import Step, target_of
 from arena_kit.rollout.tasks.task import Task
-from arena_kit.rollout.values.actions import ACTIONS, ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
+from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.world import World
@@ -45,23 +46,6 @@ class Way:
     is_cancelled: Callable[[], bool] = lambda: False
 
 
-@dataclass(slots=True)
-class _Progress:
-    """How far a rollout is. error: what the agent is told about its last action."""
-
-    begun: float
-    observation: Observation = field(default_factory=Observation)
-    error: str = ""
-    last: Mapping[str, Any] | None = None
-    steps: int = 0
-    notes: int = 0
-    invalid: int = 0
-    lines: int = 0
-    agent_seconds: float = 0.0
-    requests: tuple[int, ...] = ()
-    names: list[str] = field(default_factory=list)
-
-
 class BrowserWork:
     """Lets an agent work at a task in a world; it is called as an Agent of `task_attempt`. For one rollout.
 
@@ -79,7 +63,7 @@ class BrowserWork:
 
     def __call__(self, world: World, task: Task) -> Work:
         """Work until the end; the browser is gone then. Raises PlatformFault."""
-        progress = _Progress(self._way.clock())
+        progress = Progress(self._way.clock())
         with Browser(self._way.place, world) as browser:
             seen = browser.open(task, picture=self._agent.wants_pictures, trace=self._way.trace, video=self._way.video)
             progress.begun = self._way.clock()
@@ -91,7 +75,7 @@ class BrowserWork:
             finally:
                 self.steps, self.agent_seconds = progress.steps, progress.agent_seconds
                 self.seconds = self._way.clock() - progress.begun
-            self._told = self._state(task, progress)
+            self._told = state_of(task, progress, self.meter, self._way.clock())
             return self._frozen(browser, progress, work)
 
     def tell(self, task: Task, verdict: Verdict) -> None:
@@ -99,7 +83,7 @@ class BrowserWork:
         if self._told:
             self._agent.end(self._told, verdict.score if task.tell_score else 0.0)
 
-    def _work(self, browser: Browser, task: Task, progress: _Progress) -> Work:
+    def _work(self, browser: Browser, task: Task, progress: Progress) -> Work:
         while True:
             if ended := self._limit(task, progress):
                 return Work(ended_by=ended)
@@ -119,7 +103,7 @@ class BrowserWork:
                     progress, "too_many_invalid_actions", f"{MOST_INVALID} actions in a row did not work."
                 )
 
-    def _limit(self, task: Task, progress: _Progress) -> EndedBy | None:
+    def _limit(self, task: Task, progress: Progress) -> EndedBy | None:
         """Return the limit that is reached. Raises PlatformFault if the model is at fault."""
         if problem := self.meter.problem:
             raise PlatformFault(problem[1], code=problem[0])
@@ -134,18 +118,18 @@ class BrowserWork:
             return EndedBy.TIME_LIMIT
         return None
 
-    def _is_over(self, task: Task, progress: _Progress) -> bool:
+    def _is_over(self, task: Task, progress: Progress) -> bool:
         """Return whether the rollout ends while the agent is at work, for a reason that is not its own time."""
         is_late = self._way.clock() - progress.begun >= task.limits.seconds
         return is_late or self.meter.problem is not None or self._way.is_cancelled()
 
-    def _asked(self, task: Task, progress: _Progress) -> tuple[Any, int]:
+    def _asked(self, task: Task, progress: Progress) -> tuple[Any, int]:
         """Return what the agent answers, and milliseconds of its own time."""
         begun, waited = self._way.clock(), self.meter.waited_seconds
         left = task.limits.agent_seconds - progress.agent_seconds
         try:
             value = self._agent.choose(
-                self._state(task, progress),
+                state_of(task, progress, self.meter, self._way.clock()),
                 progress.observation.picture,
                 seconds=max(0.0, left),
                 is_over=lambda: self._is_over(task, progress),
@@ -155,7 +139,7 @@ class BrowserWork:
             progress.agent_seconds += max(0.0, seconds)
         return value, round(max(0.0, seconds) * 1000)
 
-    def _step(self, browser: Browser, progress: _Progress, value: Any, agent_ms: int) -> Work | None:
+    def _step(self, browser: Browser, progress: Progress, value: Any, agent_ms: int) -> Work | None:
         """Take one answer of the agent; return its work if that was the last one."""
         before = progress.observation
         action, refused = self._read(value)
@@ -191,13 +175,11 @@ class BrowserWork:
             return None, f"The status must be one of {', '.join(STATUSES)}."
         return action, ""
 
-    def _see(self, progress: _Progress, seen: Seen) -> None:
+    def _see(self, progress: Progress, seen: Seen) -> None:
         progress.observation, progress.error = seen.observation, seen.observation.error
         progress.requests = self._recorder.seen(seen)
 
-    def _keep(
-        self, progress: _Progress, before: Observation, action: Action | None, agent_ms: int, act_ms: int
-    ) -> None:
+    def _keep(self, progress: Progress, before: Observation, action: Action | None, agent_ms: int, act_ms: int) -> None:
         progress.lines += 1
         sha256, picture = self._recorder.page(before, progress.lines)
         usage = self.meter.usage
@@ -224,12 +206,12 @@ class BrowserWork:
             )
         )
 
-    def _broken(self, progress: _Progress, code: str, sentence: str) -> Work:
+    def _broken(self, progress: Progress, code: str, sentence: str) -> Work:
         progress.error = plain_text(sentence)[:MOST_NOTE]
         self._keep(progress, progress.observation, None, 0, 0)
         return Work(ended_by=EndedBy.AGENT_FAULT, fault_code=code)
 
-    def _frozen(self, browser: Browser, progress: _Progress, work: Work) -> Work:
+    def _frozen(self, browser: Browser, progress: Progress, work: Work) -> Work:
         """Return the work with what the browser has left. That its end fails costs the trace alone."""
         last = progress.observation
         try:
@@ -242,31 +224,8 @@ class BrowserWork:
         self._recorder.har_write(har)
         return Work(
             answer=work.answer, status=work.status, ended_by=work.ended_by, fault_code=work.fault_code,
-            requests=requests_in(har), last_url=last.url, last_page=last.snapshot, actions=tuple(progress.names),
+            requests=_requests(har), last_url=last.url, last_page=last.snapshot, actions=tuple(progress.names),
         )  # fmt: skip
-
-    def _state(self, task: Task, progress: _Progress) -> dict[str, Any]:
-        """Return what the agent is told."""
-        seen, limits = progress.observation, task.limits
-        used, meter = self._way.clock() - progress.begun, self.meter
-        return {
-            "goal": task.instruction,
-            "format": task.definition.get("format"),
-            "step": progress.steps,
-            "steps_left": limits.steps - progress.steps,
-            "seconds_left": round(max(0.0, limits.seconds - used), 3),
-            "agent_seconds_left": round(max(0.0, limits.agent_seconds - progress.agent_seconds), 3),
-            "tokens_left": max(0, limits.tokens - meter.usage.tokens),
-            "url": seen.url,
-            "title": seen.title,
-            "tabs": [{"url": tab.url, "title": tab.title, "active": tab.active} for tab in seen.tabs],
-            "snapshot": seen.snapshot,
-            "viewport": list(VIEWPORT),
-            "last_action": progress.last,
-            "last_error": progress.error,
-            "dialog": seen.dialog,
-            "actions": list(ACTIONS),
-        }
 
 
 def _reported(action: Action) -> Work:
@@ -274,3 +233,11 @@ def _reported(action: Action) -> Work:
     if action.name == ANSWER:
         return Work(action.arguments["value"], action.arguments.get("status", SUCCESS), EndedBy.DONE)
     return Work(NOTHING, action.arguments["status"], EndedBy.GAVE_UP)
+
+
+def _requests(har: bytes) -> tuple[Request, ...] | None:
+    """Return the requests of a log, or None if it cannot be read: a check that needs it cannot be judged then."""
+    try:
+        return requests_in(har)
+    except NetworkLogRefused:
+        return None

@@ -18,7 +18,8 @@ CHANNEL, POLICIES, SOCKET = "/channel", "/etc/chromium/policies/managed", "brows
 MEMORY_BYTES, TMP_BYTES, PIDS, CPU_COUNT = 1 << 30, 192 << 20, 256, 2.0
 USER = "61500:61500"
 """Nobody, and no player's or service's user either."""
-NAME = "browser"
+NAME = "_browser"
+"""Among the containers of a world; no service can be called so."""
 
 
 @dataclass(frozen=True, slots=True)

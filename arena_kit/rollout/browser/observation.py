@@ -11,6 +11,7 @@ from arena_kit.text import plain_text
 
 MOST_SNAPSHOT, MOST_URL, MOST_LINE = 64 << 10, 8_000, 2_000
 MOST_TABS = 20
+LATEST_MS = 1 << 52
 MOST_PICTURE_BYTES = 16 << 20
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -74,10 +75,10 @@ def seen_read(answer: Mapping[str, Any], attachments: Sequence[bytes]) -> Seen:
             error=" ".join([*([problem] if problem else []), *remarks]),
             picture=picture,
         )
-        frames = tuple((int(at), frame) for at, frame in zip(times, left, strict=True))
+        frames = tuple((min(max(int(at), 0), LATEST_MS), frame) for at, frame in zip(times, left, strict=True))
         requests = tuple(each for each in answer["requests"] if isinstance(each, dict))
         return Seen(observation, not problem, requests, int(answer["requests_lost"]), frames, trace)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise PlatformFault(
             f"The browser's answer cannot be read: {type(error).__name__}.", code="browser_failed"
         ) from None

@@ -20,7 +20,7 @@ RUNNING = "steps.jsonl"
 """Has the steps while the rollout goes on."""
 _FRAMES = "frames"
 MOST_PAGES_BYTES, MOST_FRAMES_BYTES = 256 << 20, 256 << 20
-MOST_REQUESTS = 50_000
+MOST_REQUESTS, MOST_REQUEST_BYTES = 50_000, 32 << 20
 
 
 class Recorder:
@@ -34,7 +34,7 @@ class Recorder:
         self._pages = zipfile.ZipFile(folder / PAGES, "w", zipfile.ZIP_DEFLATED)
         self._frames: IO[bytes] = (folder / _FRAMES).open("wb")
         self._known: set[str] = set()
-        self._pages_bytes = self._frames_bytes = self._lost = 0
+        self._pages_bytes = self._frames_bytes = self._request_bytes = self._lost = 0
         self._requests: list[Mapping[str, Any]] = []
         self._is_closed = False
 
@@ -45,9 +45,13 @@ class Recorder:
                 self.left_out += 1
                 continue
             self._frames_bytes += self._frames.write(frame_bytes(at, data))
-        room = MOST_REQUESTS - len(self._requests)
-        self._requests += seen.requests[:room]
-        self._lost += seen.requests_lost + max(0, len(seen.requests) - room)
+        self._lost += seen.requests_lost
+        for request in seen.requests:
+            self._request_bytes += len(str(request))
+            if len(self._requests) < MOST_REQUESTS and self._request_bytes <= MOST_REQUEST_BYTES:
+                self._requests.append(request)
+            else:
+                self._lost += 1
         if seen.trace is not None:
             (self.folder / TRACE).write_bytes(seen.trace)
         numbers = [each.get("number") for each in seen.requests]

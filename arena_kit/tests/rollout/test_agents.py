@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -198,8 +197,9 @@ class Player:
     def __init__(self, train_mode): pass
     def start(self, state, valid_actions): time.sleep(60)
 """)
+    left = iter([False, False, True])
     with pytest.raises(AgentLate):
-        agent.choose(STATE, None, seconds=60, is_over=partial(next, iter([False, False, True])))
+        agent.choose(STATE, None, seconds=60, is_over=lambda: next(left))
     agent.end(STATE, 1.0)
 
 

@@ -12,6 +12,7 @@ import pytest
 from arena_kit.image.engine import connect
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.browser.browser import Browser
+from arena_kit.rollout.browser.container import NAME
 from arena_kit.rollout.judge import Outcome
 from arena_kit.rollout.loop import FREE_NOTES
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in, verdicts_in
@@ -139,9 +140,9 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
 def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
     with place.worlds.open(place.built, seconds=300, beside_bytes=Browser.memory_bytes) as world:
         with Browser(place.way.place, world):
-            found = json.loads(world.run("browser", ["python3", "-c", PROBE], seconds=30).output)
-            wrote = world.run("browser", ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
-            listing = world.run("browser", ["ls", "/channel"], seconds=10).output
+            found = json.loads(world.run(NAME, ["python3", "-c", PROBE], seconds=30).output)
+            wrote = world.run(NAME, ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
+            listing = world.run(NAME, ["ls", "/channel"], seconds=10).output
         assert found == {
             "links": ["lo"], "caps": "0" * 16, "gateway": UNREACHABLE, "metadata": UNREACHABLE, "out": UNREACHABLE,
             "name": "unknown", "service": "127.0.0.1", "packets": "refused",
@@ -149,7 +150,7 @@ def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(p
         assert wrote.output.count("Read-only file system") == 3
         assert listing.split() == ["browser.sock", "browser_server", "policies"] or "browser.sock" not in listing
         with pytest.raises(KeyError):
-            world.run("browser", ["true"], seconds=10)
+            world.run(NAME, ["true"], seconds=10)
     assert list(place.way.place.channel_dir.iterdir()) == []
 
 
@@ -178,7 +179,7 @@ class Breaks(ScriptedAgent):
 def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(place: Stage) -> None:
     folder = place.output("killed")
     played = rollout_run(
-        place.worlds, place.built, place.task(), place.way, lambda _: Breaks("browser"), folder, name="breaks",
+        place.worlds, place.built, place.task(), place.way, lambda _: Breaks(NAME), folder, name="breaks",
         labels={"arena.test": "breaks"},
     )  # fmt: skip
     assert (played.verdict.fault, played.verdict.code) == ("PLATFORM", "browser_failed"), played.verdict

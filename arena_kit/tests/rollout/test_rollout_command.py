@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arena_kit.cli.common import LABEL
 from arena_kit.cli.rollout import main
+from arena_kit.cli.rollout_home import PREFIX
 from arena_kit.image.engine import connect
-from arena_kit.rollout.worlds.world import WORLD_LABEL
 from arena_kit.tests.rollout.browsers import packed
 from arena_kit.tests.rollout.fake_model import calls, fake_model
 from tests.machine import BROWSER_IMAGE
@@ -99,9 +103,38 @@ def test_the_agent_for_models_works_through_the_gateway_in_its_container(
 def nothing_is_left() -> None:
     client = connect()
     try:
-        ours = [each["Names"] for each in client.api.containers(all=True, filters={"label": "arena.command-line"})]
+        ours = client.api.containers(all=True, filters={"label": f"{LABEL}={os.getpid()}"})
         tags = [tag for image in client.api.images() for tag in image["RepoTags"] or ()]
-        assert [name for name in ours if WORLD_LABEL in name] == []
-        assert [tag for tag in tags if tag.startswith("rl-arena-home-")] == []
+        assert ours == []
+        assert [tag for tag in tags if tag.startswith(f"{PREFIX}{os.getpid()}-")] == []
+    finally:
+        client.close()
+
+
+@pytest.mark.docker
+@pytest.mark.browser_image
+@pytest.mark.app_images
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_what_a_killed_command_has_left_goes_with_the_next_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "package.zip"
+    package.write_bytes(packed().getvalue())
+    usual = [package, "--package", package, "--no-video", "--agent", "null"]
+    command = [sys.executable, "-m", "arena_kit", "rollout", *map(str, usual), "--attempts", "50"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        # It has ended an attempt, so that a world of another one is there or starts.
+        next(line for line in process.stderr if "milk:" in line)
+        process.kill()
+    label = {"label": f"{LABEL}={process.pid}"}
+    status, found = run(capsys, *usual, "--json")
+    assert (status, found["attempts"]) == (0, 1)
+    client = connect()
+    try:
+        assert client.api.containers(all=True, filters=label) == []
+        tags = [tag for image in client.api.images() for tag in image["RepoTags"] or ()]
+        assert [tag for tag in tags if tag.startswith(f"{PREFIX}{process.pid}-")] == []
     finally:
         client.close()

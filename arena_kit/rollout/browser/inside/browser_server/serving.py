@@ -8,7 +8,8 @@ from typing import Any
 from playwright.async_api import Playwright, async_playwright
 
 from .frames import HEAD_BYTES, decode, encode, json_length
-from .session import CannotOpen, Session
+from .launching import CannotOpen
+from .session import Session
 
 
 def main(path: str) -> None:

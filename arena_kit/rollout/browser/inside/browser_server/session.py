@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import tempfile
 from collections.abc import Awaitable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from playwright.async_api import Browser, BrowserContext, Dialog, Error, Page, Playwright
+from playwright.async_api import Dialog, Error, Page, Playwright
 
 from . import seeing
-from .doing import ELEMENT_MS, NotDone, do, located
+from .doing import ELEMENT_MS, NotDone, do
+from .launching import GOTO_MS, OPENING_MS, CannotOpen, context_of, launched, log_in
 from .noting import Frames, Requests
 
-CHROMIUM = "/usr/lib/chromium/chromium"
-FLAGS = (
-    "--no-sandbox", "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync",
-    "--metrics-recording-only", "--password-store=basic", "--force-color-profile=srgb", "--disable-gpu",
-    "--disable-component-update", "--no-proxy-server", "--disable-quic",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp",
-)  # fmt: skip
 MOST_TABS = 8
-GOTO_MS, LOAD_MS, QUIET_SECONDS, ACT_SECONDS = 15_000, 5_000, 1.5, 20.0
+LOAD_MS, QUIET_SECONDS, ACT_SECONDS = 5_000, 1.5, 20.0
 TRACE = Path(tempfile.gettempdir()) / "trace.zip"
 MOST_TRACE_BYTES = 64 << 20
 MOST_MESSAGE = 2_000
-
-
-class CannotOpen(Exception):
-    """The browser or the login did not work; the platform is at fault. code: typed reason."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
 
 
 class Session:
@@ -59,32 +44,20 @@ class Session:
     async def open(self) -> None:
         """Start Chromium, log in, and go to the first page. Raises CannotOpen."""
         order = self._order
-        names = sorted({urlsplit(origin).hostname or "" for origin in self._origins})
-        rules = ", ".join(["MAP * ~NOTFOUND", *(f"EXCLUDE {name}" for name in names)])
         try:
-            self._browser: Browser = await self._playwright.chromium.launch(
-                executable_path=CHROMIUM, headless=True, args=[*FLAGS, f"--host-resolver-rules={rules}"],
-                ignore_default_args=["--disable-popup-blocking"], timeout=90_000,
-            )  # fmt: skip
-            self._context: BrowserContext = await self._browser.new_context(
-                viewport={"width": self._size[0], "height": self._size[1]}, device_scale_factor=1, locale="en-GB",
-                timezone_id="UTC", reduced_motion="reduce", accept_downloads=False, service_workers="block",
-                base_url=order["home"],
-            )  # fmt: skip
-            others = "|".join(re.escape(origin) for origin in self._origins)
-            await self._context.route(re.compile(rf"^(?!(?:{others})(?:[/?#]|$))"), lambda route: route.abort())
-            if order.get("clock"):
-                await self._context.clock.set_fixed_time(order["clock"])
+            self._browser = await launched(self._playwright, self._origins)
+            self._context = await context_of(self._browser, order)
             self._context.on("page", self._on_page)
             self.requests.watch(self._context)
             page = await self._context.new_page()
             if order.get("login"):
-                await self._log_in(page, order["login"])
+                await log_in(page, order["login"])
+                await self._settle(page)
             if order.get("trace"):
                 await self._context.tracing.start(snapshots=True, screenshots=False)
                 self._has_trace = True
             self.requests.is_on = True
-            await page.goto(order["start_url"], timeout=GOTO_MS)
+            await page.goto(order["start_url"], timeout=OPENING_MS)
             await self._settle(page)
         except (Error, TimeoutError) as error:
             raise CannotOpen(str(error)[:500], code="browser_failed") from None
@@ -264,22 +237,6 @@ class Session:
         if origin not in self._origins:
             raise NotDone(f"Only addresses of the application can be opened: {', '.join(self._origins)}.")
         return whole
-
-    async def _log_in(self, page: Page, login: Mapping[str, Any]) -> None:
-        """Fill in a form and send it. Raises CannotOpen."""
-        try:
-            await page.goto(login["url"], timeout=GOTO_MS)
-            for selector, text in login["fields"].items():
-                await (await located(page, selector)).fill(text, timeout=ELEMENT_MS)
-            if login["submit"]:
-                await (await located(page, login["submit"])).click(timeout=ELEMENT_MS)
-            else:
-                await page.keyboard.press("Enter")
-            if login["done"]:
-                await page.wait_for_url(lambda url: urlsplit(url).path == login["done"], timeout=GOTO_MS)
-            await self._settle(page)
-        except (Error, TimeoutError) as error:
-            raise CannotOpen(f"The login {login['name']} failed: {str(error)[:400]}", code="login_failed") from None
 
     async def _settle(self, page: Page) -> None:
         """Wait until a page has loaded and asks for nothing any more, but not for ever."""
