@@ -60,7 +60,8 @@ class EngineDouble(http.server.BaseHTTPRequestHandler):
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
-    def get_request(self) -> tuple[socket.socket, str]:  # type: ignore[override]  # a path stands for a host here
+    def get_request(self) -> tuple[socket.socket, str]:
+        # A path stands for a host here.
         return super().get_request()[0], ("engine", 0)  # type: ignore[return-value]
 
 

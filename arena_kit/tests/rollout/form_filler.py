@@ -116,9 +116,16 @@ def play(home: str, actions: list[Any]) -> None:
     for name, *arguments in actions:
         if name in ("answer", "give_up"):
             return
-        {"goto": visitor.goto, "fill": visitor.fill, "select_option": visitor.select, "click": visitor.click}[name](
-            *arguments
-        )
+        if name == "goto":
+            visitor.goto(*arguments)
+        elif name == "fill":
+            visitor.fill(*arguments)
+        elif name == "select_option":
+            visitor.select(*arguments)
+        elif name == "click":
+            visitor.click(*arguments)
+        else:
+            raise ValueError(f"{name} needs a browser")
 
 
 if __name__ == "__main__":
