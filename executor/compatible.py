@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.duels.run_requests import RunPlayer, RunRequest
-from core.jobs.worker_selectors import workers_alive
+from core.jobs.worker_selectors import places_alive
+from core.models import Duel
 from core.operations.health import playing_count
 from core.version import arena_version
 from executor.answers import findings_texts, match_message
@@ -54,4 +55,4 @@ def asked(request: old.MatchRequest) -> RunRequest:
 
 
 def _health() -> tuple[bool, int]:
-    return workers_alive("duel").exists(), playing_count()
+    return places_alive(Duel) > 0, playing_count()

@@ -75,6 +75,7 @@ class LockedContainer:
             "user": f"{UID}:{UID}",
             "working_dir": "/tmp",  # noqa: S108  (inside the container)
             "hostname": "builder",
+            "network_disabled": network == "none",
             "network_mode": network,
             "ipc_mode": "none",
             "read_only": True,
@@ -202,7 +203,7 @@ def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
     try:
         with command_stream(client, exec_id) as (stream, first):
             further = iter(lambda: stream.read1(io.DEFAULT_BUFFER_SIZE), b"")
-            reader = cast(IO[bytes], io.BufferedReader(Pieces(itertools.chain([first], further))))
+            reader = io.BufferedReader(cast(io.RawIOBase, Pieces(itertools.chain([first], further))))
             while len(header := reader.read(8)) == 8:
                 yield reader.read(int.from_bytes(header[4:], "big"))
     except OSError as error:

@@ -76,11 +76,13 @@ def task_attempt(
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
 
+    An agent that needs memory beside the world, such as that of a browser, says so as `beside_bytes`.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     logs: dict[str, str] = {}
     try:
-        with worlds.open(package, seconds=task.limits.seconds + SPARE_SECONDS, labels=labels) as world:
+        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside_bytes", 0)
+        with worlds.open(package, seconds=seconds, labels=labels, beside_bytes=beside) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import grpc
 import pytest
@@ -108,9 +107,12 @@ def test_what_a_stranger_sends_is_not_read(world: World) -> None:
     async def main() -> None:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
             for method in ("/executor.Executor/ValidateAgent", "/executor.Executor/RunMatch"):
-                stranger: Any = channel.stream_unary(method)
-                assert (await refused(stranger(nothing(), timeout=20))).code() is Code.UNAUTHENTICATED
-            assert (await refused(stranger(iter(()), metadata=who))).code() is Code.INVALID_ARGUMENT
+                ask: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(method)
+                call = ask(nothing(), timeout=20)
+                assert (await refused(call)).code() is Code.UNAUTHENTICATED
+            run: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary("/executor.Executor/RunMatch")
+            empty = run(iter(()), metadata=who)
+            assert (await refused(empty)).code() is Code.INVALID_ARGUMENT
 
     who = token_of(world.cast.alice)
     run(main())

@@ -106,6 +106,11 @@ class Engine:
         with errors(), self._within(time.monotonic() + 300):
             return str(self.client.api.commit(container, repository, tag, conf={"Labels": dict(labels)})["Id"])
 
+    def remove(self, container: str) -> None:
+        """Kill and remove a container."""
+        with errors():
+            remove(self.client, container)
+
     def sweep(self, label: str, value: str, *, last: str) -> None:
         """Remove all containers with a label, the one whose name ends with `last` at the end; twice if that fails."""
         for is_last_try in (False, True):

@@ -38,14 +38,17 @@ class Worlds:
         self._leases, self._pause_image = Leases(folder, memory_bytes), pause_image
         self.builds = folder / "builds"
 
-    def open(self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None) -> World:
+    def open(
+        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside_bytes: int = 0
+    ) -> World:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
+        beside_bytes: memory of what joins the world later, such as a browser.
         """
         deadline = time.monotonic() + PROVISION_SECONDS
         own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
-        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES)
+        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES + beside_bytes)
         try:
             world = World(package, lease, {**(labels or {}), **own}, self._pause_image)
         except BaseException:

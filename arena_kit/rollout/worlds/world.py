@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -90,6 +90,23 @@ class World:
             options = service_options(built, pause, self._labels, self._name(name))
             self._containers[name] = self._start(name, options)
             self._wait(built.service, deadline)
+
+    def join(self, name: str, options: Callable[[str, Mapping[str, str], str], Mapping[str, Any]]) -> None:
+        """Start a further container in the network of this world, which is removed with it.
+
+        options: makes its options from the network's container, the labels and the name.
+        """
+        made = options(self._containers[PAUSE], self._labels, self._name(name))
+        self._containers[name] = self._engine.start(made)
+
+    def leave(self, name: str) -> None:
+        """Kill and remove a container that has joined, before the world is exported."""
+        if container := self._containers.pop(name, ""):
+            self._engine.remove(container)
+
+    def is_running(self, name: str) -> bool:
+        """Return whether the first process of a container of this world still runs."""
+        return self._engine.is_running(self._containers[name])
 
     def run(
         self, service: str, command: Sequence[str], *, seconds: float, environment: Mapping[str, str] | None = None
