@@ -33,9 +33,10 @@ class Worlds:
     def __init__(self, folder: Path, *, memory_bytes: int, pause_image: str) -> None:
         """folder: of the leases, shared by all workers of an arena on this host. memory_bytes: of all worlds together.
 
-        pause_image: the image of base:python.
+        pause_image: the image of base:python. Its `builds` is the folder of what is being built.
         """
         self._leases, self._pause_image = Leases(folder, memory_bytes), pause_image
+        self.builds = folder / "builds"
 
     def open(
         self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside_bytes: int = 0

@@ -18,7 +18,8 @@ import pytest
 from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import connect
 from arena_kit.rollout.attempt import TaskRefused, Work, null_agent, task_accept, task_attempt
-from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.building.build import package_build, package_remove, package_tag
+from arena_kit.rollout.building.leftovers import building, leftovers_remove
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import Fault, Outcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
@@ -197,6 +198,30 @@ def test_a_killed_process_leaves_a_world_that_is_reaped(place: Place) -> None:
     assert place.worlds.reserved_bytes() == 0
     assert place.worlds.reap() == len(("web", "pause"))
     assert containers() == []
+
+
+@pytest.mark.nightly
+def test_a_killed_build_leaves_nothing_and_a_second_one_waits(place: Place) -> None:
+    file, builds = notes.packed(), place.worlds.builds
+
+    def say(line: str) -> None:
+        if line == "A second world starts, of the stored images":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    pid = os.fork()
+    if not pid:
+        package_build(file, notes.package(file), worlds=place.worlds, bases=notes.bases(), log=say, seed=8)
+    assert os.waitpid(pid, 0)[1] == signal.SIGKILL
+    kept = {package_tag(place.built.sha256, place.built.seed)}
+    assert leftovers_remove(builds, notes.bases().prefix, kept) == len(("app", "seed", "seeded"))
+    assert list(builds.iterdir()) == []
+    with place.worlds.open(place.built, seconds=600, labels=labels()):
+        pass
+    with (
+        building(builds, package_tag(notes.package(file).sha256, 8)),
+        pytest.raises(PlatformFault, match="being built already"),
+    ):
+        package_build(file, notes.package(file), worlds=place.worlds, bases=notes.bases(), log=say, seed=8)
 
 
 @pytest.mark.nightly
