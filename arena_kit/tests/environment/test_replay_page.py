@@ -24,6 +24,7 @@ from arena_kit.environment.replay_file.page import (
     thinned,
 )
 from arena_kit.environment.replay_file.views import FrameView, frame_views
+from arena_kit.environment.server.frames import Drawing
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.outside import spec_of
 from arena_kit.tests.environment.playing import GAMES, match_record
@@ -222,7 +223,7 @@ def test_a_classic_environment_is_drawn_with_its_own_pictures_and_nothing_from_e
         '<p class="heap"><img src="/static/nim/heap.svg"><img src="https://evil.example/x.png"><script>x()</script></p>'
     )
     head = "<style>p { background: url('heap.svg') } b { background: url(//evil.example/y) }</style>"
-    drawn = {classic_html.Drawing.HEAD: head, classic_html.Drawing.HTML: html}
+    drawn = {Drawing.HEAD: head, Drawing.HTML: html}
     monkeypatch.setattr(classic_html, "draw", lambda _, kind, *__: drawn[kind])
     page = replay_page(spec, record, FACTS)
     data = json.loads(re.findall(r'id="replay">([^<]*)<', page)[0])
