@@ -103,7 +103,8 @@ check: static-checks
 PROTO := executor/proto
 BUF := $(PROTO)/node_modules/.bin/buf
 $(BUF): $(PROTO)/package-lock.json
-	@if command -v npm >/dev/null && $(NPM_CI) --prefix $(PROTO); then touch $@; \
+	@if command -v npm >/dev/null && $(NPM_CI) --prefix $(PROTO) && mkdir -p $(@D) && \
+		ln -sf $$(cd $(@D) && ls -d ../@bufbuild/buf-*/bin/buf) $@ && $@ --version >/dev/null; then touch $@; \
 	else echo "buf is not there: the proto files are not linted."; fi
 
 static-checks: $(VENV)/.development $(BUF)

@@ -24,7 +24,7 @@ class CompatibleExecutor(ExecutorServicer):
 
     async def RunMatch(self, request: old.MatchRequest, context: Context) -> old.MatchResponse:  # noqa: N802
         """Play one match and return its result."""
-        run, _ = await self._playing.start(caller(), asked(request))
+        run = await self._playing.start_waited_for(caller(), asked(request), context)
         await self._playing.end(run, context)
         database = self._playing.database
         return await database.ask(match_message, caller(), run.pk, with_replay=request.record_replay)

@@ -24,6 +24,7 @@ LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 SECOND_BASE_IMAGE = "rl-arena-base-3.13"
 SCRIPT_IMAGE = "rl-arena-script"
 APP_IMAGE = "rl-arena-app-node"
+BROWSER_IMAGE = "rl-arena-browser"
 """What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
 
 
@@ -53,6 +54,12 @@ def missing_script_image() -> str:
 def missing_app_images() -> str:
     """Why tests with the base images of application services cannot run; empty when they can."""
     return _missing_image(APP_IMAGE, "make-app-images.sh")
+
+
+@cache
+def missing_browser_image() -> str:
+    """Why tests with the browser of rollouts cannot run; empty when they can."""
+    return missing_docker() or _missing_image(BROWSER_IMAGE, "make-browser-image.sh")
 
 
 def _missing_image(name: str, command: str) -> str:
@@ -173,6 +180,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "second_base": missing_second_base,
     "script_image": missing_script_image,
     "app_images": missing_app_images,
+    "browser_image": missing_browser_image,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "cluster": missing_cluster,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import grimp
 import networkx
+import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
@@ -17,9 +18,16 @@ ROOMS = (
 )  # fmt: skip
 NAME_OF_ROOM = re.compile(r"(web|builder|duel_runner|tournament_manager|publisher)(\.[a-z_]+)+|(web|admin):[a-z_]+")
 """A string that names a module of a room or a page of the site."""
-LOWER = {"arena_kit": (), "core": ("core/settings.py",), "builder": (), "duel_runner": (), "tournament_manager": (),
+LOWER = {"arena_kit": (), "core": ("core/settings",), "builder": (), "duel_runner": (), "tournament_manager": (),
          "publisher": ()}  # fmt: skip
-"""Packages below the site, with modules that may name rooms: Django's settings name middleware and handlers."""
+"""Packages below the site, with folders that may name rooms: Django's settings name middleware and handlers."""
+READERS = {
+    "core/settings/base.py",  # the only reader of the arena's variables
+    "core/management/operated.py",  # who is behind sudo
+    "core/management/commands/demo.py",  # sets variables for the processes that it starts
+    "executor/examples/run_sample_match.py",  # a program of its own
+}
+"""Modules of the site that ask for a variable of the environment by its name."""
 VIEWS = ("views.py", "*_views.py", "api.py", "*_api.py")
 """Names of the modules of views."""
 VIEW_LINES = 25
@@ -50,6 +58,25 @@ def named_rooms(source: str, own: str) -> list[str]:
     ]
 
 
+def reads_variables(source: str) -> bool:
+    """Whether a module takes anything from `os.environ` but a copy of all, or changes it by more than a default."""
+    tree = ast.parse(source)
+    harmless: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Dict):
+            harmless |= {id(value) for key, value in zip(node.keys, node.values, strict=True) if key is None}
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in {"dict", "os.environ.setdefault"}:
+            harmless |= {id(part) for part in ast.walk(node)}
+        elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            harmless |= {id(node.value)}
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Name | ast.alias))
+    return any(
+        getattr(node, "attr", getattr(node, "id", getattr(node, "name", ""))) in {"environ", "getenv"}
+        and id(node) not in harmless
+        for node in found
+    )
+
+
 def views(source: str) -> Iterator[tuple[str, int]]:
     """Yield the name and number of lines of every function of a module that takes `request`, methods included."""
     for node in ast.walk(ast.parse(source)):
@@ -78,10 +105,37 @@ def test_no_room_is_named_in_a_string_below_it() -> None:
         for package, exceptions in LOWER.items()
         for path in (ROOT / package).rglob("*.py")
         if "tests" not in path.parts
-        and str(path.relative_to(ROOT)) not in exceptions
+        and str(path.relative_to(ROOT).parent) not in exceptions
         and (named := named_rooms(path.read_text(), package))
     }
     assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "reads"),
+    [
+        ("import os\nvalue = os.environ['NAME']", True),
+        ("import os\nvalue = os.environ.get('NAME')", True),
+        ("import os\nvalue = os.getenv('NAME')", True),
+        ("from os import environ", True),
+        ("import os\nrun(env={**os.environ, 'NAME': 'value'})", False),
+        ("import os\nos.environ.setdefault('NAME', 'value')", False),
+        ("import os\nos.environ['NAME'] = 'value'", False),
+    ],
+)
+def test_a_module_that_reads_a_variable_is_told_from_one_that_hands_them_on(source: str, reads: bool) -> None:
+    assert reads_variables(source) is reads
+
+
+def test_only_the_settings_read_variables_of_the_environment() -> None:
+    found = {
+        str(path.relative_to(ROOT))
+        for package in (*LOWER, "executor", "web")
+        if package != "arena_kit"
+        for path in (ROOT / package).rglob("*.py")
+        if "tests" not in path.parts and reads_variables(path.read_text())
+    }
+    assert found == READERS
 
 
 def test_a_view_with_a_line_too_many_is_found() -> None:

@@ -117,6 +117,15 @@ def task_register(name: str, run: str) -> None:
     TASKS[name] = Task(name, run)
 
 
+def work_load(queues: Sequence[str]) -> None:
+    """Import what the workers of these queues do, so that their processes can be forked with all of it."""
+    work = [line.perform for queue in queues for line in SERVICES.get(queue, Service()).lines]
+    work += [TASKS[plan.task].run for plan in PLANS.values() if plan.queue in queues]
+    work += [chore.run for chore in CHORES if set(chore.queues) & set(queues)]
+    for run in (*work, *STEPS):
+        import_string(run)
+
+
 def schedule_register(name: str, *, task: str, queue: str, minutes: int) -> None:
     """Register a schedule for a task. Organisers may change the interval."""
     PLANS[name] = Plan(task, queue, minutes)

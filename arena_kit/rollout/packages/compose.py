@@ -1,20 +1,22 @@
-"""Reads compose.yml of a package: the part of Compose's format that a world without a network and volumes has."""
+"""A service in compose.yml: the part of Compose's format that a world without a network and volumes has."""
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arena_kit.rollout.packages.documents import document_read, seconds, size, words
+from arena_kit.rollout.packages.documents import seconds, size, words
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.values.strict_json import Flaw
 
 FILE = "compose.yml"
-MOST_SERVICES = 8
+LEAST_MEMORY_BYTES = 8 << 20
+"""Engines start no container with less than 6 MiB."""
+KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
 BASES = ("base:python", "base:postgres", "base:redis", "base:nginx", "base:node")
 REFUSED: Mapping[str, str] = {
     "build": "Images are made by the arena: name a base in image, and folders in files and requirements.",
@@ -35,7 +37,6 @@ REFUSED: Mapping[str, str] = {
     "env_file": "Write the variables in environment.",
     "profiles": "All services of a world start.",
 }
-_SERVICE = re.compile(r"[a-z][a-z0-9-]{0,30}\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z|[0-9]{1,6}(?::[0-9]{1,6})?\Z")
 _PATH = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./-]{0,200}\Z", re.ASCII)
@@ -87,35 +88,8 @@ class Service:
     read_only: bool = False
 
 
-def compose_read(text: str, caps: Caps, found: list[Flaw]) -> tuple[Service, ...]:
-    """Return the services in an order in which they can start; what is wrong with the file is added to the flaws."""
-    fields = document_read(text, FILE, found)
-    if fields is None:
-        return ()
-    for name in ("version", "name"):
-        fields.take(name)  # Older files have a version; neither says anything here.
-    written = fields.object("services")
-    _refuse(fields)
-    fields.finish()
-    if not written or len(written) > MOST_SERVICES:
-        fields.flaw("bad_services", "services", f"A package has 1 to {MOST_SERVICES} services.")
-        return ()
-    services = {}
-    for name, value in written.items():
-        path = f"{FILE}.services.{name}"
-        if not _SERVICE.match(name):
-            found.append(
-                Flaw("bad_name", path, "A name is a letter and up to 30 letters, digits and dashes, in lower case.")
-            )
-        elif not isinstance(value, dict):
-            found.append(Flaw("bad_value", path, "A service has keys with values, such as `image: base:python`."))
-        else:
-            services[name] = _service(name, Fields(value, path, found), caps)
-    _check_ports(services, found)
-    return _in_order(services, found)
-
-
-def _service(name: str, fields: Fields, caps: Caps) -> Service:
+def service_read(name: str, fields: Fields, caps: Caps) -> Service:
+    """Return a service; what is wrong with its keys is added to the flaws."""
     service = Service(
         name=name,
         image=_image(fields, caps),
@@ -130,17 +104,18 @@ def _service(name: str, fields: Fields, caps: Caps) -> Service:
         user=_matching(fields, "user", _USER, "a name or a number, such as 1000 or 1000:1000"),
         working_dir=_matching(fields, "working_dir", _PATH, "an absolute path without .."),
         tmpfs=_tmpfs(fields, caps),
-        memory_bytes=size(fields, "mem_limit", default=512 << 20, most=caps.memory_bytes),
+        memory_bytes=size(fields, "mem_limit", default=512 << 20, most=caps.memory_bytes, least=LEAST_MEMORY_BYTES),
         cpu_count=fields.number("cpus", default=1.0, least=0.1, most=caps.cpu_count),
         pids=fields.whole("pids_limit", default=256, least=1, most=caps.pids),
         read_only=fields.flag("read_only", default=False),
     )
-    _refuse(fields)
+    refuse_keys(fields)
     fields.finish()
     return service
 
 
-def _refuse(fields: Fields) -> None:
+def refuse_keys(fields: Fields) -> None:
+    """Add a flaw for every key of Compose's that a world cannot have."""
     for name, sentence in REFUSED.items():
         if fields.take(name) is not NOTHING:
             fields.flaw("refused_key", name, sentence)
@@ -214,6 +189,8 @@ def _health(fields: Fields) -> HealthCheck:
         return HealthCheck()
     inner, usual = Fields(value, f"{fields.path}.healthcheck", fields.flaws), HealthCheck()
     test = words(inner, "test") or ()
+    if test in (("CMD",), ("CMD-SHELL",)) or test[:1] == ("NONE",):
+        inner.flaw("bad_value", "test", "Write a command, or leave healthcheck out: then the ports must accept.")
     if test[:1] == ("CMD-SHELL",):
         test = ("/bin/sh", "-c", *test[1:])
     found = HealthCheck(
@@ -243,7 +220,7 @@ def _tmpfs(fields: Fields, caps: Caps) -> Mapping[str, int]:
         match = _TMPFS.match(each)
         power = {"": 0, "k": 10, "m": 20, "g": 30}[match["unit"].lower()] if match and match["unit"] else 0
         count = int(match["size"]) << power if match and match["size"] else min(64 << 20, caps.tmpfs_bytes)
-        if match is None or not _PATH.match(match["path"]) or match["path"] == "/" or not 0 < count <= caps.tmpfs_bytes:
+        if match is None or not _is_for_files(match["path"]) or not 0 < count <= caps.tmpfs_bytes:
             sentence = f"{shown(each)} must be a path with a size of at most {caps.tmpfs_bytes >> 20}m: /tmp:size=64m."
             fields.flaw("bad_value", "tmpfs", sentence)
         else:
@@ -251,33 +228,8 @@ def _tmpfs(fields: Fields, caps: Caps) -> Mapping[str, int]:
     return found
 
 
-def _check_ports(services: Mapping[str, Service], found: list[Flaw]) -> None:
-    """Refuse a port of two services, which share one network."""
-    owners: dict[int, str] = {}
-    for service in services.values():
-        for port in service.ports:
-            owner = owners.setdefault(port, service.name)
-            if owner != service.name:
-                sentence = f"{owner} has the port {port}, too; services share one network, so their ports must differ."
-                found.append(Flaw("same_port", f"{FILE}.services.{service.name}.expose", sentence))
-
-
-def _in_order(services: Mapping[str, Service], found: list[Flaw]) -> tuple[Service, ...]:
-    """Return the services so that each stands after those that it waits for."""
-    for service in services.values():
-        if lost := [each for each in service.after if each not in services]:
-            path = f"{FILE}.services.{service.name}.depends_on"
-            found.append(Flaw("unknown_service", path, f"There is no service {shown(lost[0])}."))
-    ordered: dict[str, Service] = {}
-    while ready := [
-        each for each in services.values() if each.name not in ordered and ordered.keys() >= _known(each, services)
-    ]:
-        ordered.update({each.name: each for each in ready})
-    if len(ordered) < len(services):
-        waiting = ", ".join(name for name in services if name not in ordered)
-        found.append(Flaw("circle", f"{FILE}.services", f"These services wait for each other: {waiting}."))
-    return tuple(ordered.values())
-
-
-def _known(service: Service, services: Mapping[str, Service]) -> set[str]:
-    return {each for each in service.after if each in services}
+def _is_for_files(path: str) -> bool:
+    """Whether a service may have files of its own there, which is not so where the kernel shows its own."""
+    plain = posixpath.normpath(f"/{path.lstrip('/')}")
+    owned = any(plain == folder or plain.startswith(f"{folder}/") for folder in KERNEL_FOLDERS)
+    return bool(_PATH.match(path)) and plain.strip("/") != "" and not (owned and plain != "/dev/shm")  # noqa: S108

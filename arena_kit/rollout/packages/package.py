@@ -9,8 +9,9 @@ from typing import IO
 
 from arena_kit.errors import Refused
 from arena_kit.rollout.packages import compose, manifest
-from arena_kit.rollout.packages.compose import Caps, Service, compose_read
+from arena_kit.rollout.packages.compose import Caps, Service
 from arena_kit.rollout.packages.manifest import Manifest, manifest_read
+from arena_kit.rollout.packages.services import compose_read
 from arena_kit.rollout.tasks.file import MOST_BYTES as MOST_TASKS_BYTES
 from arena_kit.rollout.tasks.file import TaskFile, TasksRefused, tasks_read
 from arena_kit.rollout.values.strict_json import Flaw, NotJson
@@ -25,6 +26,7 @@ MOST_PACKED_BYTES = 200 << 20
 LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=256 << 10)
 _TASK_LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=MOST_TASKS_BYTES)
 MOST_NAMED = 20
+NO_ZIP = "not_a_zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ def package_read(file: IO[bytes], limits: SiteLimits | None = None) -> Package:
             raise PackageRefused(flaws)
         return Package(digest, found, services, _tasks(file, names, found), names)
     except ArchiveRefused as refusal:
-        raise PackageRefused([Flaw(refusal.code, refusal.file, str(refusal))]) from None
+        # The sentence of the check of archives is for agents.
+        said = (
+            f"This is no zip. Pack {manifest.FILE}, {compose.FILE} and their folders." if refusal.code == NO_ZIP else ""
+        )
+        raise PackageRefused([Flaw(refusal.code, refusal.file, said or str(refusal))]) from None
 
 
 def _names(file: IO[bytes]) -> tuple[tuple[str, ...], str]:

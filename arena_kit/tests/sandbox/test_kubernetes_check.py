@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes import check
 from arena_kit.sandbox.kubernetes.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
 from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS, ApiCluster, Right
 from arena_kit.sandbox.kubernetes.manifest import Site
@@ -51,7 +50,7 @@ class Rights:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check.time, "sleep", lambda _: None)
+    monkeypatch.setattr("arena_kit.sandbox.kubernetes.check.time.sleep", lambda _: None)
 
 
 def test_an_account_has_what_it_needs_and_nothing_beyond() -> None:

@@ -1,0 +1,56 @@
+"""Background work: queues, workers, retention and publishing."""
+
+import os
+from typing import Any
+
+from core.settings.base import env
+from core.settings.players import SANDBOX
+from core.settings.state import REDIS_URL
+
+LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
+QUEUES = ("build", *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()), "duel", "tournament", "publish")
+EXTRA_QUEUES = ("quick", "heavy")  # served only where an operator reserves workers for them
+# A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
+# every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
+JOB_LEASE_SECONDS = 30
+# A job is tried this many times when the arena itself fails. It is delayed by JOB_DELAY_SECONDS after the first one,
+# then by twice as long each time, up to 10 minutes.
+JOB_MAX_ATTEMPTS = 5
+JOB_DELAY_SECONDS = 30
+QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
+STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
+DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
+VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
+_MESSAGE_SECONDS = 4 * 3600
+Q_CLUSTER: dict[str, Any] = {
+    "name": "rl-arena",
+    "label": "Queues",
+    "workers": 1,
+    "recycle": 200,
+    # Rows are the truth: a bell is delivered once, and the reaper rings again for waiting work.
+    "max_attempts": 1,
+    "ack_failures": True,
+    "timeout": _MESSAGE_SECONDS,
+    "retry": _MESSAGE_SECONDS + 600,
+    "save_limit": 250,
+    "catch_up": False,
+    "poll": 0.25,
+    "queue_limit": 1,  # a bell that a busy cluster holds back wakes no other cluster
+    **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
+    "ALT_CLUSTERS": {
+        **{queue: {} for queue in (*QUEUES, *EXTRA_QUEUES)},
+        # Recycled seldom, because a worker's warm containers end with it.
+        "duel": {"workers": DUEL_PARALLELISM, "recycle": 2000},
+    },
+}
+
+# --- Retention --------------------------------------------------------------------------------------------
+# core.operations.retention has the retention times that all arenas share.
+KEEP_LOGS_DAYS = env.number("KEEP_LOGS_DAYS", 0)
+KEEP_RECORDS_DAYS = env.number("KEEP_RECORDS_DAYS", 0)
+KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
+KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
+
+# --- Publishing -------------------------------------------------------------------------------------------
+PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
+PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")

@@ -1,0 +1,79 @@
+"""The site itself: its name, applications, middleware and templates."""
+
+from typing import Any
+
+from core.settings.base import env
+
+INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
+SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
+ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
+SOURCE_URL = env.text("SOURCE_URL")
+ORGANISER_TEXT = env.text("ORGANISER_TEXT").replace("\\n", "\n")
+INVITATION_CODE = env.secret("INVITATION_CODE")
+TEAMS = env.words("TEAMS")
+ROOT_URLCONF = "web.urls"
+WSGI_APPLICATION = "core.wsgi.application"
+LANGUAGE_CODE = "en-gb"
+USE_I18N = False
+FORMAT_MODULE_PATH = "core.writing"
+TIME_ZONE = "UTC"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+INSTALLED_APPS = [
+    "web.admin.site.OrganiserConfig",  # django.contrib.admin, with an audit log of what organisers do
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "core",  # before django_q, because core replaces its `qcluster`
+    "django_q",
+    "axes",
+    "django_otp",
+    "django_otp.plugins.otp_totp",
+    "django_otp.plugins.otp_static",
+    "django_htmx",
+    "rest_framework",
+    "django_filters",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "builder",
+    "duel_runner",
+    "tournament_manager",
+    "publisher",
+    "executor",
+    "web",
+]
+MIDDLEWARE = [
+    "web.site.observing.Observed",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "web.site.middleware.SitePages",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django_otp.middleware.OTPMiddleware",
+    "web.site.middleware.SecondFactor",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "web.site.limits.RateLimits",
+    "axes.middleware.AxesMiddleware",
+]
+TEMPLATES: list[dict[str, Any]] = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "web.site.context_processors.site",
+            ]
+        },
+    }
+]
