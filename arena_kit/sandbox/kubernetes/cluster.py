@@ -80,12 +80,16 @@ class ApiCluster:
         try:
             # An extra. Objects are plain data here, which its types do not allow for.
             kubernetes: Any = import_module("kubernetes")
+            # What it raises itself when the API does not answer at all.
+            transport: Any = import_module("urllib3.exceptions")
         except ImportError:
             raise SandboxUnavailable(
                 "SANDBOX=kubernetes needs the package kubernetes: pip install 'arena-kit[kubernetes]'.",
                 code="sandbox_unavailable",
             ) from None
-        self._errors = (kubernetes.client.ApiException, kubernetes.config.ConfigException, OSError)
+        self._errors = (
+            kubernetes.client.ApiException, kubernetes.config.ConfigException, transport.HTTPError, OSError,
+        )  # fmt: skip
         configuration = kubernetes.client.Configuration()
         try:
             if kubeconfig:
@@ -180,10 +184,10 @@ class ApiCluster:
                     **selectors, **({"_continue": following} if following else {}),
                 )  # fmt: skip
                 page = json.loads(response.data)
-            except (*self._errors, ValueError) as error:
+                found += page.get("items") or []
+                following = (page.get("metadata") or {}).get("continue")
+            except (*self._errors, ValueError, TypeError, AttributeError) as error:
                 raise self._unavailable(error) from None
-            found += page.get("items") or []
-            following = (page.get("metadata") or {}).get("continue")
             if not following:
                 return found
 

@@ -1,0 +1,112 @@
+"""The calls to a cluster's API: what goes wrong on the way is one kind of error, whatever the client calls it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from arena_kit.sandbox.base import SandboxUnavailable
+from arena_kit.sandbox.kubernetes import cluster as calls
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster, Refused
+from arena_kit.sandbox.kubernetes.manifest import Site
+
+pytest.importorskip("kubernetes")
+SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+CONFIG = """
+apiVersion: v1
+kind: Config
+current-context: test
+clusters: [{{name: test, cluster: {{server: "http://127.0.0.1:{port}"}}}}]
+users: [{{name: test, user: {{token: secret}}}}]
+contexts: [{{name: test, context: {{cluster: test, user: test}}}}]
+"""
+
+
+def api(folder: Path, port: int) -> ApiCluster:
+    config = folder / "kubeconfig"
+    config.write_text(CONFIG.format(port=port))
+    return ApiCluster(SITE, kubeconfig=str(config))
+
+
+@contextmanager
+def answering(status: int, body: str) -> Iterator[int]:
+    """An API that answers everything alike."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def answer(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        do_GET = do_POST = do_DELETE = answer  # noqa: N815  # as the server calls them
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+CALLS: list[Callable[[ApiCluster], object]] = [
+    lambda made: made.jobs(), lambda made: made.pods(), lambda made: made.events("x"), lambda made: made.log("x"),
+    lambda made: made.create({}), lambda made: made.delete("x", "uid"), lambda made: made.check(),
+    lambda made: made.version(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_api_that_is_silent_or_away_is_unavailable(
+    call: Callable[[ApiCluster], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LIST_SECONDS", "CALL_SECONDS", "LOG_SECONDS"):
+        monkeypatch.setattr(calls, name, 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(SandboxUnavailable):
+            call(api(tmp_path, port))
+    with pytest.raises(SandboxUnavailable):
+        call(api(tmp_path, port))
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_api_that_fails_is_unavailable(call: Callable[[ApiCluster], object], tmp_path: Path) -> None:
+    with answering(500, "{}") as port, pytest.raises(SandboxUnavailable):
+        call(api(tmp_path, port))
+
+
+@pytest.mark.parametrize("body", ["{", "[]", '{"items": 3}'])
+def test_a_broken_answer_is_unavailable(body: str, tmp_path: Path) -> None:
+    with answering(200, body) as port, pytest.raises(SandboxUnavailable):
+        api(tmp_path, port).jobs()
+
+
+def test_a_job_that_exists_or_is_gone_is_no_trouble(tmp_path: Path) -> None:
+    with answering(409, "{}") as port:
+        api(tmp_path, port).create({})
+        api(tmp_path, port).delete("x", "uid")
+    with answering(404, "{}") as port:
+        api(tmp_path, port).delete("x", "uid")
+        assert api(tmp_path, port).log("x") is None
+
+
+@pytest.mark.parametrize(
+    ("message", "code"), [("exceeded quota: lots", "no_capacity"), ("runtimeclass not found", "pod_refused")]
+)
+def test_a_refusal_says_why(message: str, code: str, tmp_path: Path) -> None:
+    with answering(403, f'{{"message": "{message}"}}') as port, pytest.raises(Refused, match=message) as refused:
+        api(tmp_path, port).create({})
+    assert refused.value.code == code
