@@ -10,7 +10,7 @@ from core.tests import factories
 from tests.samples import FIRST
 
 Built = Callable[[Environment, str, str], Submission]
-SLOW = FIRST.replace("        return", "        import time; time.sleep(0.5)\n        return")
+SLOW = FIRST.replace("        return", "        import time; time.sleep(1.5)\n        return")
 """Takes its time, so that something can happen meanwhile."""
 HUNGRY = FIRST.replace("    def step", "    def step(self, *_):\n        self.all = b'x' * (3 << 30)\n    def later")
 

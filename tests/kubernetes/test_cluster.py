@@ -159,8 +159,14 @@ def test_a_lost_node_is_the_platforms_fault_and_the_duel_is_played_elsewhere(
     environment = tic_tac_toe()
     duel = duel_of(built(environment, "slow", SLOW), built(environment, "last", LAST))
     driver = arena.driver()
-    arena.until(driver, lambda: any(_is_running(pod) for pod in cluster.listed("pods")))
-    node = int(cluster.listed("pods")[0]["spec"]["nodeName"].rpartition(".")[2])
+    nodes: list[str] = []
+
+    def has_begun() -> bool:
+        nodes.extend(pod["spec"]["nodeName"] for pod in cluster.listed("pods") if _is_running(pod))
+        return bool(nodes)
+
+    arena.until(driver, has_begun)
+    node = int(nodes[0].rpartition(".")[2])
     cluster.node(node, lose)
     try:
         arena.play(duel, driver=driver)
