@@ -69,14 +69,17 @@ def format_of(tournament: Tournament) -> Format:
 def history_of(tournament: Tournament) -> History:
     """The history of a tournament, as its format reads it."""
     seeds = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
-    left = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
-    columns = ("pk", "round", "player_1", "player_2", "state")
+    leaving = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
+    left = {who: number for who, number in leaving.values_list("submission", "left_after") if number is not None}
+    columns = ("pk", "round", "player_1", "player_2", "state", "started_at")
     duels = list(counting(tournament).order_by("number").values_list(*columns))
     # Read after the duels: one that has ended in between is still open here, and is read in the next step.
     results = {result.duel: result for result in duel_results(entries(counted(tournament)))}
     records = []
-    for key, number, one, other, state in duels:
-        record = DuelRecord(key, number, (one, other), DUEL_STATES[JobState(state)])
+    for key, number, one, other, state, started_at in duels:
+        # Only where a player has left, so that a plan that is kept holds when a worker begins any other duel.
+        is_begun = started_at is not None and (one in left or other in left)
+        record = DuelRecord(key, number, (one, other), DUEL_STATES[JobState(state)], is_begun=is_begun)
         if record.state is DuelState.PLAYED:
             result = results.get(key)
             if result is None:
@@ -96,7 +99,7 @@ def history_of(tournament: Tournament) -> History:
     return History(
         participants=tuple(seeds.values_list("submission", flat=True)),
         duels=tuple(records),
-        left={who: number for who, number in left.values_list("submission", "left_after") if number is not None},
+        left=left,
         seed=tournament.seed,
     )
 

@@ -16,7 +16,7 @@ from typing import IO
 from arena_kit.client.errors import LATER, SiteError, Trouble
 from arena_kit.environment.protocol import ArenaEnvironmentError, MissingExtra
 from arena_kit.folders import own_temporary_folder
-from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox
+from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox, SandboxError
 from arena_kit.text import plain_text
 
 DONE, TRY_LATER, BAD_ARGUMENTS, NO, LOGIN_NEEDED = 0, 1, 2, 3, 4
@@ -158,6 +158,28 @@ def image_name(word: str, sandbox: str) -> str:
     if sandbox == "process":
         raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
     return word
+
+
+def sandbox_check(sandbox: Sandbox, *images: str) -> None:
+    """Look whether the sandbox can start these images. Raises BadArgument for one that is not there, and SandboxError.
+
+    A word that names neither a file nor a folder is taken for an image, so without an engine it is more likely a slip.
+    """
+    named = [image for image in images if not image.startswith(FOLDER_PREFIX)]
+    try:
+        sandbox.check()
+    except SandboxError as error:
+        if not named:
+            raise
+        sentence = f"There is no file or folder {named[0]}, and an image of that name cannot be looked for: {error}"
+        raise BadArgument(sentence) from None
+    if named:
+        from arena_kit.sandbox.docker import DockerSandbox
+
+        assert isinstance(sandbox, DockerSandbox)
+        for name in named:
+            if not sandbox.has_image(name):
+                raise BadArgument(f"There is no file, folder or image {name}.")
 
 
 def display_name(player: str) -> str:

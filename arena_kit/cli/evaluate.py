@@ -25,6 +25,7 @@ from arena_kit.cli.common import (
     positive,
     print_json,
     run_command,
+    sandbox_check,
 )
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
@@ -109,7 +110,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
 
     count = options.episodes or spec.matches_per_validation
     try:
-        sandbox.check()
+        sandbox_check(sandbox, image)
         packages = install(options.player, required, options)
         begun = time.monotonic()
         with free_core(cores) as core:

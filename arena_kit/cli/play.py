@@ -29,6 +29,7 @@ from arena_kit.cli.common import (
     positive,
     print_json,
     run_command,
+    sandbox_check,
 )
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
@@ -120,7 +121,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         )
 
     try:
-        sandbox.check()
+        sandbox_check(sandbox, *images)
         packages = [install(player, needs, options) for player, needs in zip(given, required, strict=True)]
         begun = time.monotonic()
         with free_core(cores) as core, _progress(match_count, options.quiet) as show:

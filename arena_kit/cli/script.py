@@ -21,6 +21,7 @@ from arena_kit.cli.common import (
     output_check,
     print_json,
     run_command,
+    sandbox_check,
     unpack,
 )
 from arena_kit.cli.install import add_install_option, install
@@ -86,7 +87,7 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
         required = replace(required, lines=DEFAULT_REQUIREMENTS)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
-        sandbox.check()
+        sandbox_check(sandbox, image)
         run = run_script(sandbox, replace(launch, packages=install(options.script, required, options)))
     except SandboxError as error:
         print(f"arena: the script could not be run ({error.code}): {error}", file=sys.stderr)

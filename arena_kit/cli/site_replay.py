@@ -19,6 +19,7 @@ from arena_kit.cli.common import (
     output_open,
     player_image,
     print_json,
+    sandbox_check,
     show,
 )
 from arena_kit.cli.environments import use_own_environments
@@ -111,7 +112,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
         return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, packages=packages))
 
     try:
-        sandbox.check()
+        sandbox_check(sandbox, image)
         packages = install(options.diff, required, options)
         shadowed = shadow_match(spec, launch, record, player=player, limits=spec.limits, clock=time.monotonic)
     except (SandboxError, PlatformFault) as error:

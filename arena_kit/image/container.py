@@ -203,7 +203,7 @@ def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
     try:
         with command_stream(client, exec_id) as (stream, first):
             further = iter(lambda: stream.read1(io.DEFAULT_BUFFER_SIZE), b"")
-            reader = io.BufferedReader(Pieces(itertools.chain([first], further)))
+            reader = io.BufferedReader(cast(io.RawIOBase, Pieces(itertools.chain([first], further))))
             while len(header := reader.read(8)) == 8:
                 yield reader.read(int.from_bytes(header[4:], "big"))
     except OSError as error:

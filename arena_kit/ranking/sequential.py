@@ -117,7 +117,7 @@ class SequentialTest:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Conclusion:
     """The state of a test after the first `pairs` pairs of the schedule.
 
     counts: of these pairs by half points, 0 to 4. llr: their log-likelihood ratio. waiting: pairs that have arrived but
@@ -161,7 +161,7 @@ class Decision:
         return f"The test {verb} {after} {test.claim(first, second)} ({seen}; it does so wrongly {wrong})."
 
 
-def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:
+def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Conclusion:
     """The state of the test after the pairs that have arrived so far.
 
     half_points: the half points of the first submission, 0 to 4, by the pair's number in the schedule, from 0. Pass all
@@ -177,7 +177,7 @@ def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:
     while len(in_order) < test.cap and len(in_order) in half_points:
         in_order.append(half_points[len(in_order)])
     if not in_order:
-        return Decision(test, State.GOING_ON, 0, (0, 0, 0, 0, 0), 0.0, len(half_points))
+        return Conclusion(test, State.GOING_ON, 0, (0, 0, 0, 0, 0), 0.0, len(half_points))
     states, ratios, counts = walk(test, in_order)
     final = np.flatnonzero(states)
     last = int(final[0]) if final.size else len(in_order) - 1
@@ -185,7 +185,7 @@ def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Decision:
     if state is State.GOING_ON and last + 1 == test.cap:
         state = State.INCONCLUSIVE
     a, b, c, d, e = counts[last].tolist()
-    return Decision(test, state, last + 1, (a, b, c, d, e), float(ratios[last]), len(half_points) - last - 1)
+    return Conclusion(test, state, last + 1, (a, b, c, d, e), float(ratios[last]), len(half_points) - last - 1)
 
 
 def pairs_to_decide(test: SequentialTest, half_points: Sequence[int]) -> int | None:

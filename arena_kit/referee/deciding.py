@@ -13,7 +13,7 @@ Decided = Callable[[Sequence[int]], int | None]
 """Takes the half points of player_1 by pair, in order; returns how many pairs decide the duel, None if undecided."""
 
 
-class Decision:
+class EarlyEnd:
     """Asks `decided` about the pairs that are over, at a bounded cost.
 
     Matches run at the same time, and short ones end first. A pair counts only when all pairs before it are over, and

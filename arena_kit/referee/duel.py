@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import select
-from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 
-from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.errors import PlatformFault
-from arena_kit.referee.ahead import matches_begin_ahead, steps_play_ahead
-from arena_kit.referee.deciding import Decided, Decision
+from arena_kit.referee.ahead import steps_play_ahead
+from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
-from arena_kit.referee.match import Match, pair_seed
+from arena_kit.referee.losses import Losses
+from arena_kit.referee.match import Match
+from arena_kit.referee.matches import DuelMatches
 from arena_kit.referee.notes import Notes
 from arena_kit.referee.processor_time import Processor
 from arena_kit.referee.stalls import Stalls
+from arena_kit.referee.thinking import Thinking
 from arena_kit.referee.wire import ACTION, END, ERROR, Answer, Encoder, Question
 from arena_kit.sandbox.base import Container
-from arena_kit.sandbox.ending import Ending
 
 POLL_SECONDS = 1.0
 LONG_PAUSE_SECONDS = 0.05
@@ -43,61 +43,61 @@ class Duel:
         on_progress: Callable[[int], None],
         decided: Decided | None = None,
     ) -> None:
-        self.records: dict[int, MatchRecord] = {}
         self.notes = Notes()
         self.playing_seconds = 0.0
-        self._encoder = Encoder(spec.observation, spec.action_count)
-        self.links = tuple(
+        encoder = Encoder(spec.observation, spec.action_count)
+        self.matches = DuelMatches(spec, encoder, seed=seed, count=match_count, bank_seconds=limits.bank_seconds)
+        first, second = (
             PlayerLink(
                 player,
                 spec,
-                self._encoder,
-                lambda player=player: launch(player),  # type: ignore[misc]
+                encoder,
+                partial(launch, player),
                 limits=limits,
                 parallel_matches=parallel_matches,
                 clock=clock,
             )
             for player in range(2)
         )
-        self._processor = Processor((self.links[0], self.links[1]), one_core=one_core, clock=clock)
-        self._spec, self._seed, self._limits = spec, seed, limits
-        self.count = match_count
-        """Number of matches that count; it drops when the duel is decided early."""
+        self.links = (first, second)
+        self._processor = Processor(self.links, one_core=one_core, clock=clock)
+        self._thinking = Thinking()
+        self._losses = Losses(
+            self.links,
+            self.matches,
+            self._processor,
+            self._thinking,
+            self.notes,
+            forfeit=self._forfeit,
+            is_wanted=self._is_wanted,
+            max_restarts=limits.max_restarts,
+            clock=clock,
+        )
+        self._spec, self._limits = spec, limits
         self._clock, self._on_progress = clock, on_progress
-        self._decision = None if decided is None else Decision(decided, clock)
-        self._active: dict[int, Match] = {}
-        self._next = 1
-        self._coming: deque[Match] = deque()
-        """The matches from `_next` on that have been made already."""
-        self._out_of_play: list[PlayerFault | None] = [None, None]
-        """By player: why it forfeits all remaining matches; None while it plays."""
-        self._why_out = ["", ""]
-        """By player: the detail of that fault."""
-        self._unexplained: list[tuple[list[Match], PlayerLost] | None] = [None, None]
-        """By player: the matches that were open at its last loss, while it is unknown which of them caused it."""
-        self._thinking = [0.0, 0.0]
+        self._decision = None if decided is None else EarlyEnd(decided, clock)
         self._reported, self._reported_at = 0, clock()
         self._stalls = Stalls()
 
     def play(self) -> None:
         """Play until every match that counts has a record. Raises PlatformFault and SandboxError."""
         for link in self.links:
-            self._open(link, None)
+            self._losses.start(link)
         for link in self.links:
             link.forgive_pause()
         begun = self._clock()
         poll = select.poll()
-        while len(self.records) < self.count:
+        while not self.matches.are_over():
             self._fill()
             self._ask_whether_decided()
             self._report()
-            if len(self.records) >= self.count:
+            if self.matches.are_over():
                 break
             for link in self.links:
                 if link.flush(ends_only=False) and self._processor.asked(link.index):
                     self._forgive_pause()
             self._wait(poll)
-            if len(self.records) < self.count and self._out_of_play == [None, None]:
+            if not self.matches.are_over() and self._losses.all_play:
                 self._check_time(self._clock() - begun)
         self._ask_whether_decided()
         self.playing_seconds = self._clock() - begun
@@ -111,18 +111,15 @@ class Duel:
 
     def _fill(self) -> None:
         """Start matches while there is room; forfeit at once those that a lost player cannot play."""
-        begun, since = [], self._clock()
-        while self._next <= self.count and len(self._active) < self._room():
-            match = self._next_match()
-            lost = [player for player in (0, 1) if self._out_of_play[player] is not None]
-            if lost:
-                # When neither can play, the first to move forfeits, so each forfeits one match of a pair.
-                player = lost[0] if len(lost) == 1 else match.seats[0]
-                match.forfeit(player, self._out_of_play[player] or PlayerFault.DID_NOT_START, self._why_out[player])
-                self._keep(match)
+        begun, since, room = [], self._clock(), self._room()
+        while (match := self.matches.begin(room)) is not None:
+            player = self._losses.absent(match)
+            if player is None:
+                begun.append(match)
                 continue
-            self._active[match.number] = match
-            begun.append(match)
+            fault = self._losses.out_of_play[player] or PlayerFault.DID_NOT_START
+            match.forfeit(player, fault, self._losses.why_out[player])
+            self._keep(match)
         for match in begun:
             self._send(match.start())
         self._forgive_if_long(since)
@@ -130,55 +127,29 @@ class Duel:
     def _room(self) -> int:
         return min(link.parallel_matches for link in self.links)
 
-    def _next_match(self) -> Match:
-        """Return the next match. An environment server begins as many with one question as are played at once."""
-        if not self._coming:
-            ahead = self._room() if self._spec.is_outside else 1
-            self._coming.extend(map(self._new_match, range(self._next, min(self._next + ahead, self.count + 1))))
-            if self._spec.is_outside:
-                matches_begin_ahead(
-                    [match.beginning() for match in self._coming], [match.number for match in self._coming]
-                )
-        self._next += 1
-        return self._coming.popleft()
-
-    def _new_match(self, number: int) -> Match:
-        pair, swapped = divmod(number - 1, 2)
-        return Match(
-            self._spec,
-            self._encoder,
-            number=number,
-            seed=pair_seed(self._seed, pair),
-            seats=(1, 0) if swapped else (0, 1),
-            bank=self._limits.bank_seconds,
-        )
-
     def _keep(self, match: Match) -> None:
-        assert match.record is not None
-        self.records[match.number] = match.record
-        self._active.pop(match.number, None)
-        match.forget()
+        self.matches.keep(match)
 
     def _ask_whether_decided(self) -> None:
         """End the duel with the pair that decides it."""
         if self._decision is None:
             return
-        if not self._decision.is_due(self.records, is_over=len(self.records) == self.count):
+        if not self._decision.is_due(self.matches.records, is_over=self.matches.are_over()):
             return
         pairs = self._decision.deciding_pairs()
         self._forgive_pause()
         if pairs is not None:
-            self.count = 2 * pairs
-            self._abandon()
+            self._end_at(2 * pairs)
 
-    def _abandon(self) -> None:
-        """Drop the running matches beyond the last that counts, without waiting for answers or sending END."""
-        for match in [match for match in self._active.values() if match.number > self.count]:
-            match.is_over = True
-            match.forget()
-            del self._active[match.number]
+    def _end_at(self, count: int) -> None:
+        """End with match `count`; drop what runs beyond it, without waiting for answers or sending END."""
+        self.matches.end_at(count)
         for link in self.links:
             link.waiting = [request for request in link.waiting if request.kind is END or not request.match.is_over]
+
+    def _is_wanted(self) -> bool:
+        """Whether players still have to be started."""
+        return True
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         match.forfeit(player, fault, detail)
@@ -191,14 +162,15 @@ class Duel:
             self._forfeit(match, player, fault, detail)
 
     def _send(self, requests: list[Question]) -> None:
+        out_of_play = self._losses.out_of_play
         for request in requests:
-            if self._out_of_play[request.player] is None:
+            if out_of_play[request.player] is None:
                 self.links[request.player].waiting.append(request)
 
     def _report(self) -> None:
         """Call `on_progress` after every result, and otherwise every POLL_SECONDS, because it may stop the duel."""
         begun = self._clock()
-        done = min(len(self.records), self.count)
+        done = self.matches.done_count
         if done == self._reported and begun - self._reported_at < POLL_SECONDS:
             return
         self._reported, self._reported_at = done, begun
@@ -239,9 +211,9 @@ class Duel:
         self._receive(ready)
         for link in ready:
             if link.broken is not None:
-                self._lose(link, link.broken)
+                self._losses.lose(link, link.broken)
             elif link.cleared():
-                self._give_up_search(link)
+                self._losses.give_up_search(link)
         for link in open_links:
             deadline = link.deadline
             if link.is_open and deadline is not None and self._clock() > deadline:
@@ -249,7 +221,7 @@ class Duel:
                 link.excused_seconds = self._processor.excused(link.index)
                 if link.deadline is not None and self._clock() > link.deadline:
                     link.raise_if_paused()
-                    self._lose(link, PlayerLost(PlayerFault.TIMED_OUT))
+                    self._losses.lose(link, PlayerLost(PlayerFault.TIMED_OUT))
 
     def _receive(self, links: Sequence[PlayerLink]) -> None:
         """Read what these players have answered, and act on each answer."""
@@ -282,7 +254,7 @@ class Duel:
     def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
         kind, _, sequence, action, text = answer
-        self._thinking[player] += seconds
+        self._thinking.seconds[player] += seconds
         if request.kind is END:
             if kind is ERROR:
                 self.notes.add(f"Match {match.number}: end() of player {player + 1} failed: {first_line(text)}")
@@ -316,74 +288,7 @@ class Duel:
         else:
             self._blame(match, link.index, PlayerFault.ILLEGAL_ACTION, first_line(answer.text))
 
-    # --- Losing a player ----------------------------------------------------------------------------------
-
-    def _lose(self, link: PlayerLink, loss: PlayerLost) -> None:
-        """Forfeit the match that lost the container; the others go on in a new container where they stopped."""
-        player = link.index
-        fault = loss.fault
-        begun = self._clock() - link.waited_seconds
-        if fault is PlayerFault.DIED and link.ending() is Ending.OUT_OF_MEMORY:
-            fault = PlayerFault.OUT_OF_MEMORY
-        self.notes.add(f"Player {player + 1}: {fault.value} with {len(link.outstanding)} open questions. {loss.detail}")
-        suspects = [request for request in link.outstanding if not request.match.is_over]
-        self._unexplained[player] = None
-        link.close()
-        if len(link.outstanding) == 1 and suspects:
-            self._forfeit(suspects[0].match, player, fault, loss.detail)
-        # When the cause is unclear, the open questions are asked again one at a time to find it.
-        if len(link.outstanding) > 1 and suspects:
-            # If the loss does not happen again, the first of these matches forfeits; none if an END may be the cause.
-            payers = [request.match for request in suspects] if len(suspects) == len(link.outstanding) else []
-            self._unexplained[player] = (payers, PlayerLost(fault, loss.detail))
-        else:
-            suspects = []
-            self._count_restart(link)
-        if self._out_of_play[player] is None:
-            self._open(link, suspects)
-        self._processor.forgiven()
-        self.links[1 - player].forgive_pause()
-        # The time that this took counts as the player's.
-        self._thinking[player] += self._clock() - begun
-
-    def _give_up_search(self, link: PlayerLink) -> None:
-        """Forfeit one of the suspected matches when the loss did not happen again, or dying at random would be free."""
-        unexplained, self._unexplained[link.index] = self._unexplained[link.index], None
-        if unexplained is not None:
-            matches, loss = unexplained
-            match = next((match for match in matches if not match.is_over), None)
-            if match is not None:
-                self._forfeit(match, link.index, loss.fault, loss.detail)
-        self._count_restart(link)
-
-    def _count_restart(self, link: PlayerLink) -> None:
-        link.restarts += 1
-        if link.restarts > self._limits.max_restarts:
-            self._take_out(link.index, PlayerFault.TOO_MANY_RESTARTS)
-
-    def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
-        """Start a container, and repeat the running matches there. suspects: open at the last loss; None at first."""
-        player = link.index
-        try:
-            link.open()
-            self._processor.started(player)
-        except PlayerLost as loss:
-            self.notes.add(f"Player {player + 1} could not be started: {loss.fault.value}. {loss.detail}")
-            self._take_out(player, loss.fault, loss.detail)
-            return
-        if suspects is None:
-            return
-        link.suspect(suspects)
-        for match in self._active.values():
-            for request in match.history[player]:
-                link.waiting.append(request)
-
-    def _take_out(self, player: int, fault: PlayerFault, detail: str = "") -> None:
-        """Let a player forfeit all remaining matches."""
-        self.links[player].close()
-        self._out_of_play[player], self._why_out[player] = fault, detail
-        for match in list(self._active.values()):
-            self._forfeit(match, player, fault, detail)
+    # --- The end ------------------------------------------------------------------------------------------
 
     def _check_time(self, elapsed: float) -> None:
         """End a duel that takes too long. elapsed: seconds since the first question."""
@@ -391,13 +296,9 @@ class Duel:
             self._run_out_of_time(elapsed)
 
     def _run_out_of_time(self, elapsed: float) -> None:
-        for link in self.links:
-            self._thinking[link.index] += link.waited_seconds
-        if sum(self._thinking) < elapsed / 2:
-            raise PlatformFault("The duel took too long for a reason other than its players.", code="duel_too_slow")
-        slower = 0 if self._thinking[0] >= self._thinking[1] else 1
+        slower = self._thinking.slower(elapsed, [link.waited_seconds for link in self.links])
         self.notes.add(f"The time of the duel is used up; player {slower + 1} thought longer and forfeits the rest.")
-        self._take_out(slower, PlayerFault.DUEL_TIME)
+        self._losses.take_out(slower, PlayerFault.DUEL_TIME)
 
     def _say_goodbye(self, until: float) -> None:
         """Wait for the last `end()` calls. until: the time at which to stop, by the clock."""

@@ -228,7 +228,7 @@ def run_duel(
             stack.callback(link.close)
         stack.enter_context(_without_collector())
         duel.play()
-    records = tuple(duel.records[number] for number in range(1, duel.count + 1))
+    records = duel.matches.played
     record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records))
     return PlayedDuel(record, "\n".join(duel.notes.lines), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 
@@ -249,7 +249,7 @@ def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | No
 
 @contextlib.contextmanager
 def _without_collector() -> Iterator[None]:
-    """Switch the collector of reference cycles off: a duel makes no cycles, and collecting took a quarter of its
+    """Switch the collector of reference cycles off: a duel makes one cycle, and collecting took a quarter of its
     time."""
     was_enabled = gc.isenabled()
     gc.disable()

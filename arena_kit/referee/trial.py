@@ -10,9 +10,7 @@ from typing import Any
 from arena_kit.environment.records import Fault
 from arena_kit.referee.duel import Duel
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.link import PlayerLink
 from arena_kit.referee.match import Match
-from arena_kit.referee.wire import Question
 
 PAIR = 2
 """The number of matches in the first pair, after which the player has played in every seat."""
@@ -34,23 +32,18 @@ class Trial(Duel):
         """Player, fault and detail of the earliest forfeit."""
 
     def _room(self) -> int:
-        is_shown = all(number in self.records for number in range(1, PAIR + 1))
+        is_shown = self.matches.done_in_order_count >= PAIR
         return super()._room() if is_shown else min(PAIR, super()._room())
 
-    def _open(self, link: PlayerLink, suspects: list[Question] | None) -> None:
-        """Start a player, but only while the trial is undecided."""
-        is_decided = len(self.records) >= self.count or self._out_of_play != [None, None]
-        if not is_decided:
-            super()._open(link, suspects)
+    def _is_wanted(self) -> bool:
+        """Whether the trial is undecided."""
+        return not self.matches.are_over() and self._losses.all_play
 
     def _keep(self, match: Match) -> None:
         super()._keep(match)
         record = match.record
-        if record is None or record.fault is not Fault.PLAYER or match.number > self.count:
-            return
-        self.count = match.number
-        self.records = {number: record for number, record in self.records.items() if number <= self.count}
-        self._abandon()
+        if record is not None and record.fault is Fault.PLAYER and match.number <= self.matches.count:
+            self._end_at(match.number)
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:
         if match.is_over:
@@ -63,21 +56,19 @@ class Trial(Duel):
     def _check_time(self, elapsed: float) -> None:
         if self._clock() <= self._until:
             return
-        for player, unexplained in enumerate(self._unexplained):
+        for player, unexplained in enumerate(self._losses.unexplained):
             if unexplained is not None and self._first_fault is None:
                 self._first_fault = (player, unexplained[1].fault, unexplained[1].detail)
         if self._first_fault is not None:
             self.notes.add("The time of the trial is used up; the first fault seen counts.")
-            self._take_out(*self._first_fault)
+            self._losses.take_out(*self._first_fault)
             return
-        over = next(number for number in range(1, self.count + 2) if number not in self.records) - 1
+        over = self.matches.done_in_order_count
         if over < PAIR:
             self._run_out_of_time(elapsed)
             return
         self.notes.add(f"The time of the trial is used up after {over} matches without a fault, which is enough.")
-        self.count = over - over % PAIR
-        self.records = {number: record for number, record in self.records.items() if number <= self.count}
-        self._abandon()
+        self._end_at(over - over % PAIR)
 
     def _say_goodbye(self, until: float) -> None:
         """Wait for the last `end()` calls as a duel does, but never beyond the end of the trial."""

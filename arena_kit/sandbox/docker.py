@@ -13,6 +13,7 @@ import signal
 import stat
 import time
 from collections.abc import Callable, Iterator
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,17 @@ class DockerSandbox:
                 f"The Docker engine has no runtime {self._runtime}, only {', '.join(sorted(runtimes))}.",
                 code="runtime_missing",
             )
+
+    def has_image(self, name: str) -> bool:
+        """Return whether the engine has an image of this name. Raises SandboxError."""
+        with _engine_errors():
+            try:
+                self._engine.images.get(name)
+            except APIError as error:
+                if error.status_code in (HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_FOUND):
+                    return False
+                raise
+        return True
 
     def start(self, launch: Launch) -> PlayerHost:
         def box(channel: Channel) -> DockerBox:

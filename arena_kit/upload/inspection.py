@@ -38,6 +38,8 @@ PATIENCE_SECONDS = 1.0
 MOST_SECONDS = 10.0
 """How long a request waits for its inspection; an archive that takes longer is left to the build."""
 MEMORY_BYTES = 1 << 30
+NICENESS = 5
+"""A person waits for the answer: on a host whose cores are all taken, the least priority would take ten seconds."""
 INSPECTED = 0
 
 
@@ -147,7 +149,7 @@ def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 def _main() -> int:
     """Inspect the archive at standard input and print what is found as one line of JSON."""
-    os.nice(10)
+    os.nice(NICENESS)
     limits = (
         (resource.RLIMIT_CPU, LIMITS.compile_seconds),
         (resource.RLIMIT_AS, MEMORY_BYTES),

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
@@ -25,14 +24,6 @@ FILE_ENDINGS = (".whl", ".zip", ".gz", ".bz2", ".xz", ".tar", ".tgz")
 _PLAIN = re.compile(r"(?!-)(?:[\w .,<>=!~*+()\[\];\"'-](?! -))*", re.ASCII)
 """Matches the lines that are safe to give to pip. Even within quotes pip splits lines at more than line feeds, replaces
 `${NAME}` by variables of its environment, which may hold passwords, and takes ` -` for the beginning of an option."""
-
-_YAML_STARTS = (
-    yaml.BlockSequenceStartToken,
-    yaml.BlockMappingStartToken,
-    yaml.FlowSequenceStartToken,
-    yaml.FlowMappingStartToken,
-)
-_YAML_ENDS = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
 
 
 class RequirementsRefused(Exception):
@@ -163,6 +154,9 @@ def _pip_part(items: object, name: str) -> list[str]:
 
 def read_yaml(text: str, name: str) -> Any:
     """Return the content of a small plain YAML file, e.g. environment.yml. Raises RequirementsRefused."""
+    # Loading it takes a fifth of an inspection, and few archives have such a file.
+    import yaml
+
     _check_size(text, name)
     try:
         _check_tokens(text, name)
@@ -182,11 +176,20 @@ def _located(name: str, line: int | None = None) -> Iterator[None]:
 
 
 def _check_tokens(text: str, name: str) -> None:
+    import yaml
+
+    starts = (
+        yaml.BlockSequenceStartToken,
+        yaml.BlockMappingStartToken,
+        yaml.FlowSequenceStartToken,
+        yaml.FlowMappingStartToken,
+    )
+    ends = (yaml.BlockEndToken, yaml.FlowSequenceEndToken, yaml.FlowMappingEndToken)
     depth = 0
     for count, token in enumerate(yaml.scan(text, Loader=yaml.SafeLoader)):
         if isinstance(token, yaml.AliasToken | yaml.AnchorToken | yaml.TagToken):
             raise RequirementsRefused(f"{name} must not use anchors, aliases or tags.", code="environment_yml")
-        depth += isinstance(token, _YAML_STARTS) - isinstance(token, _YAML_ENDS)
+        depth += isinstance(token, starts) - isinstance(token, ends)
         # The YAML parser's time grows with the square of the depth.
         if depth > MAX_YAML_DEPTH or count > MAX_YAML_TOKENS:
             raise RequirementsRefused(f"{name} is nested too deeply or too long.", code="environment_yml")

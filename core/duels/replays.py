@@ -118,8 +118,9 @@ def replay_tag(job: Duel | Validation, number: int, *choices: object) -> str:
 
 
 def _drawn_by(spec: EnvironmentSpec) -> int:
-    """Return when the programs of an environment were changed last, in nanoseconds."""
+    """Return when the programs, pictures and styles of an environment were changed last, in nanoseconds."""
     try:
-        return max((path.stat().st_mtime_ns for path in spec.folder.glob("*.py")), default=0)
+        paths = (*spec.folder.glob("*.py"), *spec.folder.glob("static/*"))
+        return max((path.stat().st_mtime_ns for path in paths), default=0)
     except OSError:
         return 0

@@ -2,7 +2,8 @@
 
 A submission is withdrawn from a running edition: its open duels are cancelled, and its played duels no longer count for
 standings there, so that all others have met the same opponents. They stay in the ledger and in the ratings. In an
-organiser's tournament played duels count as its format says, and owners may withdraw too.
+organiser's tournament played duels count as its format says, and owners may withdraw too; a duel that has begun is then
+played to its end, or an owner could take back a duel that is being lost.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from core.duels.challenges import unrated_agents, unrated_duels_cancel
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
-from core.jobs.control import job_cancel_if_open
+from core.jobs.control import job_cancel, job_cancel_if_open
 from core.jobs.phase_selectors import decisive_job
-from core.jobs.states import OPEN
+from core.jobs.states import OPEN, StaleJob
 from core.models import (
     Agent,
     CancelCode,
     Duel,
     Evaluation,
     Job,
+    JobState,
     LedgerChange,
     LedgerEntry,
     Participant,
@@ -141,7 +143,7 @@ def participants_withdraw_barred(*, tournament: Tournament) -> None:
     rows = tournament.participants.filter(barred, withdrawn_at=None)
     for number in list(rows.order_by("pk").values_list("pk", flat=True)):
         with apart(f"Participant {number}"), transaction.atomic():
-            _withdraw(rows.filter(pk=number).select_related("tournament"))
+            _withdraw(rows.filter(pk=number).select_related("tournament", "submission__agent__owner"))
 
 
 def participant_withdraw(*, participant: Participant, user: User) -> None:
@@ -211,7 +213,9 @@ def _tested(owner: User) -> set[int]:
 
 def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participant]:
     rows = Participant.objects.filter(submission__agent__in=agents, withdrawn_at=None)
-    return rows.filter(tournament__state=TournamentState.RUNNING).select_related("tournament")
+    return rows.filter(tournament__state=TournamentState.RUNNING).select_related(
+        "tournament", "submission__agent__owner"
+    )
 
 
 def _stop(agents: Collection[Agent], code: CancelCode) -> None:
@@ -233,9 +237,11 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
 def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
     """Withdraw participants and return how many. by_owner: whether the owner asked for it.
 
+    Their duels that have not begun are cancelled. In an organiser's tournament those that have begun go on, unless an
+    organiser has barred the agent or its owner.
     Participants come before duels, each by key, so that two withdrawals of opponents never wait for each other.
     """
-    duels: dict[int, tuple[Duel, str]] = {}
+    duels: dict[int, tuple[Duel, str, bool]] = {}
     left: dict[int, Tournament] = {}
     count = 0
     for row in rows.order_by("pk"):
@@ -248,10 +254,18 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
         plays = Q(player_1=row.submission_id) | Q(player_2=row.submission_id)
         why = _why_left(row.tournament, by_owner=by_owner)
         open_duels = Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN)
-        duels |= {duel.pk: (duel, why) for duel in open_duels}
+        goes_on = not row.tournament.is_automatic and not _is_barred(row.submission.agent)
+        if goes_on:
+            open_duels = open_duels.filter(state=JobState.QUEUED, started_at=None)
+        duels |= {duel.pk: (duel, why, goes_on) for duel in open_duels}
         left[row.tournament_id] = row.tournament
-    for _, (duel, why) in sorted(duels.items()):
-        job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
+    for _, (duel, why, goes_on) in sorted(duels.items()):
+        if not goes_on:
+            job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
+            continue
+        # A worker may have begun it a moment ago.
+        with suppress(StaleJob):
+            job_cancel(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
     # The others' standings change, and this may have been the last open duel. The ledger comes after the duels,
     # because a worker that finishes a duel locks the duel while it waits for the ledger.
     for tournament in sorted(left.values(), key=lambda row: (row.environment_id, row.pk)):
@@ -259,6 +273,10 @@ def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
             environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament
         )
     return count
+
+
+def _is_barred(agent: Agent) -> bool:
+    return agent.is_disabled or not agent.owner.is_active
 
 
 def _why_left(tournament: Tournament, *, by_owner: bool) -> str:

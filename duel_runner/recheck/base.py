@@ -91,7 +91,7 @@ def rounded(value: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlaceToPlay:
     """A sandbox with its own core, where players play again."""
 
     sandbox: Sandbox
@@ -117,11 +117,11 @@ class Table:
 
 
 @contextlib.contextmanager
-def table(environment: Environment, arena: Sandbox) -> Iterator[Table]:
+def place_to_play(environment: Environment, arena: Sandbox) -> Iterator[PlaceToPlay]:
     """Open a sandbox to play a job again, apart from the workers'. Raises SandboxError."""
     with contextlib.ExitStack() as stack:
         lock_file = LockFile(settings.CHANNEL_DIR)
         stack.callback(lock_file.end)
         core = stack.enter_context(free_core(settings.CHANNEL_DIR))
         arena.check()
-        yield Table(arena, core, lock_file, environment, itertools.count(1))
+        yield PlaceToPlay(arena, core, lock_file, environment, itertools.count(1))

@@ -16,7 +16,7 @@ from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
-from duel_runner.recheck.base import Rechecked, recheck_keep, rounded, row_faults, table
+from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, rounded, row_faults
 from duel_runner.rules import decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
@@ -34,7 +34,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment = duel.environment
-    with table(environment, arena) as place:
+    with place_to_play(environment, arena) as place:
         return referee.run_duel(
             rules(duel),
             lambda player: place.launch(*players[player]),

@@ -340,6 +340,7 @@ def test_a_driver_that_is_asked_to_stop_lets_a_lot_end_that_is_nearly_done(
     driving = Driving(driver, lambda: "v1.34.1")
     driving.step()
     ask_to_stop()
+    assert duel.tournament is not None
     other = factories.duel(duel.tournament, duel.player_1, duel.player_2, number=2, state=JobState.QUEUED)
     job_enqueue(job=other)
     driving.run()

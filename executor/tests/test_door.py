@@ -107,9 +107,11 @@ def test_what_a_stranger_sends_is_not_read(world: World) -> None:
     async def main() -> None:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
             for method in ("/executor.Executor/ValidateAgent", "/executor.Executor/RunMatch"):
-                call = channel.stream_unary(method)(nothing(), timeout=20)
+                ask: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(method)
+                call = ask(nothing(), timeout=20)
                 assert (await refused(call)).code() is Code.UNAUTHENTICATED
-            empty = channel.stream_unary("/executor.Executor/RunMatch")(iter(()), metadata=who)
+            run: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary("/executor.Executor/RunMatch")
+            empty = run(iter(()), metadata=who)
             assert (await refused(empty)).code() is Code.INVALID_ARGUMENT
 
     who = token_of(world.cast.alice)

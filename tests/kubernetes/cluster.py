@@ -28,25 +28,31 @@ COMMAND_SECONDS = 300.0
 
 
 class RealCluster:
-    """A cluster with two nodes whose pods reach nothing, and a pretended one, on which nothing is ever scheduled."""
+    """A cluster with two nodes whose pods reach nothing, and a pretended one, on which nothing is ever scheduled.
+
+    With KUBE_DIR it is the cluster there, which is left running: for work on these tests.
+    """
 
     def __init__(self) -> None:
         # Sockets of a node have short paths.
         self.folder = Path(tempfile.mkdtemp(prefix="arena-kube-"))
-        self._state = self.folder / "k"
-        port = _free_ports()
-        self._variables = {
-            **os.environ, "KUBE_CACHE": str(CACHE), "KUBE_DIR": str(self._state), "KUBE_PORT": str(port),
-            "KUBE_NODES": "2", "KUBE_HOLLOW": "1", "KUBE_NET": "isolated",
-        }  # fmt: skip
         self.kubeconfig = self.folder / "driver"
+        own = os.environ.get("KUBE_DIR", "")
+        self._state = Path(own or self.folder / "k")
+        self._is_kept = bool(own)
+        self._variables = {
+            **os.environ, "KUBE_CACHE": str(CACHE), "KUBE_DIR": str(self._state), "KUBE_NODES": "2",
+            "KUBE_HOLLOW": "1", "KUBE_NET": "isolated", "KUBE_NICE": "0",
+            **({} if own else {"KUBE_PORT": str(_free_ports())}),
+        }  # fmt: skip
 
     def up(self) -> None:
         """Start what does not run."""
         self._tool("up")
 
     def close(self) -> None:
-        self._tool("down")
+        if not self._is_kept:
+            self._tool("down")
         shutil.rmtree(self.folder)
 
     def node(self, number: int, what: str) -> None:
@@ -77,7 +83,11 @@ class RealCluster:
         return found
 
     def apply(self, *objects: dict[str, Any]) -> None:
-        self.kubectl("apply", "-f", "-", text="---\n".join(json.dumps(one) + "\n" for one in objects))
+        self.kubectl("apply", "-f", "-", text=json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
+
+    def apply_players(self) -> None:
+        """Apply the deployment files of the players' namespace."""
+        self.kubectl("apply", "-k", str(PLAYERS))
 
     def set_up(self, registry: Registry) -> None:
         """Apply the deployment files, let the nodes reach the registry, and write the driver's own kubeconfig."""
@@ -88,7 +98,7 @@ class RealCluster:
             (folder / "hosts.toml").write_text(f'server = "{server}"\n[host."{server}"]\n')
         for name in (SITE_NAMESPACE, NAMESPACE):
             self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        self.kubectl("apply", "-k", str(PLAYERS))
+        self.apply_players()
         self.apply(_account("arena-driver", SITE_NAMESPACE), _pull_secret(registry))
         self.kubeconfig.write_text(yaml.safe_dump(self._config(self._token("arena-driver"))))
 

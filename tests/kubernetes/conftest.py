@@ -17,8 +17,11 @@ from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
-from core.models import Build, Environment, Job, Submission
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import jobs_end_delay
+from core.models import Build, CancelCode, Environment, Job, Submission
 from core.tests.working import run
+from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
 from duel_runner.lots.site import site
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
@@ -27,7 +30,7 @@ from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.samples import upload
 
-PATIENCE_SECONDS = 400.0
+PATIENCE_SECONDS, LEFT_SECONDS = 240.0, 120.0
 
 
 @pytest.fixture(scope="session")
@@ -50,11 +53,11 @@ def base(client: docker.DockerClient, arena_settings: None) -> str:
 
 
 @pytest.fixture(scope="session")
-def referee(client: docker.DockerClient, server: RegistryServer, arena_settings: None) -> str:
+def referee(client: docker.DockerClient, server: RegistryServer, base: str) -> str:
     players = server.registry
     own = Registry(f"{players.host}/arena/site", players.user, players.password)
     name = f"{django_settings.PLAYER_IMAGE_PREFIX}-site:1"
-    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, own, name)
+    return referee_image(client, django_settings.PLAYER_BASE_IMAGE, base, own, name)
 
 
 @pytest.fixture(scope="session")
@@ -72,7 +75,7 @@ def cluster(server: RegistryServer) -> Iterator[RealCluster]:
 def nothing_is_left_over(cluster: RealCluster) -> Iterator[None]:
     """Every test leaves the players' namespace as empty as it was."""
     yield
-    deadline = time.monotonic() + PATIENCE_SECONDS
+    deadline = time.monotonic() + LEFT_SECONDS
     while cluster.listed("jobs") or cluster.listed("pods"):
         assert time.monotonic() < deadline, cluster.kubectl("-n", NAMESPACE, "get", "jobs,pods")
         time.sleep(0.5)
@@ -94,6 +97,16 @@ class Arena:
         self.drivers.append(driver)
         return driver
 
+    def driving(self) -> Driving:
+        """The same with what its process adds: nothing is claimed before the cluster may be used."""
+        api = ApiCluster(self.site, kubeconfig=self.kubeconfig)
+
+        def version() -> str:
+            api.check()
+            return api.version()
+
+        return Driving(self.driver(lambda _: api), version)
+
     def play(self, *jobs: Job, driver: Driver | None = None) -> None:
         """Tick until these jobs are over."""
         one = driver or self.driver()
@@ -103,8 +116,9 @@ class Arena:
     def until(self, driver: Driver, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < deadline
+            assert time.monotonic() < deadline, [(str(held.job.name), held.waits_for) for held in driver.held.values()]
             driver.tick()
+            jobs_end_delay()
             time.sleep(0.5)
 
 
@@ -139,11 +153,13 @@ def arena(
 
 @pytest.fixture
 def built(arena: Arena) -> Callable[[Environment, str, str], Submission]:
-    """Upload an agent, build its image and push it to the registry."""
+    """Upload an agent, build its image and push it to the registry. Nothing else of it waits then."""
 
     def build(environment: Environment, name: str, source: str) -> Submission:
         submission = upload(environment, name, source)
         run(Build.objects.get(submission=submission))
+        for validation in submission.validations.all():
+            job_cancel_if_open(job=validation, code=CancelCode.BY_OWNER, reason="This test has no use for it.")
         submission.refresh_from_db()
         assert submission.registry_digest
         return submission

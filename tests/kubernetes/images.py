@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import platform
 import tarfile
 from importlib.metadata import distribution
 from pathlib import Path
@@ -17,23 +18,30 @@ NEEDED = ("numpy", "pyyaml", "packaging", "tqdm", "gymnasium", "cloudpickle", "f
           "typing-extensions")  # fmt: skip
 """What the referee imports. The same versions as here, which records name."""
 DOCKERFILE = """
-FROM {base}
+FROM {whole} AS whole
+FROM {small}
+COPY --from=whole {libraries}/libstdc++.so.6* {libraries}/libgcc_s.so.1 {libraries}/libpthread.so.0 \\
+    {libraries}/libdl.so.2 {libraries}/librt.so.1 {libraries}/libutil.so.1 {libraries}/
 COPY app /app
 ENV PYTHONPATH=/app/packages PYTHONDONTWRITEBYTECODE=1
 WORKDIR /app
 """
 
 
-def referee_image(client: docker.DockerClient, base: str, registry: Registry, name: str) -> str:
-    """Build the referee's image, push it, and return its name by digest."""
-    client.images.build(fileobj=_context(base), custom_context=True, tag=name, network_mode="none", rm=True)
+def referee_image(client: docker.DockerClient, whole: str, small: str, registry: Registry, name: str) -> str:
+    """Build the referee's image, push it, and return its name by digest.
+
+    small: a base with Python alone, which gets what NumPy needs of the whole one; both are transferred often.
+    """
+    text = DOCKERFILE.format(whole=whole, small=small, libraries=f"/usr/lib/{platform.machine()}-linux-gnu")
+    client.images.build(fileobj=_context(text), custom_context=True, tag=name, network_mode="none", rm=True)
     return registry.reference(registry.push(client, name))
 
 
-def _context(base: str) -> io.BytesIO:
+def _context(dockerfile: str) -> io.BytesIO:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz", compresslevel=1) as context:
-        text = DOCKERFILE.format(base=base).encode()
+        text = dockerfile.encode()
         entry = tarfile.TarInfo("Dockerfile")
         entry.size = len(text)
         context.addfile(entry, io.BytesIO(text))

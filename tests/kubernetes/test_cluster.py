@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -14,38 +14,20 @@ from pytest_django.fixtures import Settings
 from arena_kit.sandbox.kubernetes import cluster as cluster_calls
 from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from core.jobs.lifecycle import job_enqueue
-from core.models import Duel, DuelOutcome, Environment, Evaluation, JobState, LedgerEntry, Submission, Tournament
+from core.models import Duel, DuelOutcome, Evaluation, JobState
 from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import run
 from duel_runner.workplace import leave_workplace
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.conftest import Arena
+from tests.kubernetes.playing import HUNGRY, SLOW, Built, assert_played, duel_of
 from tests.samples import FIRST, LAST, tic_tac_toe
 
 pytestmark = [
     pytest.mark.cluster, pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]  # fmt: skip
-Built = Callable[[Environment, str, str], Submission]
-SLOW = FIRST.replace("        return", "        import time; time.sleep(0.5)\n        return")
-"""Takes its time, so that something can happen meanwhile."""
-HUNGRY = FIRST.replace("    def step", "    def step(self, *_):\n        self.all = b'x' * (3 << 30)\n    def later")
-
-
-def duel_of(one: Submission, other: Submission, number: int = 1) -> Duel:
-    edition, _ = Tournament.objects.get_or_create(environment=one.agent.environment, edition=1)
-    row = factories.duel(edition, one, other, number=number, state=JobState.QUEUED)
-    row.seed = 1
-    row.save()
-    job_enqueue(job=row)
-    return row
-
-
-def assert_played(duel: Duel) -> None:
-    """It counts once, whatever happened before."""
-    assert (duel.state, duel.error) == (JobState.SUCCEEDED, "")
-    assert LedgerEntry.objects.filter(duel=duel).count() == 4
 
 
 def expire_leases() -> None:
@@ -57,7 +39,8 @@ def expire_leases() -> None:
 def test_what_pods_play_is_what_the_docker_sandbox_plays(arena: Arena, built: Built, settings: Settings) -> None:
     environment = tic_tac_toe()
     first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
-    validation = first.validations.get()
+    validation = factories.validation(first, state=JobState.QUEUED)
+    job_enqueue(job=validation)
     task = factories.task("frozen-lake", episodes=3)
     walker = built(task, "walker", FIRST)
     evaluation = factories.evaluation(walker, JobState.QUEUED)
@@ -137,9 +120,14 @@ def test_two_drivers_play_each_duel_once(arena: Arena, built: Built) -> None:
     first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
     duels = [duel_of(first, last, number) for number in range(1, 5)]
     other = arena.driver()
-    both = arena.driver()
-    arena.until(both, lambda: (other.tick(), all(Duel.objects.get(pk=one.pk).is_over for one in duels))[1])
-    other.tick()
+
+    def are_over() -> bool:
+        other.tick()
+        return not Duel.objects.exclude(state=JobState.SUCCEEDED).exists()
+
+    one = arena.driver()
+    arena.until(one, are_over)
+    one.tick()
     for duel in duels:
         duel.refresh_from_db()
         assert_played(duel)

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from arena_kit.folders import remove_abandoned
-from core.jobs import supervisor
+from core.jobs import worker_processes
 from core.jobs.scratch import PREFIX
-from core.jobs.supervisor import Supervisor
+from core.jobs.worker_processes import WorkerProcesses
 
 DUELLING, SCORED = "connect-four", "frozen-lake-deterministic"
 PLAYER = """
@@ -296,10 +296,10 @@ class Workers:
         if wrong_clock is not None:
             variables[self.clocked] |= {"LD_PRELOAD": str(wrong_clock), "FAULTS_CLOCK": str(self._clock)}
         # By the hundredth kill a pause that grows would leave most of the workers down; in operation it should.
-        supervisor.BACK_OFF_SECONDS = (1.0,) * 5
+        worker_processes.BACK_OFF_SECONDS = (1.0,) * 5
         self._log = (season.folder / "workers.log").open("a")
-        self._supervisor = Supervisor(
-            supervisor.programs(
+        self._supervisor = WorkerProcesses(
+            worker_processes.programs(
                 [sys.executable, "-m", "tests.season.worker", "qcluster"],
                 {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
             ),

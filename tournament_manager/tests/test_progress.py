@@ -6,15 +6,18 @@ from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
+from django.db.models import Q
 
 from arena_kit.ranking.formats import FORMATS, Decision
 from core.errors import Refused
+from core.jobs.lifecycle import job_claim, job_release
 from core.models import (
     CancelCode,
     Duel,
     Eligibility,
     Environment,
     JobState,
+    LedgerEntry,
     Rating,
     Registration,
     Submission,
@@ -289,6 +292,46 @@ def test_only_its_owner_withdraws_an_agent_and_only_from_what_is_played_by_a_pla
     Tournament.objects.update(is_automatic=True)
     with pytest.raises(Refused, match="automatic tournaments"):
         participant_withdraw(participant=tournament.participants.get(submission=six[1]), user=owner)
+
+
+@pytest.mark.parametrize("leave", [withdraw, delete, disable])
+@pytest.mark.parametrize(
+    ("kind", "decision"),
+    [
+        ("swiss", Decision.PLAYED),
+        ("single-elimination", Decision.PLAYED),
+        pytest.param("round-robin", Decision.ANNULLED, marks=pytest.mark.nightly),
+    ],
+)
+def test_leaving_takes_back_no_duel_that_a_worker_has_begun_unless_organisers_bar_the_agent(
+    six: list[Submission], kind: str, decision: Decision, leave: Callable[[Submission], None]
+) -> None:
+    tournament = begun(six, kind)
+    duel = tournament.duels.order_by("number")[0]
+    loser = duel.player_1 if duel.player_1_id > duel.player_2_id else duel.player_2
+    job = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
+    assert job is not None
+    leave(loser)
+    step(tournament)
+    if leave is disable:
+        assert Duel.objects.get(pk=duel.pk).state == JobState.CANCELLED
+        return
+    assert Duel.objects.get(pk=duel.pk).state == JobState.RUNNING
+    (meeting,) = (found for found in plan_of(tournament).meetings if duel.pk in found.duel_keys)
+    assert meeting.is_open
+    # The arena fails, and it waits for its next attempt.
+    job_release(job=job, code="engine", error="The engine was away.", is_delayed=False)
+    step(tournament)
+    play(Duel.objects.get(pk=duel.pk))
+    step(tournament)
+
+    (meeting,) = (found for found in plan_of(tournament).meetings if duel.pk in found.duel_keys)
+    assert meeting.decision is decision
+    assert LedgerEntry.objects.filter(duel=duel, duel__void=None).count() == 2
+    assert not tournament.duels.filter(Q(player_1=loser) | Q(player_2=loser), state=JobState.QUEUED).exists()
+    play_on(tournament)
+    assert tournament.state == TournamentState.FINISHED
+    assert ranks(tournament)[loser.pk] == 6
 
 
 def test_who_is_taken_out_when_all_is_played_keeps_the_place(six: list[Submission]) -> None:

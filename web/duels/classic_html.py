@@ -1,84 +1,20 @@
-"""The HTML of classic environments, made harmless: organisers' code draws it, so it is untrusted.
-
-Only elements and attributes that show something stay. Pictures and style sheets are those of the environment's own
-folder, whatever address names them; everything else that could load something is dropped. The page draws it in a
-shadow root, apart from its own elements and styles.
-"""
+"""The HTML of classic environments on the site's own pages, which load pictures and styles from the static files."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from html.parser import HTMLParser
 
-import nh3
 from django.conf import settings
 
-from arena_kit.environment.outside.pictures import NotShown, static_file, style_sheets
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
-from arena_kit.environment.server.client import draw
-from arena_kit.environment.server.frames import Drawing
+from arena_kit.environment.replay_file.classic_html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.spec import EnvironmentSpec
 
-MOST_CHARACTERS = 1 << 20
-"""Longer HTML is not shown; the state's JSON is."""
-SHAPES = frozenset({"svg", "g", "path", "circle", "ellipse", "rect", "line", "polygon", "polyline", "text", "tspan"})
-TAGS = SHAPES | {
-    "a", "abbr", "article", "aside", "b", "bdi", "blockquote", "br", "caption", "center", "cite", "code", "col",
-    "colgroup", "dd", "del", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "footer", "h1", "h2", "h3", "h4",
-    "h5", "h6", "header", "hr", "i", "img", "ins", "kbd", "li", "main", "mark", "meter", "ol", "p", "pre", "progress",
-    "q", "s", "samp", "section", "small", "span", "strong", "sub", "sup", "table", "tbody", "td", "tfoot", "th",
-    "thead", "tr", "u", "ul", "var", "wbr",
-}  # fmt: skip
-DRAWN = {
-    "viewbox", "viewBox", "x", "y", "x1", "y1", "x2", "y2", "cx", "cy", "r", "rx", "ry", "d", "points", "fill",
-    "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "stroke-dasharray", "opacity", "fill-opacity",
-    "transform", "font-size", "font-family", "font-weight", "text-anchor", "dominant-baseline", "width", "height",
-    "preserveAspectRatio",
-}  # fmt: skip
-EVERYWHERE = {"class", "id", "style", "title", "align", "valign", "width", "height", "role", "aria-label", "dir"}
-ATTRIBUTES = {
-    "*": EVERYWHERE,
-    "img": {"src", "alt"},
-    "td": {"colspan", "rowspan", "bgcolor"},
-    "th": {"colspan", "rowspan", "scope", "bgcolor"},
-    "table": {"border", "cellpadding", "cellspacing", "bgcolor"},
-    "col": {"span"},
-    "colgroup": {"span"},
-    "ol": {"start", "type"},
-    "li": {"value"},
-    "meter": {"value", "min", "max"},
-    "progress": {"value", "max"},
-    **dict.fromkeys(SHAPES, DRAWN),
-}
-_TAG_OF_DJANGO = re.compile(r"""\{%\s*static\s+['"]([^'"%]*)['"]\s*%\}""")
-_LOADS = re.compile(r"url\s*\(|image-set|@import|expression|\\", re.IGNORECASE)
-_LINK = re.compile(r"url\(([^)]*)\)?", re.IGNORECASE)
 
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """What styles the HTML of an environment. sheets: addresses of this site. rules: texts of style elements."""
-
-    sheets: tuple[str, ...]
-    rules: tuple[str, ...]
-
-
-def head_of(spec: EnvironmentSpec) -> Head:
-    """Return what styles an environment's HTML: what its head names, or else every style sheet of its folder.
-
-    Raises BrokenEnvironment.
-    """
-    reader = _HeadReader()
-    reader.feed(_plain_addresses(draw(spec, Drawing.HEAD)[:MOST_CHARACTERS]))
-    reader.close()
-    named = [address for href in reader.sheets if (address := own_address(spec, href, {".css"}))]
-    if not named and not reader.rules:
-        named = [_address(spec, name) for name in style_sheets(spec.folder)]
-    rules = [_LINK.sub(lambda link: _own_link(spec, link[1].strip(" \t\r\n\f'\"")), rule) for rule in reader.rules]
-    return Head(tuple(dict.fromkeys(named)), tuple(rule for rule in rules if "@import" not in rule.lower()))
+def address_in(spec: EnvironmentSpec) -> AddressOf:
+    """Return what gives the address of a file in an environment's `static/`."""
+    return lambda name: f"{settings.STATIC_URL}environments/{spec.slug}/{name}"
 
 
 def style_head(spec: EnvironmentSpec) -> Head | None:
@@ -86,84 +22,11 @@ def style_head(spec: EnvironmentSpec) -> Head | None:
     if spec.classic is None:
         return None
     try:
-        return head_of(spec)
+        return head_of(spec, address_in(spec))
     except ArenaEnvironmentError:
         return None
 
 
 def painter(spec: EnvironmentSpec) -> Callable[[Frame], str] | None:
     """Return what draws the HTML of a classic environment; None for others."""
-    return None if spec.classic is None else partial(html_of, spec)
-
-
-def html_of(spec: EnvironmentSpec, frame: Frame) -> str:
-    """Return the harmless HTML of a frame; "" where there is too much of it. Raises BrokenEnvironment."""
-    drawn = draw(spec, Drawing.HTML, frame)
-    return "" if len(drawn) > MOST_CHARACTERS else cleaned(spec, _plain_addresses(drawn))
-
-
-def cleaned(spec: EnvironmentSpec, html: str) -> str:
-    """Return HTML without anything that runs, loads or leads elsewhere."""
-
-    def kept(_: str, name: str, value: str) -> str | None:
-        if name == "src":
-            return own_address(spec, value)
-        if name in ("style", "fill", "stroke"):
-            # The page sets styles by itself, because its policy forbids them in HTML.
-            return None if _LOADS.search(value) else value
-        return value
-
-    return nh3.clean(
-        html, tags=set(TAGS), attributes=ATTRIBUTES, attribute_filter=kept, url_schemes=set(), link_rel=None,
-        clean_content_tags={"script", "style", "template", "iframe", "object", "noscript"},
-    )  # fmt: skip
-
-
-def own_address(spec: EnvironmentSpec, address: str, kinds: set[str] | None = None) -> str | None:
-    """Return where the site serves a file of the environment's folder that any address names; None if it has none."""
-    name = address.strip().partition("?")[0].partition("#")[0].rpartition("/")[2]
-    try:
-        path = static_file(spec.folder, name)
-    except (NotShown, OSError, ValueError):
-        return None
-    is_sheet = path.suffix.lower() == ".css"
-    return _address(spec, name) if is_sheet == (kinds is not None) else None
-
-
-def _address(spec: EnvironmentSpec, name: str) -> str:
-    return f"{settings.STATIC_URL}environments/{spec.slug}/{name}"
-
-
-def _own_link(spec: EnvironmentSpec, address: str) -> str:
-    own = own_address(spec, address)
-    return f"url({own})" if own else "none"
-
-
-def _plain_addresses(html: str) -> str:
-    """Return HTML whose template tags for static files have become their addresses."""
-    return _TAG_OF_DJANGO.sub(lambda found: f"{settings.STATIC_URL}{found[1]}", html)
-
-
-class _HeadReader(HTMLParser):
-    """Collects the style sheets and style elements of a head."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sheets: list[str] = []
-        self.rules: list[str] = []
-        self._is_style = False
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "" for name, value in attrs}
-        self._is_style = tag == "style"
-        if self._is_style:
-            self.rules.append("")
-        if tag == "link" and "stylesheet" in given.get("rel", "stylesheet").lower().split():
-            self.sheets.append(given.get("href", ""))
-
-    def handle_endtag(self, tag: str) -> None:
-        self._is_style = False
-
-    def handle_data(self, data: str) -> None:
-        if self._is_style:
-            self.rules[-1] += data
+    return None if spec.classic is None else partial(html_of, spec, address_of=address_in(spec))

@@ -10,7 +10,7 @@ from arena_kit.environment.records import half_points
 from arena_kit.ranking.sequential import SequentialTest, State, course
 from core.models import Duel
 from web.evaluations.charts import TABLE_ROWS, rounded, thinned
-from web.site.plots import Axis, Line, Mark, Plot, Table
+from web.site.plots import Axis, Line, Mark, Plot, PlotTable
 
 VERDICTS = {
     State.ACCEPTED_H1: ("Decided", "good"),
@@ -74,7 +74,7 @@ def _plot(test: SequentialTest, pairs: Sequence[int]) -> Plot | None:
             Mark(test.upper, f"upper limit {upper}", axis="y", colour="--good", dash=(5, 4)),
             Mark(test.lower, f"lower limit {lower}", axis="y", colour="--good", dash=(5, 4)),
         ),
-        table=Table(
+        table=PlotTable(
             ("Pairs of matches", "Log-likelihood ratio"),
             tuple((str(number + 1), _figure(ratios[number + 1])) for number in thinned(played, TABLE_ROWS)),
         ),

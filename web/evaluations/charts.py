@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from arena_kit.ranking.scores import bin_edges
-from web.site.plots import LARGEST, Axis, Line, Mark, Plot, Span, Table, drawable
+from web.site.plots import LARGEST, Axis, Line, Mark, Plot, PlotTable, Span, drawable
 
 Z_95 = 1.96
 MOST_POINTS = 400
@@ -88,7 +88,7 @@ def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
                 rounded(mean + error for mean, error in shown),
             ),
         ),
-        table=Table(
+        table=PlotTable(
             ("Episode", "Score", "Mean so far", "Give or take"),
             tuple(
                 (str(place + 1), *map(short, (scores[place], *running[place])))
@@ -135,7 +135,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
         xs=edges,
         lines=(Line("episodes", counts, look="bars"),),
         marks=tuple(marks),
-        table=Table(
+        table=PlotTable(
             ("Scores from", "To", "Episodes"),
             tuple(
                 (short(left), short(right), str(count))
@@ -163,7 +163,7 @@ def overlaid(series: Sequence[Series]) -> Plot | None:
             Line(one.letter, share, one.colour, "steps", one.dash)
             for (one, _), share in zip(shown, shares, strict=True)
         ),
-        table=Table(
+        table=PlotTable(
             ("Scores from", "To", *(one.name for one, _ in shown)),
             tuple(
                 (short(left), short(right), *(f"{100 * share[place]:.0f}%" for share in shares))
@@ -193,7 +193,7 @@ def over_time(values: Sequence[float], name: str) -> Plot | None:
         xs=[step + 1 for step in kept],
         lines=(Line(name, rounded(values[step] for step in kept), look="line"),),
         marks=(Mark(0.0, axis="y", dash=()),),
-        table=Table(
+        table=PlotTable(
             ("Step", name.capitalize()),
             tuple((str(step + 1), short(values[step])) for step in thinned(len(values), TABLE_ROWS)),
         ),

@@ -75,7 +75,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PlotTable:
     """The text of a table: its column heads and its rows."""
 
     columns: tuple[str, ...]
@@ -99,7 +99,7 @@ class Plot:
     spans: tuple[Span, ...] = ()
     marks: tuple[Mark, ...] = ()
     diagonal: bool = False
-    table: Table | None = None
+    table: PlotTable | None = None
 
     @property
     def data(self) -> dict[str, Any]:

@@ -17,13 +17,14 @@ from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.outside.trial import Verdict
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay_file import classic_html
+from arena_kit.environment.replay_file.classic_html import Head, cleaned, head_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.outside import classic, copied, outside
 from core.models import Alarm, Environment
 from core.tests import factories
 from core.tests.factories import Cast
-from web.duels import classic_html
-from web.duels.classic_html import Head, cleaned, head_of
+from web.duels.classic_html import address_in
 from web.tests.conftest import As
 from web.tests.synced import few_are_shipped
 
@@ -109,11 +110,13 @@ def test_the_older_address_of_a_shipped_picture_leads_to_it(client: Client) -> N
     ],
 )  # fmt: skip
 def test_html_is_made_harmless(spec: EnvironmentSpec, html: str, clean: str) -> None:
-    assert cleaned(spec, classic_html._plain_addresses(html)) == clean
+    assert cleaned(spec, html, address_in(spec)) == clean
 
 
 def test_drawings_keep_their_shapes(spec: EnvironmentSpec) -> None:
-    drawn = cleaned(spec, '<svg viewBox="0 0 9 9"><circle r="2" fill="red" onload="x()"/><script>1</script></svg>')
+    drawn = cleaned(
+        spec, '<svg viewBox="0 0 9 9"><circle r="2" fill="red" onload="x()"/><script>1</script></svg>', address_in(spec)
+    )
     assert "<circle" in drawn
     assert "viewBox" in drawn
     assert "onload" not in drawn
@@ -142,7 +145,7 @@ def test_styles_are_those_of_the_folder(
 ) -> None:
     monkeypatch.setattr(classic_html, "draw", lambda *_: head)
     sheets = tuple(f"/static/environments/classic-nim/{name}.css" for name in found.sheets)
-    assert head_of(spec) == replace(found, sheets=sheets)
+    assert head_of(spec, address_in(spec)) == replace(found, sheets=sheets)
 
 
 @pytest.mark.django_db

@@ -9,14 +9,16 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from html import escape
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 
 from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.replay_file.board import ClassicBoard, board_of
 from arena_kit.environment.replay_file.facts import Played, ReplayFacts, ending
 from arena_kit.environment.replay_file.views import FrameView, SeatView, frame_views, seat_views
 from arena_kit.environment.spec import EnvironmentSpec
@@ -29,6 +31,10 @@ NOTE_BYTES = 400
 ASSETS = Path(__file__).parent / "assets"
 _STYLE = re.compile(r"<style>[^<]*</style>")
 _EMPTY_STYLE = "<style/>"
+_BOARD = (
+    '<div id="board" class="drawn" role="img" hidden></div><script type="application/json" id="sheets">[]</script>'
+    '<script type="application/json" id="rules">{rules}</script>'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,20 @@ class PageExtras:
     tags: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What the HTML of a classic environment needs in the page: style sheets, and pictures by name as data URLs."""
+
+    rules: tuple[str, ...]
+    pictures: Mapping[str, str]
+
+    @classmethod
+    def of(cls, board: ClassicBoard | None, views: Sequence[FrameView]) -> _Drawn | None:
+        """Return what these states need; None without HTML."""
+        drawn = [view.html for view in views if view.html]
+        return cls(board.rules, board.pictures(drawn)) if board is not None and drawn else None
+
+
 def replay_page(
     spec: EnvironmentSpec,
     record: Played,
@@ -51,9 +71,11 @@ def replay_page(
     extras: PageExtras = PageExtras(),
 ) -> str:
     """Return the page. Raises NotDrawable if the record does not fit the rules."""
-    views = frame_views(spec, record, facts.names)
-    shown, note = thinned(views, max_bytes - len(_page(spec, record, facts, views[:1], "", extras).encode()))
-    return _page(spec, record, facts, shown, note, extras)
+    board = board_of(spec)
+    views = _views(spec, record, facts, board)
+    smallest = _page(spec, record, facts, views[:1], "", extras, _Drawn.of(board, views))
+    shown, note = thinned(views, max_bytes - len(smallest.encode()))
+    return _page(spec, record, facts, shown, note, extras, _Drawn.of(board, shown))
 
 
 def replay_theatre(
@@ -64,9 +86,15 @@ def replay_theatre(
     The page brings `player_style` and `player_script`; the elements have ids, so all but one stand in a `<template>`.
     place: stands in front of the state in every address, e.g. `match=3&`. Raises NotDrawable.
     """
-    views = frame_views(spec, record, facts.names)
-    shown, note = thinned(views, max_bytes - len(_theatre(record, facts, views[:1], "", place).encode()), place=place)
-    return _theatre(record, facts, shown, note, place)
+    board = board_of(spec)
+    views = _views(spec, record, facts, board)
+    smallest = _theatre(record, facts, views[:1], "", place, _Drawn.of(board, views))
+    shown, note = thinned(views, max_bytes - len(smallest.encode()), place=place)
+    return _theatre(record, facts, shown, note, place, _Drawn.of(board, shown))
+
+
+def _views(spec: EnvironmentSpec, record: Played, facts: ReplayFacts, board: ClassicBoard | None) -> list[FrameView]:
+    return frame_views(spec, record, facts.names, html_of=None if board is None else board.html_of)
 
 
 def thinned(views: Sequence[FrameView], budget: int, *, place: str = "") -> tuple[list[FrameView], str]:
@@ -86,9 +114,9 @@ def thinned(views: Sequence[FrameView], budget: int, *, place: str = "") -> tupl
             every = "half" if stride == 2 else f"one in {stride}"
             note = f"This file shows {every} of the {last + 1:,} states, because all of them would make it too large."
             return [views[index] for index in kept], note
-    if not any(view.svg for view in views):
+    if not any(view.svg or view.html for view in views):
         return [views[0], *views[max(1, last) :]], "This file shows the first and the last state only."
-    fewer, note = thinned([replace(view, svg="") for view in views], budget, place=place)
+    fewer, note = thinned([replace(view, svg="", html="") for view in views], budget, place=place)
     return fewer, f"The pictures are left out, because they would make this file too large. {note}".strip()
 
 
@@ -133,6 +161,7 @@ def _page(
     views: Sequence[FrameView],
     note: str,
     extras: PageExtras,
+    drawn: _Drawn | None,
 ) -> str:
     title = " against ".join(facts.names)
     heading = _isolated(title)
@@ -146,12 +175,14 @@ def _page(
         if extras.address
         else heading,
         subtitle=escape(f"{spec.name}, {what} {record.number}: ") + _isolated(ending(record, facts.names)),
-        theatre=_theatre(record, facts, views, note, ""),
+        theatre=_theatre(record, facts, views, note, "", drawn),
         script=player_script(),
     )
 
 
-def _theatre(record: Played, facts: ReplayFacts, views: Sequence[FrameView], note: str, place: str) -> str:
+def _theatre(
+    record: Played, facts: ReplayFacts, views: Sequence[FrameView], note: str, place: str, drawn: _Drawn | None
+) -> str:
     is_episode = isinstance(record, EpisodeRecord)
     first = views[0]
     return Template(_template("theatre.html")).substitute(
@@ -159,6 +190,7 @@ def _theatre(record: Played, facts: ReplayFacts, views: Sequence[FrameView], not
         what=_what(record),
         picture=first.picture or "data:,",
         hidden="" if first.svg else " hidden",
+        board="" if drawn is None else _BOARD.format(rules=_json(drawn.rules)),
         last=views[-1].ply,
         caption=escape(first.caption),
         players="Player" if is_episode else "Players",
@@ -166,7 +198,7 @@ def _theatre(record: Played, facts: ReplayFacts, views: Sequence[FrameView], not
         text=escape(plain_text(first.text)),
         moves_title="Steps" if is_episode else "Moves",
         moves="".join(_move(view, place) for view in views),
-        data=_data(views),
+        data=_data(views) if drawn is None else _data(views, drawn.pictures),
     )
 
 
@@ -193,16 +225,18 @@ def _move(view: FrameView, place: str) -> str:
     )
 
 
-def _data(views: Sequence[FrameView]) -> str:
+def _data(views: Sequence[FrameView], pictures: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the states as JSON that no HTML parser takes for anything else."""
     shared = _shared(views)
     states = ",".join(_state(view, shared) for view in views)
-    return f'{{"shared":{_json(shared)},"states":[{states}]}}'
+    named = f'"pictures":{_json(pictures)},' if pictures else ""
+    return f'{{"shared":{_json(shared)},{named}"states":[{states}]}}'
 
 
 def _state(view: FrameView, shared: str) -> str:
     svg = view.svg.replace(shared, _EMPTY_STYLE, 1) if shared else view.svg
-    return _json({"ply": view.ply, "svg": svg, "text": plain_text(view.text)})
+    html = {"html": view.html} if view.html else {}
+    return _json({"ply": view.ply, "svg": svg, "text": plain_text(view.text), **html})
 
 
 def _shared(views: Sequence[FrameView]) -> str:

@@ -1,4 +1,8 @@
-"""Decides meetings from their duels: one function per kind of tournament."""
+"""Decides meetings from their duels: one function per kind of tournament.
+
+A duel that has begun is played to its end whoever leaves, and its meeting stays open until then. Otherwise leaving
+would take back a duel that is being lost.
+"""
 
 from __future__ import annotations
 
@@ -38,6 +42,8 @@ def settle_all_play_all(meeting: Meeting, annulled: Container[int], gone: Contai
     having met them early. Meetings that can never be played, because a player is `gone` or the arena cannot, do not
     count either.
     """
+    if meeting.is_being_played:
+        return meeting
     if any(player in annulled for player in meeting.players):
         return replace(meeting, decision=Decision.ANNULLED)
     if meeting.count(DuelState.PLAYED):
@@ -71,7 +77,7 @@ def settle_swiss(meeting: Meeting, gone: Sequence[int]) -> Meeting:
         return replace(meeting, decision=Decision.PLAYED, winner=meeting.ahead)
     if meeting.count(DuelState.VOID) >= VOID_LIMIT:
         return replace(meeting, decision=Decision.UNPLAYABLE)
-    stayed = _stayed(meeting, gone)
+    stayed = None if meeting.is_being_played else _stayed(meeting, gone)
     if stayed is not None:
         return replace(meeting, decision=Decision.WALKOVER, winner=stayed)
     return meeting
@@ -97,7 +103,7 @@ def settle_knock_out(meeting: Meeting, gone: Sequence[int], seeds: Sequence[int 
         return replace(meeting, decision=Decision.BETTER_SEED, winner=better)
     if meeting.count(DuelState.VOID) >= VOID_LIMIT:
         return replace(meeting, decision=Decision.UNPLAYABLE, winner=better)
-    stayed = _stayed(meeting, gone)
+    stayed = None if meeting.is_being_played else _stayed(meeting, gone)
     if stayed is not None:
         return replace(meeting, decision=Decision.WALKOVER, winner=stayed)
     return meeting

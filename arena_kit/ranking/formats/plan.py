@@ -46,7 +46,8 @@ class DuelRecord:
     """A duel that counts: neither struck nor cancelled.
 
     key: how the caller identifies it, e.g. the id of its row. players: player_1 and player_2. points: 2 for a match won
-    or forfeited by the opponent, 1 for a draw. scores: sums over the matches; they break ties in points.
+    or forfeited by the opponent, 1 for a draw. scores: sums over the matches; they break ties in points. is_begun:
+    whether an open duel is played to its end although one of its players has left.
     """
 
     key: int
@@ -55,6 +56,7 @@ class DuelRecord:
     state: DuelState = DuelState.OPEN
     points: tuple[int, int] = (0, 0)
     scores: tuple[float, float] = (0.0, 0.0)
+    is_begun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,11 @@ class Meeting:
 
     def count(self, state: DuelState) -> int:
         return sum(duel.state == state for duel in self.duels)
+
+    @property
+    def is_being_played(self) -> bool:
+        """Whether one of its duels is played to its end, whoever has left."""
+        return any(duel.is_begun and duel.state == DuelState.OPEN for duel in self.duels)
 
     @property
     def is_open(self) -> bool:

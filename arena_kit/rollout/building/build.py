@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
@@ -11,6 +10,7 @@ from typing import IO
 from arena_kit.image.calls import engine
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.rollout.building.images import Bases, Log, service_image, untag
+from arena_kit.rollout.building.leftovers import building
 from arena_kit.rollout.exports.diff import state_diff
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.packages.manifest import FILE as MANIFEST
@@ -36,12 +36,13 @@ def package_build(
     """Return a package with its images. file: the zip that it was read from.
 
     Its services start in a world, the hooks `seed` and `check` run, and each service is stored with what it has written
-    outside its tmpfs. A second world, of the stored images, must export the same state. Raises PackageRefused,
-    BuildFailed, BuilderUnavailable, PlatformFault, and NoRoom if it has to wait.
+    outside its tmpfs. A second world, of the stored images, must export the same state. What a killed build leaves is
+    removed by `leftovers_remove`. Raises PackageRefused, BuildFailed, BuilderUnavailable, PlatformFault, and NoRoom if
+    it has to wait.
     """
-    repository, tag = f"{bases.prefix}-{package.manifest.slug}", f"{package.sha256[:16]}-{seed}"
-    with tempfile.TemporaryDirectory(prefix="arena-build-") as temporary, engine() as client:
-        unpacked = Path(temporary) / "package"
+    repository, tag = f"{bases.prefix}-{package.manifest.slug}", package_tag(package.sha256, seed)
+    with building(worlds.builds, tag) as folder, engine() as client:
+        unpacked = folder / "package"
         unpack_archive(file, unpacked, LIMITS, needs_entry_point=False)
         made: list[str] = []
         try:
@@ -64,10 +65,15 @@ def package_build(
             untag(client, made)
 
 
+def package_tag(sha256: str, seed: int) -> str:
+    """Return what the names of a package's images have in common."""
+    return f"{sha256[:16]}-{seed}"
+
+
 def package_remove(built: BuiltPackage, bases: Bases) -> None:
     """Remove the images of a package. Raises BuilderUnavailable if no engine answers."""
     with engine() as client:
-        repository, tag = f"{bases.prefix}-{built.slug}", f"{built.sha256[:16]}-{built.seed}"
+        repository, tag = f"{bases.prefix}-{built.slug}", package_tag(built.sha256, built.seed)
         untag(client, [f"{repository}:{seeded_tag(tag, each.service.name)}" for each in built.services])
 
 

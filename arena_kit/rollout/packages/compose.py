@@ -1,4 +1,4 @@
-"""Reads compose.yml of a package: the part of Compose's format that a world without a network and volumes has."""
+"""A service in compose.yml: the part of Compose's format that a world without a network and volumes has."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arena_kit.rollout.packages.documents import document_read, seconds, size, words
+from arena_kit.rollout.packages.documents import seconds, size, words
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.values.strict_json import Flaw
 
 FILE = "compose.yml"
-MOST_SERVICES = 8
 LEAST_MEMORY_BYTES = 8 << 20
 """Engines start no container with less than 6 MiB."""
 KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
@@ -39,7 +37,6 @@ REFUSED: Mapping[str, str] = {
     "env_file": "Write the variables in environment.",
     "profiles": "All services of a world start.",
 }
-_SERVICE = re.compile(r"[a-z](?:[a-z0-9-]{0,29}[a-z0-9])?\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z|[0-9]{1,6}(?::[0-9]{1,6})?\Z")
 _PATH = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./-]{0,200}\Z", re.ASCII)
@@ -91,39 +88,8 @@ class Service:
     read_only: bool = False
 
 
-def compose_read(text: str, caps: Caps, found: list[Flaw]) -> tuple[Service, ...]:
-    """Return the services in an order in which they can start; what is wrong with the file is added to the flaws."""
-    fields = document_read(text, FILE, found)
-    if fields is None:
-        return ()
-    for name in ("version", "name"):
-        fields.take(name)  # Older files have a version; neither says anything here.
-    written = fields.object("services")
-    _refuse(fields)
-    fields.finish()
-    if not written or len(written) > MOST_SERVICES:
-        fields.flaw("bad_services", "services", f"A package has 1 to {MOST_SERVICES} services.")
-        return ()
-    services = {}
-    for name, value in written.items():
-        path = f"{FILE}.services.{name}"
-        if not _SERVICE.match(name):
-            found.append(
-                Flaw(
-                    "bad_name",
-                    path,
-                    "A name has up to 31 letters in lower case, digits and dashes: a letter first, and no dash last.",
-                )
-            )
-        elif not isinstance(value, dict):
-            found.append(Flaw("bad_value", path, "A service has keys with values, such as `image: base:python`."))
-        else:
-            services[name] = _service(name, Fields(value, path, found), caps)
-    _check_ports(services, found)
-    return _in_order(services, found)
-
-
-def _service(name: str, fields: Fields, caps: Caps) -> Service:
+def service_read(name: str, fields: Fields, caps: Caps) -> Service:
+    """Return a service; what is wrong with its keys is added to the flaws."""
     service = Service(
         name=name,
         image=_image(fields, caps),
@@ -143,12 +109,13 @@ def _service(name: str, fields: Fields, caps: Caps) -> Service:
         pids=fields.whole("pids_limit", default=256, least=1, most=caps.pids),
         read_only=fields.flag("read_only", default=False),
     )
-    _refuse(fields)
+    refuse_keys(fields)
     fields.finish()
     return service
 
 
-def _refuse(fields: Fields) -> None:
+def refuse_keys(fields: Fields) -> None:
+    """Add a flaw for every key of Compose's that a world cannot have."""
     for name, sentence in REFUSED.items():
         if fields.take(name) is not NOTHING:
             fields.flaw("refused_key", name, sentence)
@@ -266,35 +233,3 @@ def _is_for_files(path: str) -> bool:
     plain = posixpath.normpath(f"/{path.lstrip('/')}")
     owned = any(plain == folder or plain.startswith(f"{folder}/") for folder in KERNEL_FOLDERS)
     return bool(_PATH.match(path)) and plain.strip("/") != "" and not (owned and plain != "/dev/shm")  # noqa: S108
-
-
-def _check_ports(services: Mapping[str, Service], found: list[Flaw]) -> None:
-    """Refuse a port of two services, which share one network."""
-    owners: dict[int, str] = {}
-    for service in services.values():
-        for port in service.ports:
-            owner = owners.setdefault(port, service.name)
-            if owner != service.name:
-                sentence = f"{owner} has the port {port}, too; services share one network, so their ports must differ."
-                found.append(Flaw("same_port", f"{FILE}.services.{service.name}.expose", sentence))
-
-
-def _in_order(services: Mapping[str, Service], found: list[Flaw]) -> tuple[Service, ...]:
-    """Return the services so that each stands after those that it waits for."""
-    for service in services.values():
-        if lost := [each for each in service.after if each not in services]:
-            path = f"{FILE}.services.{service.name}.depends_on"
-            found.append(Flaw("unknown_service", path, f"There is no service {shown(lost[0])}."))
-    ordered: dict[str, Service] = {}
-    while ready := [
-        each for each in services.values() if each.name not in ordered and ordered.keys() >= _known(each, services)
-    ]:
-        ordered.update({each.name: each for each in ready})
-    if len(ordered) < len(services):
-        waiting = ", ".join(name for name in services if name not in ordered)
-        found.append(Flaw("circle", f"{FILE}.services", f"These services wait for each other: {waiting}."))
-    return tuple(ordered.values())
-
-
-def _known(service: Service, services: Mapping[str, Service]) -> set[str]:
-    return {each for each in service.after if each in services}

@@ -9,8 +9,9 @@ from typing import IO
 
 from arena_kit.errors import Refused
 from arena_kit.rollout.packages import compose, manifest
-from arena_kit.rollout.packages.compose import Caps, Service, compose_read
+from arena_kit.rollout.packages.compose import Caps, Service
 from arena_kit.rollout.packages.manifest import Manifest, manifest_read
+from arena_kit.rollout.packages.services import compose_read
 from arena_kit.rollout.tasks.file import MOST_BYTES as MOST_TASKS_BYTES
 from arena_kit.rollout.tasks.file import TaskFile, TasksRefused, tasks_read
 from arena_kit.rollout.values.strict_json import Flaw, NotJson

@@ -26,6 +26,8 @@ WORLD_LABEL, ARENA_LABEL, DEADLINE_LABEL = "arena.world", "arena.worlds", "arena
 PAUSE = "_pause"
 """Names the container that holds the network; no service can be called so."""
 LOG_CHARACTERS = 2_000
+TRIED_AGAIN = ("export_failed", "engine_unavailable")
+"""Codes of exports that may succeed a second time; what is too large or no plain file is so again."""
 _LOOK_SECONDS = 1.0
 _WAIT_FOR_PORTS = f"""
 import socket, sys, time
@@ -113,8 +115,29 @@ class World:
         deadline = time.monotonic() + seconds
         return self._engine.run(self._containers[service], command, deadline=deadline, environment=environment)
 
+    def check_fresh(self) -> None:
+        """Raise WorldFault unless this world, in which nobody has worked, exports what its package has."""
+        with self.package.state(self.export()) as state:
+            if state.digest() != self.package.digest:
+                sentence = f"A fresh world of {self.package.slug} does not hold what was stored when it was built."
+                raise WorldFault(sentence, code="world_not_fresh")
+
     def export(self) -> dict[str, bytes]:
-        """Return the exported files by name. Raises ExportRefused for what cannot be read."""
+        """Return the exported files by name; a second try is made of what fails. Raises ExportRefused."""
+        try:
+            return self._export()
+        except (PlatformFault, ExportRefused) as fault:
+            if fault.code not in TRIED_AGAIN:
+                raise
+            logger.warning("The export of the world %s is tried again: %s", self.token, fault)
+            return self._export()
+
+    def logs(self) -> dict[str, str]:
+        """Return the end of what each service has printed; empty where the engine does not say."""
+        return {built.service.name: self.log(built.service.name) for built in self.package.services}
+
+    def _export(self) -> dict[str, bytes]:
+        self._check_running()
         deadline = time.monotonic() + EXPORT_SECONDS
         files: dict[str, bytes] = {}
         for export in self.package.exports:
@@ -158,6 +181,15 @@ class World:
         finally:
             self._lease.end()
             self._engine.close()
+
+    def _check_running(self) -> None:
+        """Raise WorldFault if a service that others rely on has ended, so that its absence is no agent's failure."""
+        for built in self.package.services:
+            service = built.service
+            is_relied_on = bool(service.ports or service.health.test)
+            if is_relied_on and not self._engine.is_running(self._containers[service.name]):
+                log = self.log(service.name)[-LOG_CHARACTERS:]
+                raise WorldFault(f"The service {service.name} has ended.", code="service_ended", log=log)
 
     def _name(self, service: str) -> str:
         return f"arena-world-{self.token[:16]}-{service}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
@@ -77,7 +78,8 @@ class ApiCluster:
     def __init__(self, site: Site, *, kubeconfig: str = "") -> None:
         """Raises SandboxUnavailable when the package or the configuration is missing."""
         try:
-            import kubernetes  # an extra
+            # An extra. Objects are plain data here, which its types do not allow for.
+            kubernetes: Any = import_module("kubernetes")
         except ImportError:
             raise SandboxUnavailable(
                 "SANDBOX=kubernetes needs the package kubernetes: pip install 'arena-kit[kubernetes]'.",

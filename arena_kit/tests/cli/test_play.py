@@ -195,8 +195,18 @@ def test_containers_give_the_same_document_as_local_processes(tmp_path: Path) ->
 
 @pytest.mark.docker
 def test_an_image_that_is_not_there_is_said_so() -> None:
-    done = run("arena-no-such-image", "arena-no-such-image", "--environment", "quarto", code=1)
-    assert "image_missing" in done.stderr
+    done = run("arena-no-such-image", "arena-no-such-image", "--environment", "quarto", code=2)
+    assert done.stderr == "arena: There is no file, folder or image arena-no-such-image.\n"
+
+
+def test_without_an_engine_a_word_that_names_nothing_is_a_wrong_argument(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    with folders(GOOD) as (good,):
+        done = run(good, "missing", "--environment", "quarto", code=2)
+        assert "There is no file or folder missing, and an image of that name cannot be looked for: " in done.stderr
+        run(good, good, "--environment", "quarto", code=1)
 
 
 def test_a_missing_docker_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

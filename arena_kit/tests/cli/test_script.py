@@ -107,7 +107,7 @@ def test_a_stop_from_outside_leaves_no_script_behind() -> None:
 def test_a_container_gives_the_same_verdict(tmp_path: Path) -> None:
     (tmp_path / "good.py").write_text(GOOD)
     done = run("script", tmp_path / "good.py", *BASE[:2], "--base-image", settings.PLAYER_BASE_IMAGE, "--no-install")
-    missing = run("script", "arena-no-such-image", "--environment", "CartPole-v1", code=1)
+    missing = run("script", "arena-no-such-image", "--environment", "CartPole-v1", code=2)
 
     assert done.stderr.endswith("Score: 12.5, self-reported.\n")
-    assert "image_missing" in missing.stderr
+    assert "There is no file, folder or image arena-no-such-image." in missing.stderr

@@ -16,7 +16,7 @@ from gymnasium.utils.env_checker import check_env
 
 import arena_kit
 from arena_kit.environment.adapters.exports.against import OpponentFailed
-from arena_kit.environment.adapters.exports.table import Table
+from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
 from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.protocol import MissingExtra, UnknownEnvironment
 from arena_kit.environment.registry import all_specs, get_spec
@@ -67,13 +67,13 @@ def test_matches_begin_with_the_opening_of_their_seed_unless_asked_otherwise(
 ) -> None:
     pytest.importorskip("pettingzoo")
     started: list[tuple[int, list[float]]] = []
-    reset = Table.reset
+    reset = SeatedMatch.reset
 
-    def kept(table: Table, seed: int) -> None:
+    def kept(table: SeatedMatch, seed: int) -> None:
         reset(table, seed)
         started.append((seed, table.observation(table.to_move[0]).ravel().tolist()))
 
-    monkeypatch.setattr(Table, "reset", kept)
+    monkeypatch.setattr(SeatedMatch, "reset", kept)
     spec = get_spec(slug)
     chosen: Any = {} if opens else {"openings": False}
     for seed in range(5):

@@ -12,6 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import replay_page
+from arena_kit.tests.environment.outside import spec_of
 from arena_kit.tests.environment.playing import match_record
 
 pytestmark = pytest.mark.browser
@@ -119,6 +120,7 @@ def test_a_thinned_file_says_so_and_shows_the_state_before_a_missing_one(page: P
     at(page, LAST)
 
 
+@pytest.mark.nightly
 def test_focus_is_seen_and_nothing_is_wider_than_a_phone(page: Page, folder: Path) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto((folder / "whole.html").as_uri())
@@ -136,3 +138,18 @@ def test_without_scripts_the_start_and_all_moves_are_there(folder: Path, chromiu
         expect(page.locator("#frame")).to_be_visible()
         expect(page.locator("#moves a")).to_have_count(LAST + 1)
         expect(page.locator("#moves a").last).to_contain_text("wins")
+
+
+def test_a_file_of_a_classic_environment_shows_what_the_environment_draws(page: Page, tmp_path: Path) -> None:
+    spec = spec_of("classic_nim", action_count=3)
+    record = match_record(spec, 2, seed=3)
+    (tmp_path / "classic.html").write_text(replay_page(spec, record, FACTS), encoding="utf-8")
+    page.goto((tmp_path / "classic.html").as_uri())
+    # Locators look into the shadow root.
+    expect(page.locator("#board .stone")).to_have_count(10)
+    expect(page.locator("#frame")).to_be_hidden()
+    colour = page.locator("#board .stone").first.evaluate("stone => getComputedStyle(stone).backgroundColor")
+    assert colour == "rgb(47, 111, 237)"
+    page.keyboard.press("End")
+    expect(page.locator("#board .stone")).to_have_count(0)
+    expect(page.locator("#text")).to_contain_text("0")

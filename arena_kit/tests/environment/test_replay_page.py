@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay_file import board, classic_html
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import (
     ASSETS,
@@ -23,7 +24,9 @@ from arena_kit.environment.replay_file.page import (
     thinned,
 )
 from arena_kit.environment.replay_file.views import FrameView, frame_views
+from arena_kit.environment.server.frames import Drawing
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.tests.environment.outside import spec_of
 from arena_kit.tests.environment.playing import GAMES, match_record
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -172,7 +175,7 @@ def test_the_pictures_go_before_the_file_grows_too_large() -> None:
 def test_a_page_of_a_very_long_match_stays_within_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     views = frame_views(SPEC, RECORD, FACTS.names)
     many = [dataclasses.replace(views[ply % len(views)], ply=ply) for ply in range(4000)]
-    monkeypatch.setattr("arena_kit.environment.replay_file.page.frame_views", lambda *_: many)
+    monkeypatch.setattr("arena_kit.environment.replay_file.page.frame_views", lambda *_, **__: many)
 
     page = replay_page(SPEC, RECORD, FACTS)
 
@@ -209,3 +212,29 @@ def test_an_embedded_page_leads_to_its_match() -> None:
 
     assert '<meta property="og:title" content="a &quot;b&quot;">' in page
     assert '<a href="https://arena.example/duels/1/matches/2/" target="_blank" rel="noopener">' in page
+
+
+def test_a_classic_environment_is_drawn_with_its_own_pictures_and_nothing_from_elsewhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    spec = spec_of("classic_nim", action_count=3)
+    record = match_record(spec, 2, seed=3)
+    html = (
+        '<p class="heap"><img src="/static/nim/heap.svg"><img src="https://evil.example/x.png"><script>x()</script></p>'
+    )
+    head = "<style>p { background: url('heap.svg') } b { background: url(//evil.example/y) }</style>"
+    drawn = {Drawing.HEAD: head, Drawing.HTML: html}
+    monkeypatch.setattr(classic_html, "draw", lambda _, kind, *__: drawn[kind])
+    page = replay_page(spec, record, FACTS)
+    data = json.loads(re.findall(r'id="replay">([^<]*)<', page)[0])
+    assert {state["html"] for state in data["states"]} == {'<p class="heap"><img src="pictures/heap.svg"><img></p>'}
+    assert set(data["pictures"]) == {"heap.svg"}
+    assert data["pictures"]["heap.svg"].startswith("data:image/svg+xml;base64,")
+    (rule,) = json.loads(re.findall(r'id="rules">([^<]*)<', page)[0])
+    assert rule == f"p {{ background: url({data['pictures']['heap.svg']}) }} b {{ background: none }}"
+    assert "evil.example" not in page
+
+    small = replay_page(spec, record, FACTS, max_bytes=len(page.encode()) - 300)
+    assert len(small.encode()) < len(page.encode()) - 300
+    monkeypatch.setattr(board, "can_clean", lambda: False)
+    assert 'id="board"' not in replay_page(spec, record, FACTS)

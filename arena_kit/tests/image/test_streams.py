@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import docker
 import pytest
@@ -60,8 +61,8 @@ class EngineDouble(http.server.BaseHTTPRequestHandler):
 class Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     daemon_threads = True
 
-    def get_request(self) -> tuple[socket.socket, str]:  # type: ignore[override]  # a path stands for a host here
-        return super().get_request()[0], ("engine", 0)  # type: ignore[return-value]
+    def get_request(self) -> tuple[socket.socket, Any]:
+        return super().get_request()[0], ("engine", 0)
 
 
 @pytest.fixture

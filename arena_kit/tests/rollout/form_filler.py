@@ -14,6 +14,7 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -116,9 +117,10 @@ def play(home: str, actions: list[Any]) -> None:
     for name, *arguments in actions:
         if name in ("answer", "give_up"):
             return
-        {"goto": visitor.goto, "fill": visitor.fill, "select_option": visitor.select, "click": visitor.click}[name](
-            *arguments
-        )
+        acts: dict[str, Callable[..., None]] = {
+            "goto": visitor.goto, "fill": visitor.fill, "select_option": visitor.select, "click": visitor.click,
+        }  # fmt: skip
+        acts[name](*arguments)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena_kit.rollout.packages.compose import REFUSED, Caps, Service, compose_read
+from arena_kit.rollout.packages.compose import REFUSED, Caps, Service
+from arena_kit.rollout.packages.services import compose_read
 from arena_kit.rollout.values.strict_json import Flaw
 from arena_kit.rollout.worlds.world import PAUSE
 from arena_kit.tests.rollout.values import VALUES

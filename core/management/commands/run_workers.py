@@ -21,8 +21,8 @@ from django.db import connections
 from core.checks import TAG
 from core.jobs.forks import Fork
 from core.jobs.registry import work_load
-from core.jobs.supervisor import Supervisor
 from core.jobs.worker import stop_apart
+from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
 from core.operations.cluster import cluster_choose
 
@@ -44,18 +44,20 @@ class Command(BaseCommand):
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
-        supervisor = Supervisor(lambda queue: Fork(lambda: work(queue)), queues, clock=time.monotonic, write=self._say)
+        processes = WorkerProcesses(
+            lambda queue: Fork(lambda: work(queue)), queues, clock=time.monotonic, write=self._say
+        )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, lambda *_: supervisor.ask_to_stop())
+            signal.signal(number, lambda *_: processes.ask_to_stop())
         self._say(f"Starting the workers of {', '.join(queues)}.")
         if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
         load(queues)
         # Threads start only after the forks, but for those of a cluster that has died.
-        supervisor.step()
+        processes.step()
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
-        supervisor.run(grace_seconds=settings.STOP_GRACE_SECONDS)
+        processes.run(grace_seconds=settings.STOP_GRACE_SECONDS)
         self._say("All workers have ended.")
 
     def _check_sandbox(self) -> None:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import gymnasium
 import numpy as np
 
-from arena_kit.environment.adapters.exports.table import Table
+from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -48,7 +48,7 @@ class AgainstPlayers(gymnasium.Env[Any, Any]):
         if (make_player is None) != (spec.seats == 1):
             wanted = "no opponent, because it has one seat" if spec.seats == 1 else "an opponent"
             raise ValueError(f"{spec.name} needs {wanted}.")
-        self._table = Table(spec, openings=openings)
+        self._table = SeatedMatch(spec, openings=openings)
         self._make_player, self._wanted, self._matches = make_player, _checked(seat, spec), 0
         self._seat = 0
         self._opponents: dict[int, Any] = {}

@@ -10,7 +10,7 @@ from gymnasium import spaces
 from gymnasium.utils import seeding
 from pettingzoo import AECEnv, ParallelEnv
 
-from arena_kit.environment.adapters.exports.table import Table
+from arena_kit.environment.adapters.exports.seated_match import SeatedMatch
 from arena_kit.environment.spec import EnvironmentSpec
 
 
@@ -25,7 +25,7 @@ class _Seats:
         if render_mode not in {None, "ansi"}:
             raise ValueError(f"There is no render mode {render_mode!r}; there is 'ansi'.")
         self.render_mode = render_mode
-        self._table = table = Table(spec, openings=openings)
+        self._table = table = SeatedMatch(spec, openings=openings)
         self.possible_agents = [f"player_{seat}" for seat in range(spec.seats)]
         self._seat_of = {agent: seat for seat, agent in enumerate(self.possible_agents)}
         self.agents: list[str] = []

@@ -221,8 +221,9 @@ function listen() {
 async function read() {
   const within = document.getElementById("replay");
   if (within) {
-    const { shared, states } = JSON.parse(within.textContent);
-    return states.map((state) => ({ ...state, svg: state.svg.replace("<style/>", () => shared) }));
+    const { shared, pictures = {}, states } = JSON.parse(within.textContent);
+    const drawn = (html) => html.replace(/ src="pictures\/([^"]*)"/g, (_, name) => ` src="${pictures[name] ?? ""}"`);
+    return states.map((state) => ({ ...state, svg: state.svg.replace("<style/>", () => shared), html: drawn(state.html ?? "") }));
   }
   const response = await fetch(viewer.dataset.frames);
   const answer = await response.json();

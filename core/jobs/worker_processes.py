@@ -1,4 +1,4 @@
-"""A supervisor that keeps long-running child processes alive and leaves none of them behind."""
+"""Keeps long-running processes of workers alive and leaves none of them behind."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Child:
     deaths: int = 0
 
 
-class Supervisor:
+class WorkerProcesses:
     """Runs a child of each name, and restarts those that end.
 
     start: starts the child of a name. clock: seconds, monotonic. write: takes a line for people; each line of a child

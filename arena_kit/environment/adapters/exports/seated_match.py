@@ -13,7 +13,7 @@ from arena_kit.environment.protocol import Action, IllegalAction
 from arena_kit.environment.spec import WIRE_RANGES, ActionArraySpec, ArraySpec, EnvironmentSpec
 
 
-class Table:
+class SeatedMatch:
     """A match of an environment, played with arrays of NumPy.
 
     An illegal action forfeits, as in the arena: the match ends, the seat at fault gets minus `forfeit_score`, every

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.jobs.supervisor import BACK_OFF_SECONDS, HEALTHY_SECONDS, Supervisor, programs
+from core.jobs.worker_processes import BACK_OFF_SECONDS, HEALTHY_SECONDS, WorkerProcesses, programs
 from core.tests.clocks import Clock
 
 # What a child does is told by its variables; its own child shows that whole groups are ended.
@@ -62,12 +62,12 @@ def lines() -> Lines:
 
 
 @pytest.fixture
-def supervise(clock: Clock, lines: Lines) -> Iterator[Callable[..., Supervisor]]:
-    made: list[Supervisor] = []
+def supervise(clock: Clock, lines: Lines) -> Iterator[Callable[..., WorkerProcesses]]:
+    made: list[WorkerProcesses] = []
 
-    def make(**roles: str) -> Supervisor:
+    def make(**roles: str) -> WorkerProcesses:
         variables = {name: {"ROLE": role} for name, role in roles.items()}
-        supervisor = Supervisor(
+        supervisor = WorkerProcesses(
             programs([sys.executable, "-c", CHILD], variables), variables, clock=clock, write=lines.lines.append
         )
         made.append(supervisor)
@@ -78,14 +78,14 @@ def supervise(clock: Clock, lines: Lines) -> Iterator[Callable[..., Supervisor]]
         supervisor.end(grace_seconds=0)
 
 
-def test_every_child_runs_and_its_lines_carry_its_name(supervise: Callable[..., Supervisor], lines: Lines) -> None:
+def test_every_child_runs_and_its_lines_carry_its_name(supervise: Callable[..., WorkerProcesses], lines: Lines) -> None:
     supervise(build="works", duel="works").step()
     lines.wait_for_helpers(2)
     assert sorted(line.split()[0] for line in lines.lines) == ["[build]", "[duel]"]
 
 
 def test_a_dead_child_starts_again_after_a_pause_that_grows(
-    supervise: Callable[..., Supervisor], lines: Lines, clock: Clock
+    supervise: Callable[..., WorkerProcesses], lines: Lines, clock: Clock
 ) -> None:
     supervisor = supervise(duel="dies")
     supervisor.step()
@@ -111,7 +111,7 @@ def test_a_dead_child_starts_again_after_a_pause_that_grows(
 
 
 def test_a_child_that_lived_long_starts_again_at_once_as_at_first(
-    supervise: Callable[..., Supervisor], lines: Lines, clock: Clock
+    supervise: Callable[..., WorkerProcesses], lines: Lines, clock: Clock
 ) -> None:
     supervisor = supervise(duel="works")
     for _ in range(2):
@@ -128,7 +128,7 @@ def test_a_child_that_lived_long_starts_again_at_once_as_at_first(
         lines.lines.clear()
 
 
-def test_at_the_end_nothing_is_left(supervise: Callable[..., Supervisor], lines: Lines) -> None:
+def test_at_the_end_nothing_is_left(supervise: Callable[..., WorkerProcesses], lines: Lines) -> None:
     supervisor = supervise(duel="works", build="stubborn")
     supervisor.step()
     lines.wait_for_helpers(2)
@@ -140,7 +140,7 @@ def test_at_the_end_nothing_is_left(supervise: Callable[..., Supervisor], lines:
     assert [child.process for child in supervisor._children.values()] == [None, None]
 
 
-def test_it_runs_until_it_is_asked_to_stop(supervise: Callable[..., Supervisor], lines: Lines) -> None:
+def test_it_runs_until_it_is_asked_to_stop(supervise: Callable[..., WorkerProcesses], lines: Lines) -> None:
     supervisor = supervise(duel="works")
     runner = threading.Thread(target=supervisor.run, kwargs={"grace_seconds": 5})
     runner.start()
@@ -151,7 +151,7 @@ def test_it_runs_until_it_is_asked_to_stop(supervise: Callable[..., Supervisor],
     wait_until(lambda: not any(map(lives, lines.helpers())))
 
 
-def test_children_are_in_groups_of_their_own(supervise: Callable[..., Supervisor], lines: Lines) -> None:
+def test_children_are_in_groups_of_their_own(supervise: Callable[..., WorkerProcesses], lines: Lines) -> None:
     supervise(duel="works").step()
     lines.wait_for_helpers(1)
     (helper,) = lines.helpers()
