@@ -76,19 +76,34 @@ class Home:
 
     def accept(self) -> dict[str, Any]:
         """Try each task with its oracle and with nothing done."""
-        lines, refused = [], 0
+        lines, refused, spoilt = [], 0, 0
         for task in self.tasks:
-            recorder = Recorder(self._output(f"{task.key}-oracle"))
-            work = BrowserWork(self._way, ScriptedAgent(task.oracle), recorder)
             try:
-                task_accept(self._worlds, self._built, task, work)
+                self._accept(task)
                 lines.append(f"{task.key} holds.")
             except TaskRefused as refusal:
                 refused += 1
                 lines.append(str(refusal))
+            except PlatformFault as fault:
+                spoilt += 1
+                lines.append(f"{task.key} could not be tried ({fault.code}): {fault}")
+        return {"lines": lines, "refused": refused, "spoilt": spoilt}
+
+    def _accept(self, task: Task) -> None:
+        """Raises TaskRefused, and PlatformFault if trying again does not help."""
+        for tried in range(1, MOST_TRIES + 1):
+            recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
+            try:
+                work = BrowserWork(self._way, ScriptedAgent(task.oracle), recorder)
+                task_accept(self._worlds, self._built, task, work)
+            except PlatformFault as fault:
+                if tried == MOST_TRIES:
+                    raise
+                tell(f"{task.key}: the platform has spoilt it ({fault.code}).")
+            else:
+                return
             finally:
                 recorder.close(video=False)
-        return {"lines": lines, "refused": refused}
 
     def replay(self, kept: Path) -> dict[str, Any]:
         """Play a kept rollout again."""

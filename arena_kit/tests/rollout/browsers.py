@@ -7,14 +7,17 @@ import dataclasses
 import io
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from arena_kit.rollout.agents.agent import Agent
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.judge import Fault
 from arena_kit.rollout.loop import Way
 from arena_kit.rollout.packages.package import Package
+from arena_kit.rollout.run import Played, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import Worlds
@@ -93,6 +96,17 @@ class Stage:
     def task(self, **changes: Any) -> Task:
         """The task, with some of its parts changed."""
         return dataclasses.replace(self.package.tasks.tasks[0], **changes)
+
+    def run(self, make_agent: Callable[[], Agent], task: Task, name: str, **options: Any) -> tuple[Played, Path]:
+        """A rollout and its folder; as everywhere, one that a busy machine has spoilt is tried again."""
+        for number in range(3):
+            folder = self.output(f"{name}-{number}")
+            played = rollout_run(
+                self.worlds, self.built, task, self.way, lambda _: make_agent(), folder, name=name, **options
+            )
+            if played.verdict.fault is not Fault.PLATFORM:
+                break
+        return played, folder
 
     def output(self, name: str) -> Path:
         """A new folder for a recording."""

@@ -44,15 +44,11 @@ def worlds_left(label: str) -> int:
 
 
 def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) -> None:
-    folder, task = place.output("milk"), place.task()
-    actions = [Action("screenshot"), *task.oracle]
-    played = rollout_run(
-        place.worlds, place.built, task, place.way, lambda _: ScriptedAgent(actions), folder, name="oracle"
-    )
+    task = place.task()
+    played, folder = place.run(lambda: ScriptedAgent([Action("screenshot"), *task.oracle]), task, "oracle")
     assert (played.verdict.outcome, played.verdict.sentence) == (Outcome.SOLVED, "")
     steps = steps_in(folder)
     assert [step["action"]["action"] for step in steps] == ["screenshot", "fill", "click", "answer"]
-    assert not any(step["error"] for step in steps)
     with zipfile.ZipFile(folder / "pages.zip") as pages:
         first = pages.read(f"{steps[0]['snapshot_sha256']}.txt").decode()
         assert "Notes of Ada" in first
@@ -98,15 +94,12 @@ def test_a_rollout_by_references_is_replayed_by_role_and_name(place: Stage) -> N
 
 @pytest.mark.nightly
 def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stage) -> None:
-    folder = place.output("wrong")
     wrong = [
         ["goto", "file:///etc/passwd"], ["goto", "javascript:alert(1)"], ["goto", "http://db:5432/"],
         ["click", "role=button[name=None]"], ["close_tab"], ["dialog", True], ["upload", "label=Note", "x"],
         {"action": "click", "x": 5000, "y": 1}, ["switch_tab", 9], ["press", "No+Such+Key"],
     ]  # fmt: skip
-    played = rollout_run(
-        place.worlds, place.built, place.task(), place.way, lambda _: script(*wrong), folder, name="wrong"
-    )
+    played, folder = place.run(lambda: script(*wrong), place.task(), "wrong")
     assert (played.verdict.outcome, played.verdict.code) == (Outcome.NOT_SOLVED, "too_many_invalid_actions")
     assert all(step["error"] for step in steps_in(folder))
 
@@ -123,10 +116,7 @@ def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stag
     ],
 )  # fmt: skip
 def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sentence: str) -> None:
-    folder = place.output(str(abs(hash(str(actions)))))
-    played = rollout_run(
-        place.worlds, place.built, place.task(), place.way, lambda _: script(*actions), folder, name="hostile"
-    )
+    played, folder = place.run(lambda: script(*actions), place.task(), str(actions[0]).strip("[]'").replace("/", ""))
     assert (played.verdict.outcome, played.verdict.fault) == (Outcome.NOT_SOLVED, "NONE"), played.verdict
     steps = steps_in(folder)
     assert len(steps) == len(actions) + 1

@@ -10,7 +10,7 @@ from typing import Any
 from playwright.async_api import Error, Locator, Page
 from playwright.async_api import TimeoutError as TookTooLong
 
-ELEMENT_MS = 5_000
+ELEMENT_MS = 10_000
 """How long an element may take until it can be acted on."""
 MOST_TYPED = 200
 """A longer text is put in at once, as if pasted, instead of key by key."""
@@ -196,7 +196,7 @@ def _is_selector(place: str) -> bool:
     return "=" in place
 
 
-async def located(page: Page, selector: str) -> Locator:
+async def located(page: Page, selector: str, timeout: float = ELEMENT_MS) -> Locator:  # noqa: ASYNC109  # Playwright's own
     """Return the element of a selector, once it is there. Raises Playwright's errors.
 
     `label=`, `placeholder=`, `title=` and `alt=` name elements as people do: by the whole text, else by a part of it.
@@ -204,12 +204,12 @@ async def located(page: Page, selector: str) -> Locator:
     parts = _PARTS.fullmatch(selector)
     if parts is None:
         locator = page.locator(_BARE_NAME.sub(lambda found: f'{found[1]}[name="{found[2]}"]', selector))
-        await locator.first.wait_for(state="attached", timeout=ELEMENT_MS)
+        await locator.first.wait_for(state="attached", timeout=timeout)
         return locator
     kind, text = parts.groups()
     by = {"label": page.get_by_label, "placeholder": page.get_by_placeholder, "title": page.get_by_title,
           "alt": page.get_by_alt_text}[kind]  # fmt: skip
-    await by(text).first.wait_for(state="attached", timeout=ELEMENT_MS)
+    await by(text).first.wait_for(state="attached", timeout=timeout)
     whole = by(text, exact=True)
     return whole if await whole.count() else by(text)
 

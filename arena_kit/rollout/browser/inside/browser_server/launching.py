@@ -59,9 +59,9 @@ async def log_in(page: Page, login: Mapping[str, Any]) -> None:
     try:
         await page.goto(login["url"], timeout=OPENING_MS)
         for selector, text in login["fields"].items():
-            await (await located(page, selector)).fill(text, timeout=OPENING_MS)
+            await (await located(page, selector, OPENING_MS)).fill(text, timeout=OPENING_MS)
         if login["submit"]:
-            await (await located(page, login["submit"])).click(timeout=OPENING_MS)
+            await (await located(page, login["submit"], OPENING_MS)).click(timeout=OPENING_MS)
         else:
             await page.keyboard.press("Enter")
         if login["done"]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.async_api import Error, Page
 
-SNAPSHOT_MS, PICTURE_MS = 5_000, 5_000
+SNAPSHOT_MS, PICTURE_MS = 15_000, 15_000
 MOST_SNAPSHOT = 64 << 10
 CUT = "\n[cut: the page goes on]"
 MOST_HEIGHT = 8_000

@@ -18,7 +18,7 @@ from .launching import GOTO_MS, OPENING_MS, CannotOpen, context_of, launched, lo
 from .noting import Frames, Requests
 
 MOST_TABS = 8
-LOAD_MS, QUIET_SECONDS, ACT_SECONDS = 5_000, 1.5, 20.0
+LOAD_MS, QUIET_SECONDS, ACT_SECONDS = 5_000, 1.5, 30.0
 TRACE = Path(tempfile.gettempdir()) / "trace.zip"
 MOST_TRACE_BYTES = 64 << 20
 MOST_MESSAGE = 2_000
