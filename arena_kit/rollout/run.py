@@ -21,6 +21,7 @@ from arena_kit.rollout.recording.record import (
     record_read,
     record_write,
     steps_in,
+    world_log_write,
 )
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
@@ -77,6 +78,7 @@ def rollout_run(
             agent.close()
     finally:
         recorder.close(video=way.video)
+    world_log_write(folder, attempt.logs)
     usage = meter.usage
     facts = Facts(name, model, work.steps, work.seconds, work.agent_seconds, usage.tokens, usage.cost_micros)
     spoilt = attempt.verdict.fault is Fault.PLATFORM and not attempt.files

@@ -23,7 +23,7 @@ from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.values.strict_json import canonical
 from arena_kit.rollout.worlds.built import BuiltPackage
 
-RECORD, VERDICTS, EXPORT = "rollout.json", "verdicts.jsonl", "export.zip"
+RECORD, VERDICTS, EXPORT, WORLD_LOG = "rollout.json", "verdicts.jsonl", "export.zip", "world.log"
 FIRST, AGAIN, TASK_CHANGED = "first", "again", "task changed"
 MOST_RECORD_BYTES = 64 << 20
 
@@ -81,6 +81,12 @@ def record_write(folder: Path, package: BuiltPackage, task: Task, attempt: Attem
     (folder / EXPORT).write_bytes(_packed(attempt.files))
     verdict_add(folder, attempt.verdict, FIRST)
     return record
+
+
+def world_log_write(folder: Path, logs: Mapping[str, str]) -> None:
+    """Write what the services have printed, each below a line with its name."""
+    text = "".join(f"==> {name}\n{said}\n" for name, said in logs.items())
+    (folder / WORLD_LOG).write_text(text, encoding="utf-8", errors="replace")
 
 
 def record_sha256(record: Mapping[str, Any]) -> str:
