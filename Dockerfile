@@ -29,6 +29,11 @@ ARG GRPC=
 COPY requirements-grpc.txt .
 RUN test -z "$GRPC" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-grpc.txt
 
+# What talks to a cluster (SANDBOX=kubernetes): docker build --build-arg KUBERNETES=yes
+ARG KUBERNETES=
+COPY requirements-kubernetes.txt .
+RUN test -z "$KUBERNETES" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-kubernetes.txt
+
 COPY . .
 COPY --from=frontend /frontend/node_modules node_modules
 # Static files are collected into the image; no secret is needed for that.

@@ -5,6 +5,7 @@
 #   make proto  write the code that is generated from the executor's proto files anew
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
 #   make nightly [ARGS=...]                all of it, what is slow and rarely breaks too, on both databases: before a release
+#   make kubernetes-test       duels in pods of a real Kubernetes, and its faults; builds it once, as root on bookworm
 #   make check  formatter, linter, types, import rules, Django's checks, migrations, fast tests
 #   make coverage [ARGS=...]   which lines the tests run, on this machine only
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
@@ -13,7 +14,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras executor proto test coverage nightly check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras executor proto test coverage nightly kubernetes-test check static-checks hostile hostile-mutations format lock clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -89,6 +90,12 @@ coverage: $(VENV)/.development
 nightly: $(VENV)/.development node_modules/.installed
 	@exec $(BIN)/python tests/run.py --nightly $(ARGS)
 
+# Part of `make nightly` where it is built already.
+kubernetes-test: export KUBE_CACHE ?= $(or $(CACHE),/var/cache/rl-arena)/kube-up
+kubernetes-test: $(VENV)/.development
+	@tests/kubernetes/kube-up build
+	@exec $(BIN)/pytest -q --nightly tests/kubernetes $(ARGS)
+
 check: static-checks
 	$(BIN)/pytest -q -n auto --dist worksteal -m "not docker and not browser and not redis and not postgres and not network and not slow"
 
@@ -96,7 +103,8 @@ check: static-checks
 PROTO := executor/proto
 BUF := $(PROTO)/node_modules/.bin/buf
 $(BUF): $(PROTO)/package-lock.json
-	@if command -v npm >/dev/null && $(NPM_CI) --prefix $(PROTO); then touch $@; \
+	@if command -v npm >/dev/null && $(NPM_CI) --prefix $(PROTO) && mkdir -p $(@D) && \
+		ln -sf $$(cd $(@D) && ls -d ../@bufbuild/buf-*/bin/buf) $@ && $@ --version >/dev/null; then touch $@; \
 	else echo "buf is not there: the proto files are not linted."; fi
 
 static-checks: $(VENV)/.development $(BUF)
@@ -126,7 +134,8 @@ lock:
 	$(COMPILE) --extra gymnasium -c requirements.txt -o requirements-kit.txt
 	$(COMPILE) --extra site --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
 	$(COMPILE) --extra site --extra grpc -c requirements.txt -o requirements-grpc.txt
-	$(COMPILE) --extra dev -c requirements-grpc.txt -c requirements-extras.txt -o requirements-dev.txt
+	$(COMPILE) --extra site --extra kubernetes -c requirements-grpc.txt -o requirements-kubernetes.txt
+	$(COMPILE) --extra dev -c requirements-grpc.txt -c requirements-kubernetes.txt -c requirements-extras.txt -o requirements-dev.txt
 
 clean:
 	rm -rf $(VENV) node_modules static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

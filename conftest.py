@@ -21,6 +21,7 @@ import time_machine
 from django.conf import settings
 from django.core.cache import cache as django_cache
 from django.test import TransactionTestCase, override_settings
+from hypothesis.internal.conjecture import providers
 from pytest_django import DjangoDbBlocker
 
 from tests.databases import AsMigrated, own_database, worker_name
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 _open_browsers: list[Browser] = []
 _until_no_browser = ExitStack()
-pytest_plugins = ["tests.selection", "tests.worlds"]
+pytest_plugins = ["tests.beginning", "tests.selection", "tests.worlds"]
 # A busy machine is no failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("arena"), max_examples=30)
@@ -46,6 +47,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         remove_leftovers(Path(tempfile.gettempdir()), now=time.time())
     hypothesis.settings.load_profile("arena" if config.getoption("--nightly") else "push")
+    if not config.getoption("--nightly"):
+        # Each process would look for them in hundreds of modules, a fifteenth of the time that collecting takes.
+        providers._get_local_constants = lambda: providers._local_constants
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -111,25 +115,31 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         remove_images(images)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def tests_have_time() -> Iterator[None]:
+    """Inspect each archive once, and let a busy machine take its time: it is not ill."""
+    with pytest.MonkeyPatch.context() as patch:
+        # Hundreds of tests upload the same few archives, and inspecting one starts two processes.
+        patch.setattr("core.submissions.uploads.inspect_apart", inspect_once)
+        # A machine whose processors are all busy with tests would leave archives to the build.
+        patch.setattr("arena_kit.upload.inspection.PATIENCE_SECONDS", 60.0)
+        patch.setattr("arena_kit.upload.inspection.MOST_SECONDS", 120.0)
+        patch.setattr("core.operations.health.PATIENCE_SECONDS", 60.0)
+        yield
+
+
 @pytest.fixture(autouse=True)
-def nothing_is_cached() -> None:
-    """Rows of two tests may have the same ids: no test is given an answer about another's."""
+def as_if_just_started() -> Iterator[None]:
+    """Let no test meet what another has left in memory. One fixture, as each costs all tests a second together."""
+    # Rows of two tests may have the same ids: no test is given an answer about another's.
     django_cache.clear()
-
-
-@pytest.fixture(autouse=True)
-def archives_are_inspected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hundreds of tests upload the same few archives, and inspecting one starts two processes."""
-    monkeypatch.setattr("core.submissions.uploads.inspect_apart", inspect_once)
-    # A machine whose processors are all busy with tests would leave archives to the build.
-    monkeypatch.setattr("arena_kit.upload.inspection.PATIENCE_SECONDS", 60.0)
-    monkeypatch.setattr("arena_kit.upload.inspection.MOST_SECONDS", 120.0)
-
-
-@pytest.fixture(autouse=True)
-def no_worker_is_in_trouble(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good."""
-    monkeypatch.setattr("core.jobs.worker._trouble", None)
+    # A worker that has met a dead engine takes no job until it answers: on a machine without one, none for good.
+    if (worker := sys.modules.get("core.jobs.worker")) is not None:
+        vars(worker)["_trouble"] = None
+    yield
+    # Containers that this process has kept warm end with the test that made it keep them.
+    if (workplace := sys.modules.get("duel_runner.workplace")) is not None:
+        workplace.leave_workplace()
 
 
 @pytest.fixture
@@ -138,21 +148,6 @@ def midday() -> Iterator[None]:
     noon = datetime.now(UTC).replace(hour=12, minute=0, second=0, microsecond=0)
     with time_machine.travel(noon):
         yield
-
-
-@pytest.fixture(autouse=True)
-def checks_have_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine that is busy with tests is not ill."""
-    monkeypatch.setattr("core.operations.health.PATIENCE_SECONDS", 60.0)
-
-
-@pytest.fixture(autouse=True)
-def no_player_is_left() -> Iterator[None]:
-    """Containers that this process has kept warm end with the test that made it keep them."""
-    yield
-    workplace = sys.modules.get("duel_runner.workplace")
-    if workplace is not None:
-        workplace.leave_workplace()
 
 
 @pytest.fixture(scope="session")

@@ -65,6 +65,7 @@ EXAMPLES: Mapping[str, Example] = {
     "dqn": Example(("CartPole-v1",), weights="weights.npz"),
     "lunar_lander": Example(("LunarLander-v3",)),
     "minimax": Example(GAMES),
+    "model_browser": Example(("applications",)),
     "pong_aim": Example(("pong",)),
     "pong_follow": Example(("pong",)),
     "pong_q": Example(("pong",), weights="q_table.npy"),

@@ -24,7 +24,7 @@ def _protect_tables(using: str, **_: Any) -> None:
 def _register() -> None:
     """Register the tasks, schedules, steps and listeners of core itself."""
     from core.jobs.bells import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK, WORK
-    from core.jobs.heartbeat import ENGINE_QUEUES
+    from core.jobs.heartbeat import engine_queues
     from core.jobs.registry import (
         chore_register,
         failure_listen,
@@ -42,7 +42,7 @@ def _register() -> None:
     schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)
-    chore_register(*ENGINE_QUEUES, run="core.jobs.images.images_evict")
+    chore_register(*engine_queues(), run="core.jobs.images.images_evict")
     step_register("core.submissions.promotions.promotions_decide")
     step_register("core.duels.runs.runs_expire")
     step_register("core.environments.holding.alarms_settle_released")

@@ -24,10 +24,12 @@ from core.monitoring.logs import FORMATS as LOG_FORMATS
 logger = logging.getLogger(__name__)
 TAG = "arena"
 ENGINE_TAG = "engine"
-SANDBOXES = ("docker", "process")
+SANDBOXES = ("docker", "kubernetes", "process")
 # A socket path (sun_path) holds 108 bytes; a random folder name and "/wire.sock" follow CHANNEL_DIR.
 MAX_CHANNEL_PATH = 80
 ENGINE_CHECK_SECONDS = 10
+PINNED = re.compile(r"[\w.-]+(:[0-9]+)?/[\w./-]+@sha256:[0-9a-f]{64}")
+NODE_LABEL = re.compile(r"[\w./-]+=[\w.-]*")
 RATE = re.compile(r"[1-9][0-9]*/[smhd][a-z]*")
 MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
 """The same values as in Django's deployment check security.W009."""
@@ -53,6 +55,27 @@ def check_sandbox(**_: Any) -> list[CheckMessage]:
             )
         ]
     return []
+
+
+@register(TAG)
+def check_cluster(**_: Any) -> list[CheckMessage]:
+    """arena.E015: lots cannot be played on a cluster with these settings."""
+    if settings.SANDBOX != "kubernetes":
+        return []
+    found: list[CheckMessage] = []
+    if not settings.PLAYER_REGISTRY:
+        hint = "Set PLAYER_REGISTRY: the cluster's nodes pull the images of players from it."
+        found.append(Error("SANDBOX is kubernetes, but there is no registry.", hint=hint, id="arena.E015"))
+    if not PINNED.fullmatch(settings.KUBERNETES_IMAGE):
+        hint = "Push the arena's image and name it as HOST/PATH@sha256:DIGEST: every node then runs the same referee."
+        found.append(Error("KUBERNETES_IMAGE is no image by digest.", hint=hint, id="arena.E015"))
+    if settings.KUBERNETES_LOTS < 1:
+        hint = "Say how many duels, validations and evaluations a driver may play at once."
+        found.append(Error("KUBERNETES_LOTS is below 1.", hint=hint, id="arena.E015"))
+    if wrong := [word for word in settings.KUBERNETES_NODES if not NODE_LABEL.fullmatch(word)]:
+        hint = "It is a comma-separated list of NAME=VALUE, the labels of nodes."
+        found.append(Error(f"KUBERNETES_NODES has {wrong[0]!r}.", hint=hint, id="arena.E015"))
+    return found
 
 
 @register(TAG)

@@ -12,8 +12,9 @@ from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.services import duel_succeed
 from core.environments.holding import duel_hold, is_held_after
 from core.jobs.artifacts import artifacts_stored
+from core.jobs.lifecycle import job_fail
 from core.jobs.worker import Lease
-from core.models import Duel, Evaluation, SubmissionForm
+from core.models import Duel, Evaluation, JobFault, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
 from duel_runner.here import here
 from duel_runner.images import images_fetch
@@ -56,7 +57,16 @@ _rank = if_makeable(here(evaluation_steps))
 
 def evaluate(evaluation: Evaluation, lease: Lease) -> None:
     """Play the episodes of an evaluation, or run its script."""
-    if evaluation.submission.form == SubmissionForm.SCRIPT:
+    is_script = evaluation.submission.form == SubmissionForm.SCRIPT
+    if is_script and settings.SANDBOX == "kubernetes":
+        job_fail(
+            job=evaluation,
+            fault=JobFault.PLATFORM,
+            code="sandbox_refused",
+            error="This arena plays on a cluster, where scripts are not run. Submit a player instead.",
+            log=lease.text,
+        )
+    elif is_script:
         images_fetch(evaluation.submission, lease=lease)
         evaluate_script(evaluation, lease)
     else:

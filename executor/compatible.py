@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from core.duels.run_requests import RunPlayer, RunRequest
-from core.jobs.worker_selectors import workers_alive
+from core.jobs.worker_selectors import places_alive
+from core.models import Duel
 from core.operations.health import playing_count
 from core.version import arena_version
 from executor.answers import findings_texts, match_message
@@ -23,7 +24,7 @@ class CompatibleExecutor(ExecutorServicer):
 
     async def RunMatch(self, request: old.MatchRequest, context: Context) -> old.MatchResponse:  # noqa: N802
         """Play one match and return its result."""
-        run, _ = await self._playing.start(caller(), asked(request))
+        run = await self._playing.start_waited_for(caller(), asked(request), context)
         await self._playing.end(run, context)
         database = self._playing.database
         return await database.ask(match_message, caller(), run.pk, with_replay=request.record_replay)
@@ -54,4 +55,4 @@ def asked(request: old.MatchRequest) -> RunRequest:
 
 
 def _health() -> tuple[bool, int]:
-    return workers_alive("duel").exists(), playing_count()
+    return places_alive(Duel) > 0, playing_count()

@@ -38,6 +38,7 @@ RESERVE_SECONDS = 1.0
 DETACH = "arena-detach"
 REQUEST_ID = "x-request-id"
 
+Read = Callable[[str, AsyncIterator[Any]], Awaitable[Any]]
 _CALLER: ContextVar[User] = ContextVar("caller")
 
 
@@ -91,33 +92,38 @@ class Door(grpc.aio.ServerInterceptor):
         sends, gets = (
             "stream" if several else "unary" for several in (handler.request_streaming, handler.response_streaming)
         )
-        kind = f"{sends}_{gets}"
-        make = getattr(grpc, f"{kind}_rpc_method_handler")
+        # As a stream, a message is read when its caller was let in: strangers fill no memory.
+        make = getattr(grpc, f"stream_{gets}_rpc_method_handler")
+        read = _every if handler.request_streaming else _only
         made: grpc.RpcMethodHandler[Any, Any] = make(
-            wrap(method, getattr(handler, kind)),
+            wrap(method, read, getattr(handler, f"{sends}_{gets}")),
             request_deserializer=handler.request_deserializer,
             response_serializer=handler.response_serializer,
         )
         return made
 
-    def _single(self, method: str, answer: Callable[[Any, Context], Awaitable[Answer]]) -> Callable[..., Any]:
-        async def answered(request: Any, context: Context) -> Answer:
-            async with self._passed(method, request, context):
-                found = await answer(request, context)
+    def _single(
+        self, method: str, read: Read, answer: Callable[[Any, Context], Awaitable[Answer]]
+    ) -> Callable[..., Any]:
+        async def answered(requests: AsyncIterator[Any], context: Context) -> Answer:
+            async with self._passed(method, context):
+                found = await answer(await read(method, requests), context)
             return found  # noqa: RET504  (in the block, mypy misses what follows it)
 
         return answered
 
-    def _stream(self, method: str, answer: Callable[[Any, Context], AsyncIterator[Answer]]) -> Callable[..., Any]:
-        async def answered(request: Any, context: Context) -> AsyncIterator[Answer]:
-            async with self._passed(method, request, context):
-                async for one in answer(request, context):
+    def _stream(
+        self, method: str, read: Read, answer: Callable[[Any, Context], AsyncIterator[Answer]]
+    ) -> Callable[..., Any]:
+        async def answered(requests: AsyncIterator[Any], context: Context) -> AsyncIterator[Answer]:
+            async with self._passed(method, context):
+                async for one in answer(await read(method, requests), context):
                     yield one
 
         return answered
 
     @asynccontextmanager
-    async def _passed(self, method: str, request: Any, context: Context) -> AsyncIterator[None]:
+    async def _passed(self, method: str, context: Context) -> AsyncIterator[None]:
         """Let a call in, and turn what it raises into a status."""
         begun, code = time.monotonic(), Code.OK
         sent = dict(_metadata(context)).get(REQUEST_ID, "")
@@ -127,7 +133,7 @@ class Door(grpc.aio.ServerInterceptor):
         try:
             with bound(request_id=request_id):
                 try:
-                    await self._check(method, request, context)
+                    await self._check(method, context)
                     yield
                 except Refused as refusal:
                     raise ended_by(refusal) from None
@@ -150,25 +156,36 @@ class Door(grpc.aio.ServerInterceptor):
                 self.is_empty.set()
             call_answered(method=method.rpartition("/")[2], code=code.name, seconds=time.monotonic() - begun)
 
-    async def _check(self, method: str, request: Any, context: Context) -> None:
+    async def _check(self, method: str, context: Context) -> None:
         if self.is_draining:
             raise unavailable("The executor is stopping. Call again: another one answers.")
         if method in OPEN:
             return
         peer = context.peer().rpartition(":")[0]
-        if seconds := self._wrong.left(peer):
-            raise Ended(Code.RESOURCE_EXHAUSTED, "Too many wrong tokens from your address.", retry_seconds=seconds)
         identity = identity_of(_metadata(context), context.auth_context())
         try:
             found = await self._database.ask(
                 caller_find, identity, by_certificate=self._by_certificate, without_token=self._without_token
             )
         except Ended as end:
-            if end.code is Code.UNAUTHENTICATED:
-                self._wrong.wait(peer)
+            # Good tokens pass still: behind a proxy, many callers have one address.
+            if end.code is Code.UNAUTHENTICATED and (seconds := self._wrong.wait(peer)):
+                why = "Too many wrong tokens from your address."
+                raise Ended(Code.RESOURCE_EXHAUSTED, why, retry_seconds=seconds) from None
             raise
         if seconds := self._calls.wait(str(found.pk)):
             raise Ended(Code.RESOURCE_EXHAUSTED, "You have sent too many calls.", retry_seconds=seconds)
+        _CALLER.set(found)
+
+
+async def _only(method: str, requests: AsyncIterator[Any]) -> Any:
+    """Return the message of a call that has one. Raises Ended."""
+    async for request in requests:
         if isinstance(request, Message) and not method.endswith(VALIDATES) and request.ByteSize() > MESSAGE_BYTES:
             raise Ended(Code.RESOURCE_EXHAUSTED, f"A message of {method} has at most {MESSAGE_BYTES:,} bytes.")
-        _CALLER.set(found)
+        return request
+    raise Ended(Code.INVALID_ARGUMENT, "The call has no message.")
+
+
+async def _every(_method: str, requests: AsyncIterator[Any]) -> Any:
+    return requests

@@ -28,7 +28,7 @@ class Leaving:
             yield
         except asyncio.CancelledError:
             if self._present[run_id] == 1 and not is_detached:
-                self.timers[run_id] = asyncio.get_running_loop().create_task(self._later(run_id))
+                self._count_down(run_id)
             raise
         finally:
             self._present[run_id] -= 1
@@ -40,10 +40,18 @@ class Leaving:
         if (timer := self.timers.pop(run_id, None)) is not None:
             timer.cancel()
 
+    def left(self, run_id: int) -> None:
+        """Note that the caller of a run has gone before it could wait for it."""
+        if run_id not in self._present and run_id not in self.timers:
+            self._count_down(run_id)
+
     def close(self) -> None:
         """Cancel no run any more: they go on without this process."""
         for run_id in list(self.timers):
             self.seen(run_id)
+
+    def _count_down(self, run_id: int) -> None:
+        self.timers[run_id] = asyncio.get_running_loop().create_task(self._later(run_id))
 
     async def _later(self, run_id: int) -> None:
         await self._pause()

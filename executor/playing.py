@@ -40,6 +40,22 @@ class Playing:
         self.leaving.seen(run.pk)
         return run, is_new
 
+    async def start_waited_for(self, caller: User, request: RunRequest, context: Context) -> Run:
+        """Put a run in line for a call that waits for its end; it is cancelled as one of a caller that has gone."""
+        starting = asyncio.ensure_future(self.start(caller, request))
+        try:
+            run, _ = await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # The row is made whether or not the call is still there.
+            if not is_detached(context):
+                starting.add_done_callback(self._left_alone)
+            raise
+        return run
+
+    def _left_alone(self, starting: asyncio.Future[tuple[Run, bool]]) -> None:
+        if not starting.cancelled() and starting.exception() is None:
+            self.leaving.left(starting.result()[0].pk)
+
     async def end(self, run: Run, context: Context) -> RunState:
         """Wait until a run is over. Raises Ended at the caller's deadline, and when the executor stops."""
         with self.leaving.waits(run.pk, is_detached=is_detached(context)):

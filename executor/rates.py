@@ -26,11 +26,6 @@ class Rate:
         self._counts[caller] = (begun, count + 1)
         return 0 if count < self._limit else self._left(begun)
 
-    def left(self, caller: str) -> int:
-        """Return the seconds that a caller has to wait, without counting; 0 if the next call may pass."""
-        begun, count = self._current(caller)
-        return 0 if count < self._limit else self._left(begun)
-
     def _current(self, caller: str) -> tuple[float, int]:
         now = self._clock()
         begun, count = self._counts.get(caller, (now, 0))

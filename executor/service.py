@@ -102,7 +102,7 @@ def asked(request: v1.StartRunRequest) -> RunRequest:
         key=request.key or uuid.uuid4().hex,
         environment=request.environment,
         players=tuple(RunPlayer(player.name, player.version) for player in request.players),
-        seconds=request.timeout.seconds,
+        seconds=request.timeout.seconds + (request.timeout.nanos > 0),
         match_count=request.match_count or 1,
         seed=request.seed if request.HasField("seed") else None,
     )

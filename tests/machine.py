@@ -24,7 +24,12 @@ LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 SECOND_BASE_IMAGE = "rl-arena-base-3.13"
 SCRIPT_IMAGE = "rl-arena-script"
 APP_IMAGE = "rl-arena-app-node"
+BROWSER_IMAGE = "rl-arena-browser"
 """What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
+
+
+CLUSTER_CACHE = Path(os.environ.get("KUBE_CACHE") or Path(os.environ.get("CACHE", "/var/cache/rl-arena")) / "kube-up")
+"""Where tests/kubernetes/kube-up keeps what it has built."""
 
 
 @cache
@@ -49,6 +54,12 @@ def missing_script_image() -> str:
 def missing_app_images() -> str:
     """Why tests with the base images of application services cannot run; empty when they can."""
     return _missing_image(APP_IMAGE, "make-app-images.sh")
+
+
+@cache
+def missing_browser_image() -> str:
+    """Why tests with the browser of rollouts cannot run; empty when they can."""
+    return missing_docker() or _missing_image(BROWSER_IMAGE, "make-browser-image.sh")
 
 
 def _missing_image(name: str, command: str) -> str:
@@ -151,6 +162,14 @@ def missing_registry() -> str:
 
 
 @cache
+def missing_cluster() -> str:
+    """Why tests on a real Kubernetes cannot run; empty when they can."""
+    if not (CLUSTER_CACHE / "bin" / ".done").exists():
+        return f"no Kubernetes is built in {CLUSTER_CACHE}: make kubernetes-test"
+    return "" if os.geteuid() == 0 else "a real Kubernetes needs root"
+
+
+@cache
 def missing_nginx() -> str:
     return "" if shutil.which("nginx") else "nginx is not installed"
 
@@ -161,8 +180,10 @@ MISSING: dict[str, Callable[[], str]] = {
     "second_base": missing_second_base,
     "script_image": missing_script_image,
     "app_images": missing_app_images,
+    "browser_image": missing_browser_image,
     "postgres": missing_postgres,
     "redis": missing_redis,
+    "cluster": missing_cluster,
     "nginx": missing_nginx,
     "registry": missing_registry,
     "browser": missing_browser,

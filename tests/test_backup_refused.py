@@ -35,19 +35,16 @@ def backup(tmp_path: Path) -> Path:
     return path
 
 
-def test_nothing_is_put_back_under_a_worker_that_lives(backup: Path) -> None:
+def test_nothing_is_put_back_under_a_worker_that_lives_or_unless_forced_while_others_are_connected(
+    backup: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
     before = state()
     with pytest.raises(CommandError, match=r"Workers are running, .*host:1\. Stop site and workers first"):
         run("restore", backup, "--replace")
     assert state() == before
     worker_stop(worker=worker)
-    run("restore", backup, "--replace")
 
-
-def test_nothing_is_put_back_while_others_are_connected_unless_forced(
-    backup: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(in_use, "PATIENCE_SECONDS", 0.2)
     other = connection.copy()
     try:

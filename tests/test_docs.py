@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
 """Variables whose default is computed: the example shows one that could be."""
 MAX_PAGE_BYTES = 15_000
 MADE_BY_PEOPLE_OR_PROGRAMS = {"environment.yml", "weights.json"} | {
-    "manifest.json", "duel.json", "episode.json", "text.json", "tasks.json", "compose.yml",
+    "manifest.json", "duel.json", "episode.json", "text.json", "tasks.json", "compose.yml", "rollout.json",
 }  # fmt: skip
 """Names of files in archives and backups, which are not in the repository."""
 
@@ -60,6 +61,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
+@cache
 def tracked() -> list[str]:
     """The names of all files of the repository; of an unpacked release, which has none, what lies in its folder."""
     done = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
@@ -150,11 +152,17 @@ def test_pages_speak_of_people_and_things_by_their_names(page: Path) -> None:
     assert re.findall(r"\b(?:nobody|whoever|somebody|(?:is|are) none)\b", text, re.IGNORECASE) == []
 
 
+@cache
+def places() -> tuple[set[str], set[str], set[str], set[str]]:
+    """The files of the repository, its folders, what stands at its top, and the bare names of its files."""
+    files = set(tracked())
+    folders = {parent.as_posix() for name in files for parent in Path(name).parents}
+    return files, folders, {name.partition("/")[0] for name in files}, {Path(name).name for name in files}
+
+
 @pytest.mark.parametrize("page", pages(), ids=relative)
 def test_files_that_pages_name_exist(page: Path) -> None:
-    files = tracked()
-    folders = {parent.as_posix() for name in files for parent in Path(name).parents}
-    top, names = {name.partition("/")[0] for name in files}, {Path(name).name for name in files}
+    files, folders, top, names = places()
     missing = []
     for span in spans(page.read_text()):
         path = span.rstrip("/")

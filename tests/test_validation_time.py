@@ -25,7 +25,7 @@ def endless(source: str, work: str = "pass") -> str:
 
 def patient(environment: Environment) -> Environment:
     """With times that end a player soon, and are long enough for a machine with other work."""
-    environment.move_seconds, environment.bank_seconds, environment.start_seconds = 2, 1, 10
+    environment.move_seconds, environment.bank_seconds, environment.start_seconds = 2, 1, 6
     environment.save()
     return environment
 
@@ -59,7 +59,7 @@ def test_an_endless_and_a_hanging_player_keep_a_normal_one_waiting_no_longer_tha
     assert not [row for row in validations if "Trying again" in row.log]
     slow, hanging, normal_one = validations
     assert slow.matches_done <= 1
-    assert "It was not ready within 10 s." in hanging.error
+    assert "It was not ready within 6 s." in hanging.error
     assert normal_one.matches_done == normal_one.match_count
 
 

@@ -20,9 +20,10 @@ from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test
 from core.jobs.waits import ON_HOLD
-from core.jobs.worker_selectors import workers_alive
+from core.jobs.worker_selectors import places_alive
 from core.models import (
     LADDER,
+    Duel,
     Environment,
     JobState,
     Play,
@@ -136,7 +137,7 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     # A duel on hold may stay so for days: meanwhile its players meet others.
     open_ = [row for is_on_hold, *row in rows if not is_on_hold]
     waiting = sum(state == JobState.QUEUED for state, _, _ in open_)
-    wanted = max(FEWEST, workers_alive("duel").count())
+    wanted = max(FEWEST, places_alive(Duel))
     if waiting >= wanted:
         return ""
     busy = {player for _, *players in open_ for player in players}

@@ -11,6 +11,7 @@ VERBS = {
     "play": "Play a duel between two players.",
     "evaluate": "Play episodes of one player, as the arena scores it.",
     "script": "Run a script submission and read the score that it prints.",
+    "rollout": "Let an agent work at tasks in an application, in a browser.",
     "check": "Check a submission as the arena does: its files, then play against itself.",
     "pack": "Pack a folder into a zip that the arena takes.",
     "ladder": "Play all agents of a folder against each other and write a report.",

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 
-from arena_kit.environment.openings import play_opening
+from arena_kit.environment.openings import begin
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -33,9 +33,9 @@ def distinct_count(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> int
 
 def _look(spec: EnvironmentSpec, match: MatchRecord) -> Look:
     environment = spec.make()
-    environment.reset(match.seed)
-    play_opening(environment, match.actions[: match.opening_count])
-    begin = tuple(bytes(str(list(environment.observe(seat).observation)), "ascii") for seat in range(spec.seats))
+    begin(environment, match.seed, match.actions[: match.opening_count])
+    seen = tuple(bytes(str(list(environment.observe(seat).observation)), "ascii") for seat in range(spec.seats))
     mover = environment.to_move
-    play_opening(environment, match.actions[match.opening_count :])
-    return mover, *begin, json.dumps(environment.frame(), sort_keys=True)
+    # From its beginning, because an environment server plays that with one question.
+    begin(environment, match.seed, match.actions)
+    return mover, *seen, json.dumps(environment.frame(), sort_keys=True)

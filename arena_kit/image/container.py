@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import json
 import tarfile
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,7 @@ from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.labels import CONTAINER_LABEL
 from arena_kit.image.layer import Pieces
 from arena_kit.image.limits import MEMORY_BYTES, OUTPUT_CHARACTERS
+from arena_kit.image.streams import archive_pieces, command_stream
 from arena_kit.log_context import bind
 
 WORK = "/opt/arena-work"
@@ -73,6 +75,7 @@ class LockedContainer:
             "user": f"{UID}:{UID}",
             "working_dir": "/tmp",  # noqa: S108  (inside the container)
             "hostname": "builder",
+            "network_disabled": network == "none",
             "network_mode": network,
             "ipc_mode": "none",
             "read_only": True,
@@ -133,9 +136,8 @@ class LockedContainer:
     @contextlib.contextmanager
     def get(self, folder: str) -> Iterator[IO[bytes]]:
         """Yield a stream with the tar of a folder."""
-        with engine_errors():
-            pieces, _ = self._client.api.get_archive(self._container.id, folder, chunk_size=1 << 20)
-            yield cast(IO[bytes], io.BufferedReader(Pieces(iter(pieces)), 1 << 20))
+        with engine_errors(), archive_pieces(self._client, str(self._container.id), folder) as pieces:
+            yield cast(IO[bytes], io.BufferedReader(Pieces(pieces), 1 << 20))
 
     def leave_network(self) -> None:
         """Disconnect the container from its network for good."""
@@ -195,19 +197,17 @@ def _owned(name: str, data: bytes, kind: bytes) -> tuple[tarfile.TarInfo, bytes]
 def _pieces(client: docker.DockerClient, exec_id: str) -> Iterator[bytes]:
     """Start a command and yield its output as it comes.
 
-    Unlike the SDK's own stream, this one has a time-out and is closed at the end. Frames of the engine's attached
-    streams hold the kind of stream (one byte), three zeros, the length (u32) and the data.
+    Frames of the engine's attached streams hold the kind of stream (one byte), three zeros, the length (u32) and the
+    data.
     """
-    stream: Any = client.api.exec_start(exec_id, socket=True)
-    reader = io.BufferedReader(stream)
     try:
-        while len(header := reader.read(8)) == 8:
-            yield reader.read(int.from_bytes(header[4:], "big"))
+        with command_stream(client, exec_id) as (stream, first):
+            further = iter(lambda: stream.read1(io.DEFAULT_BUFFER_SIZE), b"")
+            reader = io.BufferedReader(cast(io.RawIOBase, Pieces(itertools.chain([first], further))))
+            while len(header := reader.read(8)) == 8:
+                yield reader.read(int.from_bytes(header[4:], "big"))
     except OSError as error:
         raise BuilderUnavailable(f"The Docker engine stopped answering: {error}.", code="engine_unavailable") from None
-    finally:
-        reader.detach()
-        stream._response.close()
 
 
 def lines(pieces: Iterator[bytes]) -> Iterator[str]:

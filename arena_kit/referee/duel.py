@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.ahead import matches_begin_ahead, steps_play_ahead
+from arena_kit.referee.ahead import steps_play_ahead
 from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
@@ -120,8 +120,6 @@ class Duel:
             fault = self._losses.out_of_play[player] or PlayerFault.DID_NOT_START
             match.forfeit(player, fault, self._losses.why_out[player])
             self._keep(match)
-        if self._spec.is_outside:
-            matches_begin_ahead([match.beginning() for match in begun], [match.number for match in begun])
         for match in begun:
             self._send(match.start())
         self._forgive_if_long(since)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.referee.ahead import matches_begin_ahead
 from arena_kit.referee.match import Match, pair_seed
 from arena_kit.referee.wire import Encoder
 
@@ -22,6 +25,8 @@ class DuelMatches:
         """By number: the matches that are over."""
         self.running: dict[int, Match] = {}
         self._next = 1
+        self._coming: deque[Match] = deque()
+        """The matches from `_next` on that have been made already."""
 
     def are_over(self) -> bool:
         """Whether every match that counts has a record."""
@@ -45,18 +50,29 @@ class DuelMatches:
         """Begin the next match; return None if all have begun, or if `room` matches are running."""
         if self._next > self.count or len(self.running) >= room:
             return None
-        pair, is_swapped = divmod(self._next - 1, 2)
-        match = Match(
-            self._spec,
-            self._encoder,
-            number=self._next,
-            seed=pair_seed(self._seed, pair),
-            seats=(1, 0) if is_swapped else (0, 1),
-            bank=self._bank,
-        )
+        if not self._coming:
+            self._make(room if self._spec.is_outside else 1)
+        match = self._coming.popleft()
         self.running[match.number] = match
         self._next += 1
         return match
+
+    def _make(self, count: int) -> None:
+        """Make the next matches. An environment server begins all of them with one question."""
+        for number in range(self._next, min(self._next + count, self.count + 1)):
+            pair, is_swapped = divmod(number - 1, 2)
+            match = Match(
+                self._spec,
+                self._encoder,
+                number=number,
+                seed=pair_seed(self._seed, pair),
+                seats=(1, 0) if is_swapped else (0, 1),
+                bank=self._bank,
+            )
+            self._coming.append(match)
+        if self._spec.is_outside:
+            coming = list(self._coming)
+            matches_begin_ahead([match.beginning() for match in coming], [match.number for match in coming])
 
     def keep(self, match: Match) -> None:
         """Keep the record of a match that is over."""

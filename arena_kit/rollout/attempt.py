@@ -18,6 +18,8 @@ from arena_kit.rollout.worlds.host import Worlds
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import World
 
+FRESH_ONE_IN = 20
+"""Of so many worlds, one is exported before its agent begins, and must hold what the package held when it was built."""
 SPARE_SECONDS = 600.0
 """Added to a task's own time: after both a world may be removed, whatever its worker does."""
 
@@ -41,11 +43,15 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is left of a rollout. files: the exported state; by these and `work` it can be judged again."""
+    """What is left of a rollout. files: the exported state; by these and `work` it can be judged again.
+
+    logs: the end of what each service has printed, also of a rollout that the platform has spoilt.
+    """
 
     verdict: Verdict
     work: Work = field(default_factory=Work)
     files: Mapping[str, bytes] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)
 
 
 class TaskRefused(Refused):
@@ -70,17 +76,25 @@ def task_attempt(
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
 
+    An agent that needs memory beside the world, such as that of a browser, says so as `beside_bytes`.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
+    logs: dict[str, str] = {}
     try:
-        with worlds.open(package, seconds=task.limits.seconds + SPARE_SECONDS, labels=labels) as world:
-            work = agent(world, task)
-            files = world.export()
+        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside_bytes", 0)
+        with worlds.open(package, seconds=seconds, labels=labels, beside_bytes=beside) as world:
+            try:
+                if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
+                    world.check_fresh()
+                work = agent(world, task)
+                files = world.export()
+            finally:
+                logs = world.logs()
     except NoRoom:
         raise
     except (PlatformFault, ExportRefused) as fault:
-        return Attempt(platform_verdict(fault.code, str(fault)))
-    return Attempt(attempt_judge(package, task, work, files), work, files)
+        return Attempt(platform_verdict(fault.code, str(fault)), logs=logs)
+    return Attempt(attempt_judge(package, task, work, files), work, files, logs)
 
 
 def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[str, bytes]) -> Verdict:

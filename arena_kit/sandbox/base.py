@@ -42,7 +42,8 @@ class Launch:
     mounted on, for local processes another folder; empty without requirements. labels: put on the container, so that
     the leftovers of a dead worker can be found. core: CPU core to pin it to; None for any. fresh: load the player for
     one duel only, in the process that plays. in_background: keep it off its core, where another duel is played, and at
-    low priority, until it has a slot.
+    low priority, until it has a slot. model_folder: folder of this host with the socket model.sock, by which the player
+    reaches a language model; empty without one.
     """
 
     image: str
@@ -53,6 +54,7 @@ class Launch:
     fresh: bool = False
     in_background: bool = False
     packages: str = ""
+    model_folder: str = ""
 
 
 class Container(Protocol):

@@ -31,7 +31,14 @@ from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.outside import killed_from_outside
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, copy_server, player_folder, player_uid
+from arena_kit.sandbox.startup import (
+    MODEL_SOCKET,
+    PLAYER_ENVIRONMENT,
+    PLAYER_SERVER,
+    copy_server,
+    player_folder,
+    player_uid,
+)
 
 CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
@@ -47,7 +54,10 @@ CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
 REMOVED = "container_removed"
 KILLED_STATUS = 128 + signal.SIGKILL
 NEWS_SECONDS = 0.5
-CHANNEL, PLAYER = "/channel", "/player"  # inside the container
+CHANNEL, PLAYER, MODEL = "/channel", "/player", "/model"  # inside the container
+HOSTS_FILE = "/etc/hosts"
+HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost\n"
+"""The engine writes a file of hosts only for networks of its own, and players may call their loopback by name."""
 TMP = "/tmp"  # the only writable folder inside the container
 MESSAGE_QUEUES = "/dev/mqueue"  # the calls for queues are refused, but a player can make files there
 TMP_BYTES = 64 * 1024 * 1024
@@ -196,7 +206,13 @@ class DockerSandbox:
         # A worker may run in a container itself, and then the channel folder is the only one that the engine can mount.
         copy_server(PLAYER_SERVER, channel.folder)
         # With `volumes` instead of mounts, the engine would make a missing folder.
-        mounts = [Mount(CHANNEL, str(channel.folder), type="bind", read_only=True)]
+        hosts = channel.folder / "hosts"
+        hosts.write_text(HOSTS)
+        hosts.chmod(0o644)
+        mounts = [
+            Mount(CHANNEL, str(channel.folder), type="bind", read_only=True),
+            Mount(HOSTS_FILE, str(hosts), type="bind", read_only=True),
+        ]
         image = launch.image
         if (folder := player_folder(image)) is not None:
             if not folder.stat().st_mode & stat.S_IXOTH:
@@ -206,6 +222,10 @@ class DockerSandbox:
                 )
             mounts.append(Mount(PLAYER, str(folder), type="bind", read_only=True))
             image = launch.packages or self._base_image
+        environment = {**PLAYER_ENVIRONMENT, "HOME": TMP}
+        if isinstance(launch, Launch) and launch.model_folder:
+            mounts.append(Mount(MODEL, launch.model_folder, type="bind", read_only=True))
+            environment[MODEL_SOCKET] = f"{MODEL}/model.sock"
         uid = player_uid(launch.name)
         options: dict[str, Any] = {
             "image": image,
@@ -217,8 +237,11 @@ class DockerSandbox:
             "working_dir": TMP,
             "hostname": "player",
             "user": f"{uid}:{uid}",
-            "environment": {**PLAYER_ENVIRONMENT, "HOME": TMP},
+            "environment": environment,
             "mounts": mounts,
+            # The kernel's own empty network. With the mode alone the engine would manage a network without anything in
+            # it, and start itself twice for that, which is a third of what a container's start costs.
+            "network_disabled": True,
             "network_mode": "none",
             "ipc_mode": "none",
             "read_only": True,

@@ -31,7 +31,14 @@ from arena_kit.sandbox.host import PlayerHost, slot_once
 from arena_kit.sandbox.labelled import LABELS, MARK, kill_all, label_variable, labelled_folders, labelled_processes
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
-from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT, PLAYER_SERVER, compile_server, player_folder, player_uid
+from arena_kit.sandbox.startup import (
+    MODEL_SOCKET,
+    PLAYER_ENVIRONMENT,
+    PLAYER_SERVER,
+    compile_server,
+    player_folder,
+    player_uid,
+)
 
 Arguments = Callable[[Path, Path, Path], list[str]]
 """Returns the player server's arguments for the channel's folder, the folder of the submission's files, and a home."""
@@ -136,6 +143,7 @@ class ProcessBox:
             "HOME": str(home),
             "TMPDIR": str(home),
             MARK: self._token,
+            **_model_socket(launch),
             **{label_variable(label): value for label, value in launch.labels.items()},
         }
         powers, packages = power_command(), launch.packages
@@ -206,3 +214,9 @@ class ProcessBox:
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait(60)
         kill_all(self._pids)
+
+
+def _model_socket(launch: Launch | ScriptLaunch) -> dict[str, str]:
+    """Return the variable that names the socket of a model, if the player may use one."""
+    folder = launch.model_folder if isinstance(launch, Launch) else ""
+    return {MODEL_SOCKET: str(Path(folder) / "model.sock")} if folder else {}

@@ -23,6 +23,8 @@ PLAYER_ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
 }
+MODEL_SOCKET = "ARENA_MODEL_SOCKET"
+"""The variable that names the socket of the gateway to a language model."""
 FIRST_PLAYER_UID, PLAYER_UID_COUNT = 60706, 478
 """The range of players' user ids: no distribution gives out 60706 to 61183, and 65534 is avoided because file systems
 may reserve blocks for it."""

@@ -20,6 +20,7 @@ UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", 
 DEFAULT_SECONDS, MOST_SECONDS = 300, 3600
 MOST_MATCHES = 1000
 MOST_SEED = 2**31
+NO_FOREIGN = "Images of other places and code_url are not read: upload the agent, and the arena builds its image."
 IMAGE = re.compile(r"(?:[^\s@]+@)?(?P<digest>sha256:[0-9a-f]{64})")
 
 
@@ -128,10 +129,12 @@ def _named(version: str, caller: User, field: str) -> Submission:
     elif image := IMAGE.fullmatch(version):
         same = rows.filter(image_digest=image["digest"], deleted_at=None).order_by("-pk")
         found = same.filter(agent__owner=caller).first() or same.first()
+        if found is None:
+            raise Refused(f"This arena has built no image with this digest. {NO_FOREIGN}", field=field, code=UNKNOWN)
     else:
         raise Refused(
             "Name a version as submission:ID, an agent as agent:ID, or a digest of an image that this arena has built. "
-            "Upload the agent first; the arena reads neither code_url nor images of other places.",
+            f"{NO_FOREIGN}",
             field=field,
         )
     if found is None:

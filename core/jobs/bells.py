@@ -17,7 +17,7 @@ from django.db.models.functions import Now
 from django_q.brokers import get_broker
 from django_q.tasks import async_task
 
-from core.jobs.registry import TASKS
+from core.jobs.registry import DRIVERS, TASKS
 from core.jobs.worker_selectors import workers_alive
 from core.models import Bell
 
@@ -83,6 +83,8 @@ def _send(queue: str, task: str, argument: int | str) -> None:
 
 def _is_to_be_sent(queue: str, name: str) -> bool:
     """Return whether this caller sends the message of a bell."""
+    if queue in DRIVERS:
+        return False
     bell = Bell.objects.filter(name=name)
     if bell.filter(rung_at__gte=Now() - STALE_AFTER).exists():
         return False

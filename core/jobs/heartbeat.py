@@ -26,7 +26,12 @@ ENGINE_BEATS = 6
 """Number of heartbeats between two checks whether the worker's engine answers."""
 ENGINE_SECONDS = 5
 ENGINE_QUEUES = ("build", "duel", "quick", "heavy")
-"""The queues whose workers start containers."""
+"""The queues whose workers start containers on an engine of their host, unless players run on a cluster."""
+
+
+def engine_queues() -> tuple[str, ...]:
+    """Return the queues whose workers need a container engine on their host."""
+    return {"docker": ENGINE_QUEUES, "kubernetes": ("build",)}.get(settings.SANDBOX, ())
 
 
 @dataclass(slots=True)
@@ -59,10 +64,12 @@ activity = Activity()
 class Heartbeat:
     """Keeps the row of one worker process up to date, in its own thread, until the process ends.
 
-    name: of the worker. queue: whose jobs it performs.
+    name: of the worker. queue: whose jobs it performs. engine: returns the fields of the row about what players run on;
+    by default those of the container engine, where the queue needs one.
     """
 
-    def __init__(self, name: str, queue: str) -> None:
+    def __init__(self, name: str, queue: str, engine: Callable[[], dict[str, str]] | None = None) -> None:
+        self._look_at_engine = engine or self._ask_engine
         self._name = name
         self._queue = queue
         self._worker: Worker | None = None
@@ -104,8 +111,8 @@ class Heartbeat:
             )
         self._faults_told = now.faults
 
-    def _look_at_engine(self) -> dict[str, str]:
-        if settings.SANDBOX != "docker" or self._queue not in ENGINE_QUEUES:
+    def _ask_engine(self) -> dict[str, str]:
+        if self._queue not in engine_queues():
             return {}
         # Imported here: the engine's client takes long to load.
         from arena_kit.image.engine import NoEngine, engine_version

@@ -21,7 +21,7 @@ def player_registry() -> Registry | None:
     """Return the registry of the settings; None where images stay on the engine that built them."""
     from arena_kit.image.registry import Registry
 
-    if not settings.PLAYER_REGISTRY or settings.SANDBOX != "docker":
+    if not settings.PLAYER_REGISTRY or settings.SANDBOX == "process":
         return None
     return Registry(settings.PLAYER_REGISTRY, settings.PLAYER_REGISTRY_USER, settings.PLAYER_REGISTRY_PASSWORD)
 

@@ -91,6 +91,9 @@ SERVICES: dict[str, Service] = {}
 TASKS: dict[str, Task] = {}
 PLANS: dict[str, Plan] = {}
 CHORES: list[Chore] = []
+DRIVERS: dict[str, str] = {}
+"""By queue: dotted path of a function that does its jobs until the process is asked to stop. Such a queue has no bells:
+its drivers look at the rows."""
 STEPS: list[str] = []
 """Dotted paths of functions without arguments that the reaper calls every few seconds besides its own work."""
 _ON_FAILURE: list[str] = []
@@ -104,9 +107,23 @@ def queue_serve(
     SERVICES[queue] = Service(first, by_turns, last)
 
 
+def driver_register(queue: str, *, run: str) -> None:
+    """Register what serves a queue in the place of django-q's workers. run: dotted path of a function, no arguments."""
+    DRIVERS[queue] = run
+
+
 def task_register(name: str, run: str) -> None:
     """Register a task under the name that messages use."""
     TASKS[name] = Task(name, run)
+
+
+def work_load(queues: Sequence[str]) -> None:
+    """Import what the workers of these queues do, so that their processes can be forked with all of it."""
+    work = [line.perform for queue in queues for line in SERVICES.get(queue, Service()).lines]
+    work += [TASKS[plan.task].run for plan in PLANS.values() if plan.queue in queues]
+    work += [chore.run for chore in CHORES if set(chore.queues) & set(queues)]
+    for run in (*work, *STEPS):
+        import_string(run)
 
 
 def schedule_register(name: str, *, task: str, queue: str, minutes: int) -> None:

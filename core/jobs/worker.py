@@ -98,6 +98,12 @@ class WorkerStopped(Exception):
     """This worker was asked to stop: its job is given back and starts again elsewhere."""
 
 
+def stop_apart() -> None:
+    """Give this process and its later forks a stop of their own, apart from the process that it was forked from."""
+    global _stopping  # noqa: PLW0603  # one for each cluster
+    _stopping = mmap.mmap(-1, 8)
+
+
 def ask_to_stop() -> None:
     """Keep this process and its forks from starting more jobs; a signal handler may call this."""
     if not is_stopping():
@@ -107,6 +113,11 @@ def ask_to_stop() -> None:
 def is_stopping() -> bool:
     """Return whether this process was asked to stop."""
     return _asked_at() > 0
+
+
+def has_time_to_finish() -> bool:
+    """Return whether running jobs may still end: this process was not asked to stop, or only a moment ago."""
+    return _has_grace(FINISH_SHARE)
 
 
 def _asked_at() -> float:

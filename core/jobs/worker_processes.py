@@ -7,10 +7,10 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Protocol
 
 BACK_OFF_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 HEALTHY_SECONDS = 60.0
@@ -18,33 +18,72 @@ HEALTHY_SECONDS = 60.0
 STEP_SECONDS = 0.5
 
 
+class Process(Protocol):
+    """A child that leads a group of its own: a `subprocess.Popen`, or a fork (`core.jobs.forks`)."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def stdout(self) -> IO[str] | None: ...
+
+    @property
+    def returncode(self) -> int | None: ...
+
+    def poll(self) -> int | None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+    def terminate(self) -> None: ...
+
+
+def programs(command: Sequence[str], variables: Mapping[str, Mapping[str, str]]) -> Callable[[str], Process]:
+    """Return a function that starts one command with the variables of a name."""
+
+    def start(name: str) -> Process:
+        return subprocess.Popen(
+            command,
+            env={**os.environ, **variables[name]},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            # Its own group: Ctrl-C reaches only the supervisor, which then ends the children in order.
+            start_new_session=True,
+        )
+
+    return start
+
+
 @dataclass(slots=True)
 class _Child:
-    process: subprocess.Popen[str] | None = None
+    process: Process | None = None
     started_at: float = 0.0
     start_at: float = 0.0
     deaths: int = 0
 
 
 class WorkerProcesses:
-    """Runs one command under several names, each with its own variables, and restarts children that end.
+    """Runs a child of each name, and restarts those that end.
 
-    clock: seconds, monotonic. write: takes a line for people; each line of a child is prefixed with its name.
+    start: starts the child of a name. clock: seconds, monotonic. write: takes a line for people; each line of a child
+    is prefixed with its name.
     """
 
     def __init__(
         self,
-        command: Sequence[str],
-        variables: Mapping[str, Mapping[str, str]],
+        start: Callable[[str], Process],
+        names: Iterable[str],
         *,
         clock: Callable[[], float],
         write: Callable[[str], None],
     ) -> None:
-        self._command = command
-        self._variables = variables
+        self._start_child = start
         self._clock = clock
         self._write = write
-        self._children = {name: _Child() for name in variables}
+        self._writing = threading.Lock()
+        self._children = {name: _Child() for name in names}
         self._stopping = False
 
     def ask_to_stop(self) -> None:
@@ -89,18 +128,10 @@ class WorkerProcesses:
         for child in self._children.values():
             child.process = None
 
-    def _start(self, name: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            self._command,
-            env={**os.environ, **self._variables[name]},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            # Its own group: Ctrl-C reaches only the supervisor, which then ends the children in order.
-            start_new_session=True,
-        )
+    def _start(self, name: str) -> Process:
+        # No other thread holds the lock of an output while this process is forked: the child could never write there.
+        with self._writing:
+            process = self._start_child(name)
         assert process.stdout is not None
         threading.Thread(target=self._copy, args=(name, process.stdout), name=f"output-{name}", daemon=True).start()
         return process
@@ -110,9 +141,10 @@ class WorkerProcesses:
             for line in output:
                 text = line.rstrip()
                 # A JSON record names its process itself, and a prefix would make it invalid.
-                self._write(text if text.startswith("{") else f"[{name}] {text}")
+                with self._writing:
+                    self._write(text if text.startswith("{") else f"[{name}] {text}")
 
 
-def _kill_group(process: subprocess.Popen[str]) -> None:
+def _kill_group(process: Process) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.conf import settings
 from django.db import models
 from django.db.models import Case, QuerySet, Value, When
 from django.db.models.functions import Now
 
-from core.models import Worker
+from core.jobs.registry import DRIVERS, queue_of
+from core.models import Job, Worker
 
 SILENT_AFTER = timedelta(seconds=30)
 """Time without a heartbeat after which a worker is taken for dead; it sends six in that time."""
@@ -26,6 +28,12 @@ def workers_alive(queue: str | None = None) -> QuerySet[Worker]:
     """Return the living workers, of one queue or of all."""
     alive = Worker.objects.filter(stopped_at=None, seen_at__gte=Now() - SILENT_AFTER)
     return alive if queue is None else alive.filter(queue=queue)
+
+
+def places_alive(kind: type[Job]) -> int:
+    """Return how many jobs of a kind the living workers of its standard queue do at the same time."""
+    queue = queue_of(kind)
+    return workers_alive(queue).count() * (settings.KUBERNETES_LOTS if queue in DRIVERS else 1)
 
 
 def worker_rows() -> QuerySet[Worker]:

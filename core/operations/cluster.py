@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from importlib.util import find_spec, module_from_spec
 from multiprocessing import Value
 from types import FrameType, TracebackType
 from typing import Any, Self
@@ -21,6 +22,20 @@ from django_q.worker import worker
 from core.jobs.worker import ask_to_stop
 from core.monitoring.exposition import serve
 from core.operations.reaper import reapers
+
+
+def cluster_choose(queue: str) -> None:
+    """Make this process, a fork that has loaded django-q, one that was started with Q_CLUSTER_NAME."""
+    os.environ["Q_CLUSTER_NAME"] = queue
+    # django-q reads the variable when its settings are imported: they are read anew, and the class in use gets them.
+    spec = find_spec(Conf.__module__)
+    assert spec is not None
+    assert spec.loader is not None
+    again = module_from_spec(spec)
+    spec.loader.exec_module(again)
+    for name, value in vars(again.Conf).items():
+        if not name.startswith("__"):
+            setattr(Conf, name, value)
 
 
 class NoLock:

@@ -4,9 +4,11 @@ import os
 from typing import Any
 
 from core.settings.base import env
+from core.settings.players import SANDBOX
 from core.settings.state import REDIS_URL
 
-QUEUES = ("build", "duel", "tournament", "publish")
+LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
+QUEUES = ("build", *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()), "duel", "tournament", "publish")
 EXTRA_QUEUES = ("quick", "heavy")  # served only where an operator reserves workers for them
 # A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
 # every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.

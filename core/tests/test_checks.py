@@ -64,7 +64,7 @@ def test_a_folder_for_data_that_is_not_there_is_refused_with_what_to_do(settings
 
 def test_an_unknown_sandbox_is_refused(settings: Settings) -> None:
     settings.SANDBOX = "chroot"
-    assert [(m.id, m.hint) for m in arena_messages()] == [("arena.E001", "Use one of docker, process.")]
+    assert [(m.id, m.hint) for m in arena_messages()] == [("arena.E001", "Use one of docker, kubernetes, process.")]
 
 
 def test_a_format_of_logs_and_networks_that_are_none_are_refused(settings: Settings) -> None:

@@ -100,7 +100,8 @@ REFUSALS = {
     "same names": "need different ids",
     "no key": "1 to 200 characters",
     "late": "at most 3600 seconds",
-    "code_url": "reads neither code_url",
+    "code_url": "Images of other places and code_url are not read",
+    "foreign image": "has built no image with this digest",
     "unknown version": "no such version",
     "unknown game": "no such environment",
     "one seat": "one seat",
@@ -114,6 +115,7 @@ REFUSALS = {
     "not built": "not built and validated",
 }
 CODES = {
+    "foreign image": UNKNOWN,
     "unknown version": UNKNOWN, "unknown game": UNKNOWN, "one seat": NOT_READY, "closed": NOT_READY,
     "of others": NOT_YOURS, "old of another": NOT_YOURS, "rests": NOT_READY, "unrated": NOT_READY,
     "not built": NOT_READY,
@@ -135,6 +137,8 @@ def test_what_is_refused(cast: Cast, players: tuple[Submission, Submission], cas
             request = asked(mine, rival, seconds=3601)
         case "code_url":
             request = asked("https://example.org/agent.zip", rival)
+        case "foreign image":
+            request = asked(f"docker.io/library/python@sha256:{'0' * 64}", rival)
         case "unknown version":
             request = asked("submission:999", rival)
         case "unknown game":

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from core.jobs.worker_processes import BACK_OFF_SECONDS, HEALTHY_SECONDS, WorkerProcesses
+from core.jobs.worker_processes import BACK_OFF_SECONDS, HEALTHY_SECONDS, WorkerProcesses, programs
 from core.tests.clocks import Clock
 
 # What a child does is told by its variables; its own child shows that whole groups are ended.
@@ -66,7 +67,9 @@ def supervise(clock: Clock, lines: Lines) -> Iterator[Callable[..., WorkerProces
 
     def make(**roles: str) -> WorkerProcesses:
         variables = {name: {"ROLE": role} for name, role in roles.items()}
-        supervisor = WorkerProcesses([sys.executable, "-c", CHILD], variables, clock=clock, write=lines.lines.append)
+        supervisor = WorkerProcesses(
+            programs([sys.executable, "-c", CHILD], variables), variables, clock=clock, write=lines.lines.append
+        )
         made.append(supervisor)
         return supervisor
 
@@ -117,7 +120,7 @@ def test_a_child_that_lived_long_starts_again_at_once_as_at_first(
         clock.now += HEALTHY_SECONDS
         (child,) = supervisor._children.values()
         assert child.process is not None
-        child.process.kill()
+        os.kill(child.process.pid, signal.SIGKILL)
         child.process.wait()
         supervisor.step()
         assert lines.lines[-1] == f"duel ended with -9; it starts again in {BACK_OFF_SECONDS[0]:g} s."

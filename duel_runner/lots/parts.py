@@ -6,6 +6,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, EvaluationPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, PlayedPart
 from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, channel_of
+from core.jobs.images import player_registry
 from core.models import Job, Submission
 from duel_runner.rules import limits_of, rules
 from duel_runner.steps import Episodes, Matches, Result
@@ -55,10 +56,12 @@ def result_of(part: PlayedPart) -> Result:
 
 
 def _player(submission: Submission) -> PodPlayerSpec:
-    if not submission.launched_image:
-        raise PlatformFault(f"{submission} has no image. Build it again first.", code="image_missing")
-    environment = submission.agent.environment
-    return PodPlayerSpec(submission.launched_image, environment.limits, fresh=submission.needs_fresh_container)
+    registry = player_registry()
+    if registry is None or not (submission.launched_image and submission.registry_digest):
+        sentence = f"{submission} has no image in the registry. Build it again first."
+        raise PlatformFault(sentence, code="image_missing")
+    image = registry.reference(submission.registry_digest)
+    return PodPlayerSpec(image, submission.agent.environment.limits, fresh=submission.needs_fresh_container)
 
 
 def _duel(wish: Matches) -> DuelPart:

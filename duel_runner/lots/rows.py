@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,23 +10,29 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from django.conf import settings
+from django.db import Error, connection
 
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
+from arena_kit.log_context import bound
 from arena_kit.referee.part import read_lot
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.manifest import LotJob
 from arena_kit.sandbox.kubernetes.status import Ended
 from core.jobs.claims import claim_next
+from core.jobs.heartbeat import activity
 from core.jobs.lifecycle import from_now
-from core.jobs.worker import Lease, Performed, WorkerStopped, is_stopping, settled, worker_name
+from core.jobs.log import job_about, log_end, log_start
+from core.jobs.worker import Lease, Performed, WorkerStopped, is_stopping, is_well, settled, worker_name
 from core.models import Duel, Evaluation, Job, JobState, Validation
 from duel_runner.evaluating import evaluation_steps
 from duel_runner.lots.parts import claim_of, lot_job, part_id, result_of
+from duel_runner.makeable import if_makeable
 from duel_runner.steps import Episodes, Matches, Steps
 from duel_runner.tasks import duel_steps
 from duel_runner.validating import validation_steps
 
+logger = logging.getLogger(__name__)
 STOPPED = "worker_stopped"
 Wish = Matches | Episodes
 
@@ -64,6 +71,9 @@ class LotRows:
         if time.monotonic() < self._renew_at:
             return frozenset()
         self._renew_at = time.monotonic() + settings.JOB_LEASE_SECONDS / 4
+        # Those that a broken claim has left behind wait for their leases to end.
+        for claim in self._claimed.keys() - set(claims):
+            self._forget(claim)
         held: set[str] = set()
         for kind in self.KINDS:
             tokens = [one.job.claim_token for one in self._claimed.values() if isinstance(one.job, kind)]
@@ -77,15 +87,18 @@ class LotRows:
 
     def claim(self, count: int) -> list[LotJob]:
         lots: list[LotJob] = []
-        while len(lots) < count and not is_stopping():
-            claim = claim_next(self._queue, worker=worker_name())
-            if claim is None:
-                break
-            lease = Lease(claim.job)
-            one = Claimed(claim.job, lease, self.KINDS[type(claim.job)](claim.job, lease))
-            lot = self._advance(one, lambda one=one: next(one.steps))  # type: ignore[misc]
-            if lot is not None:
-                lots.append(lot)
+        try:
+            while len(lots) < count and not is_stopping() and is_well():
+                claim = claim_next(self._queue, worker=worker_name())
+                if claim is None:
+                    break
+                lot = self._begun(claim.job)
+                if lot is not None:
+                    lots.append(lot)
+        except Error as error:
+            # The lots that are claimed already are played.
+            logger.warning("No more jobs could be claimed: %s", error)
+            connection.close()
         return lots
 
     def progress(self, claim: str, done: dict[str, int]) -> None:
@@ -117,6 +130,23 @@ class LotRows:
         fault = WorkerStopped() if code == STOPPED else PlatformFault(sentence, code=code)
         self._advance(one, lambda: one.steps.throw(fault))
 
+    def _begun(self, job: Job) -> LotJob | None:
+        """Return the first lot of a job that was just claimed; None when the job is over or given back."""
+        lease = Lease(job)
+        one = Claimed(job, lease, self.KINDS[type(job)](job, lease))
+
+        def act() -> Wish:
+            wishes: list[Wish] = []
+            if_makeable(lambda *_: wishes.append(next(one.steps)))(job, lease)
+            if not wishes:
+                # The job has ended, because its environment cannot be made anywhere.
+                raise StopIteration
+            return wishes[0]
+
+        with bound(**job_about(job, worker_name())):
+            log_start(job)
+        return self._advance(one, act)
+
     def _advance(self, one: Claimed, act: Callable[[], Wish]) -> LotJob | None:
         """Let a job go on to the next thing that it wants to be played; None when it is over or given back."""
         lots: list[LotJob] = []
@@ -128,12 +158,16 @@ class LotRows:
                 return
 
         claim = claim_of(one.job)
-        if settled(one.job, one.lease, run) is Performed.DONE and lots:
-            one.step += 1
-            self._claimed[claim] = one
-            return lots[0]
-        one.steps.close()
-        self._claimed.pop(claim, None)
+        with bound(**job_about(one.job, worker_name())):
+            outcome = settled(one.job, one.lease, run)
+            if outcome is Performed.DONE and lots:
+                one.step += 1
+                self._claimed[claim] = one
+                return lots[0]
+            one.steps.close()
+            self._claimed.pop(claim, None)
+            activity.jobs_done += outcome is Performed.DONE
+            log_end(one.job, is_refused=outcome is Performed.REFUSED)
         return None
 
     def _show_news(self) -> None:

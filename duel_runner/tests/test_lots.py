@@ -11,25 +11,53 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
+from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.sandbox.kubernetes.manifest import Site, channel_of
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
 from arena_kit.tests.arenas import FIRST_VALID
 from arena_kit.tests.sandbox.clusters import ClusterDouble
+from core.checks import check_cluster
+from core.jobs import registry
+from core.jobs.claims import is_work_waiting
 from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_enqueue
-from core.jobs.registry import SERVICES
-from core.models import CancelCode, Duel, Evaluation, Job, JobState, LedgerEntry, Submission, Tournament
+from core.jobs.worker import Lease, ask_to_stop
+from core.jobs.worker_selectors import places_alive
+from core.jobs.workers import worker_appear
+from core.models import (
+    Bell,
+    CancelCode,
+    Duel,
+    Evaluation,
+    Job,
+    JobState,
+    LedgerEntry,
+    Recording,
+    Submission,
+    SubmissionForm,
+    Tournament,
+    Validation,
+)  # fmt: skip
 from core.tests import factories
+from duel_runner.lots import process
+from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
+from duel_runner.lots.site import site
+from duel_runner.tasks import evaluate
+from duel_runner.tests.on_a_cluster import play_on_a_cluster
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
+FOLDERS: dict[str, Path] = {}
+"""By the name of an image in the registry: the folder with the player's code."""
 LAST_VALID = FIRST_VALID.replace("[0]", "[-1]")
 NO_FORKS = "import os\nassert os.environ.get('FRESH'), 'no forks'\n" + FIRST_VALID
 
@@ -76,9 +104,9 @@ class LocalCluster(ClusterDouble):
 
     def end_processes(self, name: str) -> None:
         lot = self.lots.pop(name)
-        for process in (lot.referee, *lot.players):
-            process.kill()
-            process.wait()
+        for started in (lot.referee, *lot.players):
+            started.kill()
+            started.wait()
         shutil.rmtree(lot.folder)
 
     def _started(self, pod: Mapping[str, Any]) -> Lot:
@@ -101,7 +129,7 @@ class LocalCluster(ClusterDouble):
         channel, home = folder / f"channel-{number + 1}", folder / f"home-{number + 1}"
         home.mkdir()
         places = {
-            "/channel": str(channel), "/player": container["image"].removeprefix("folder:"), "/tmp": str(home),
+            "/channel": str(channel), "/player": str(FOLDERS[container["image"]]), "/tmp": str(home),
             "/opt/requirements": "",
         }  # fmt: skip
         arguments = [places.get(argument, argument) for argument in container["args"]]
@@ -124,9 +152,16 @@ def cluster() -> Iterator[LocalCluster]:
         made.end_processes(name)
 
 
+@pytest.fixture(autouse=True)
+def arena(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An arena that plays on a cluster."""
+    play_on_a_cluster(settings, monkeypatch)
+    settings.PLAYER_REGISTRY = "registry.test/players"
+
+
 @pytest.fixture
 def driver(cluster: LocalCluster) -> Driver:
-    return Driver(LotRows("duel"), cluster, SITE, 4, time.monotonic)
+    return Driver(LotRows("lots"), cluster, SITE, 4, time.monotonic)
 
 
 @pytest.fixture
@@ -137,7 +172,9 @@ def player(tmp_path: Path) -> Callable[..., Submission]:
         folder = tmp_path / name
         folder.mkdir()
         (folder / "player.py").write_text(source)
-        Submission.objects.filter(pk=row.pk).update(image=f"folder:{folder}", image_digest="")
+        digest = "sha256:" + sha256(bytes(folder)).hexdigest()
+        FOLDERS[f"registry.test/players@{digest}"] = folder
+        Submission.objects.filter(pk=row.pk).update(image=f"players:{name}", registry_digest=digest)
         row.refresh_from_db()
         return row
 
@@ -250,7 +287,7 @@ def test_a_version_without_an_image_is_the_platforms_fault(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
 ) -> None:
     duel = rated_duel(player)
-    Submission.objects.update(image="", image_digest="")
+    Submission.objects.update(registry_digest="")
     driver.tick()
     duel.refresh_from_db()
     assert (duel.state, duel.error_code) == (JobState.QUEUED, "image_missing")
@@ -258,5 +295,111 @@ def test_a_version_without_an_image_is_the_platforms_fault(
 
 
 def test_every_kind_that_its_queue_serves_has_steps() -> None:
-    kinds = {line.kind for line in SERVICES["duel"].lines} - {SERVICES["duel"].lines[2].kind}
-    assert kinds <= set(LotRows.KINDS)
+    assert {line.kind for line in registry.SERVICES["lots"].lines} == set(LotRows.KINDS)
+    assert [registry.queue_of(kind) for kind in (Validation, Duel, Evaluation)] == ["lots"] * 3
+    assert registry.kinds_of("duel") == [Recording]
+
+
+def test_a_driver_needs_no_bell(player: Callable[..., Submission]) -> None:
+    rated_duel(player)
+    assert not Bell.objects.exists()
+    assert is_work_waiting("lots")
+
+
+def test_nothing_is_claimed_before_the_cluster_may_be_used(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
+) -> None:
+    duel = rated_duel(player)
+
+    def refuse() -> str:
+        raise SandboxError("This account may not create jobs.", code="rights_missing")
+
+    driving = Driving(driver, refuse)
+    driving.step()
+    assert driving.engine() == {"engine": "Kubernetes", "engine_error": "This account may not create jobs."}
+    assert not cluster.made
+    driving.version = lambda: "v1.34.1"
+    driving.step()
+    assert driving.engine() == {"engine": "Kubernetes v1.34.1", "engine_error": ""}
+    assert len(cluster.made) == 1
+    cluster.is_away = True
+    driving.step()
+    assert driving.engine()["engine_error"] == "The API does not answer."
+    duel.refresh_from_db()
+    assert duel.state == JobState.RUNNING
+
+
+def test_a_driver_that_is_asked_to_stop_lets_a_lot_end_that_is_nearly_done(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    settings.STOP_GRACE_SECONDS = 240
+    monkeypatch.setattr(process, "TICK_SECONDS", 0.05)
+    monkeypatch.setattr(process, "LOOK_SECONDS", 0.05)
+    duel = rated_duel(player)
+    driving = Driving(driver, lambda: "v1.34.1")
+    driving.step()
+    ask_to_stop()
+    assert duel.tournament is not None
+    other = factories.duel(duel.tournament, duel.player_1, duel.player_2, number=2, state=JobState.QUEUED)
+    job_enqueue(job=other)
+    driving.run()
+    assert is_over(duel)
+    assert not is_over(other)
+    assert (duel.state, other.state) == (JobState.SUCCEEDED, JobState.QUEUED)
+    assert not cluster.made
+
+
+def test_the_rows_of_a_database_that_is_away_are_left_as_they_are(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duel = rated_duel(player)
+    driving = Driving(driver, lambda: "v1.34.1")
+    driving.step()
+    with monkeypatch.context() as away:
+
+        def fail(*_: object) -> frozenset[str]:
+            raise OperationalError("The connection was lost.")
+
+        away.setattr(driver.rows, "live_claims", fail)
+        driving.step()
+    assert len(cluster.made) == 1
+    until(driver, lambda: is_over(duel))
+    assert duel.state == JobState.SUCCEEDED
+
+
+def test_the_places_of_an_arena_are_those_of_its_drivers(settings: Any) -> None:
+    settings.KUBERNETES_LOTS = 7
+    assert places_alive(Duel) == 0
+    worker_appear(name="host:1", host="host", pid=1, queue="lots", version="1", python="3")
+    assert (places_alive(Duel), places_alive(Recording)) == (7, 0)
+
+
+def test_a_script_is_refused_with_a_sentence(player: Callable[..., Submission]) -> None:
+    evaluation = factories.evaluation(player("ann", FIRST_VALID, factories.task("frozen-lake")), JobState.RUNNING)
+    Submission.objects.update(form=SubmissionForm.SCRIPT)
+    evaluation = Evaluation.objects.get(pk=evaluation.pk)
+    evaluate(evaluation, Lease(evaluation))
+    assert (evaluation.state, evaluation.error_code) == (JobState.FAILED, "sandbox_refused")
+    assert "Submit a player instead." in evaluation.error
+
+
+def test_the_settings_say_how_lots_run(settings: Any) -> None:
+    settings.PLAYER_IMAGE_PREFIX = "our/arena-player_"
+    settings.KUBERNETES_NODES = ["pool=spot"]
+    settings.KUBERNETES_RUNTIME_CLASS = "gvisor"
+    made = site()
+    assert (made.id, made.runtime_class, made.node_selector) == ("our-arena-player", "gvisor", {"pool": "spot"})
+    assert list(made.tolerations) == [{"key": "pool", "operator": "Equal", "value": "spot"}]
+
+
+def test_settings_that_cannot_play_are_refused(settings: Any) -> None:
+    settings.KUBERNETES_IMAGE = "registry.test/arena@sha256:" + "a" * 64
+    assert check_cluster() == []
+    settings.KUBERNETES_IMAGE = "registry.test/arena:latest"
+    settings.PLAYER_REGISTRY = ""
+    settings.KUBERNETES_LOTS = 0
+    settings.KUBERNETES_NODES = ["spot"]
+    assert [message.id for message in check_cluster()] == ["arena.E015"] * 4
+    settings.SANDBOX = "docker"
+    assert check_cluster() == []

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -88,11 +90,31 @@ def test_calls_wrong_tokens_and_sizes_have_limits(world: World, settings: Settin
             await client.DescribeEnvironments(ASKED, metadata=who)
             too_many = await refused(client.DescribeEnvironments(ASKED, metadata=who))
             assert (too_many.code(), too_many.details()) == (Code.RESOURCE_EXHAUSTED, "You have sent too many calls.")
-            await client.DescribeEnvironments(ASKED, metadata=other)
             for expected in (Code.UNAUTHENTICATED, Code.UNAUTHENTICATED, Code.RESOURCE_EXHAUSTED):
                 assert (await refused(client.DescribeEnvironments(ASKED))).code() is expected
+            # From the same address, as behind a proxy.
+            await client.DescribeEnvironments(ASKED, metadata=other)
             assert (await compatible.HealthCheck(old.HealthCheckRequest())).version
 
+    run(main())
+
+
+def test_what_a_stranger_sends_is_not_read(world: World) -> None:
+    async def nothing() -> AsyncIterator[bytes]:
+        await asyncio.Event().wait()
+        yield b""
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            for method in ("/executor.Executor/ValidateAgent", "/executor.Executor/RunMatch"):
+                ask: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary(method)
+                call = ask(nothing(), timeout=20)
+                assert (await refused(call)).code() is Code.UNAUTHENTICATED
+            run: grpc.aio.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary("/executor.Executor/RunMatch")
+            empty = run(iter(()), metadata=who)
+            assert (await refused(empty)).code() is Code.INVALID_ARGUMENT
+
+    who = token_of(world.cast.alice)
     run(main())
 
 

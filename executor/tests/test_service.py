@@ -40,7 +40,7 @@ def test_a_run_is_started_found_listed_and_cancelled(world: World) -> None:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
             _, client = stubs(channel)
             first = await client.StartRun(
-                wanted(world, "one", match_count=3, timeout=Duration(seconds=60)), metadata=alice
+                wanted(world, "one", match_count=3, timeout=Duration(seconds=59, nanos=1)), metadata=alice
             )
             again = await client.StartRun(
                 wanted(world, "one", match_count=3, timeout=Duration(seconds=60)), metadata=alice

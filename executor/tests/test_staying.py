@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from typing import Any
 
 import grpc
 import pytest
 
+from core.duels.runs import run_start
 from core.models import Duel, JobState, Run
 from core.tests import factories
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
@@ -54,6 +56,35 @@ def test_a_run_is_cancelled_when_its_caller_stays_away(world: World, way: str) -
             return await world.database.ask(state)
 
     assert run(main()) == (JobState.CANCELLED if way == "gone" else JobState.QUEUED)
+
+
+def test_a_call_that_is_cancelled_while_its_run_is_made_leaves_none(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, go_on, who = threading.Event(), threading.Event(), token_of(world.cast.alice)
+
+    def slow(**arguments: Any) -> tuple[Run, bool]:
+        found = run_start(**arguments)
+        made.set()
+        go_on.wait(30)
+        return found
+
+    monkeypatch.setattr("executor.playing.run_start", slow)
+
+    async def main() -> None:
+        async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
+            grace = asyncio.Event()
+            server.playing.leaving._pause = grace.wait  # type: ignore[method-assign,assignment]  # the test's clock
+            call = stubs(channel)[0].RunMatch(match(world), metadata=who)
+            assert await asyncio.to_thread(made.wait, 30)
+            call.cancel()
+            while server.door.running:  # noqa: ASYNC110  (as in serving.waiting)
+                await asyncio.sleep(0.01)
+            go_on.set()
+            grace.set()
+            await cancelled(world)
+
+    run(main())
 
 
 def test_a_wait_ends_before_the_callers_deadline_and_the_run_goes_on(world: World) -> None:

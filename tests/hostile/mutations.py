@@ -70,7 +70,7 @@ def networked() -> Iterator[None]:
     engine = connect()
     network = engine.networks.create(f"arena-hostile-{os.getpid()}", internal=True)
     try:
-        with options(lambda found: found.update(network_mode=network.name))():
+        with options(lambda found: found.update(network_mode=network.name, network_disabled=False))():
             yield
     finally:
         network.remove()

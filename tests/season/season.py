@@ -299,8 +299,11 @@ class Workers:
         supervisor.BACK_OFF_SECONDS = (1.0,) * 5
         self._log = (season.folder / "workers.log").open("a")
         self._supervisor = WorkerProcesses(
-            [sys.executable, "-m", "tests.season.worker", "qcluster"],
-            {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
+            supervisor.programs(
+                [sys.executable, "-m", "tests.season.worker", "qcluster"],
+                {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
+            ),
+            variables,
             clock=time.monotonic,
             write=lambda line: print(f"{time.time():.3f} {line}", file=self._log, flush=True),
         )

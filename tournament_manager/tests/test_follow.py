@@ -209,7 +209,7 @@ def test_a_result_costs_as_many_queries_however_long_the_history_is(environment:
     finished_edition(environment)
     start_now(environment)
     short = cost()
-    for _ in range(4):
+    for _ in range(2):
         play_all(edition(environment))
         advance(environment, now=LATER)
         start_now(environment)
@@ -250,7 +250,9 @@ def test_who_beats_whom_is_kept_with_every_result_and_follows_a_strike(environme
     assert ratings_are_outdated(environment)
 
 
-@pytest.mark.parametrize("is_ladder", [False, True], ids=["editions", "ladder"])
+@pytest.mark.parametrize(
+    "is_ladder", [False, pytest.param(True, marks=pytest.mark.nightly)], ids=["editions", "ladder"]
+)
 def test_a_strike_reads_results_since_the_last_checkpoint_however_long_the_history_is(
     environment: Environment, is_ladder: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

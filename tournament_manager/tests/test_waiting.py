@@ -67,8 +67,15 @@ def test_uploads_one_after_the_other_cannot_put_off_an_edition_for_ever(environm
     assert participants_of(edition(environment)) == {row.pk for row in rows}
 
 
-@pytest.mark.parametrize("phase", ["build", "validation"])
-@pytest.mark.parametrize("has_older_version", [False, True])
+@pytest.mark.parametrize(
+    ("phase", "has_older_version"),
+    [
+        ("build", False),
+        ("validation", True),
+        pytest.param("build", True, marks=pytest.mark.nightly),
+        pytest.param("validation", False, marks=pytest.mark.nightly),
+    ],
+)
 def test_agents_that_are_built_again_are_waited_for_however_long_it_takes(
     environment: Environment, phase: str, has_older_version: bool
 ) -> None:

@@ -66,6 +66,7 @@ def framed(page: Page, news: str, line: str) -> FrameLocator:
     return page.frame_locator("iframe")
 
 
+@pytest.mark.nightly
 def test_the_line_of_a_match_shows_it_in_the_frame_of_another_site(
     page: Page, stage: Stage, live_server: LiveServer, news: str
 ) -> None:

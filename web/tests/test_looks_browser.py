@@ -94,6 +94,7 @@ def test_forced_colours_leave_the_seats_their_own(stage: Stage, tab: Page) -> No
     assert seats[0] != seats[1]
 
 
+@pytest.mark.nightly
 def test_without_scripts_the_current_move_is_marked_and_not_scrolled_away(
     stage: Stage, chromium: Browser, live_server: LiveServer
 ) -> None:

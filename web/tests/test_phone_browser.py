@@ -37,6 +37,7 @@ def page(cookie: str, tab: Page) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.nightly
 def test_an_organiser_reaches_all_links_of_the_head_and_sees_which_tab_is_open(page: Page) -> None:
     page.goto("/environments/tic-tac-toe/tournaments/")
     assert page.evaluate("document.documentElement.scrollWidth") == 320

@@ -68,6 +68,7 @@ def test_a_chart_is_read_by_keyboard_and_follows_the_theme(page: Page, agent: st
     page.wait_for_function("light => document.querySelector('figure.plot canvas').toDataURL() !== light", arg=light)
 
 
+@pytest.mark.nightly
 def test_without_its_library_the_table_is_open(tab: Page, agent: str) -> None:
     def refuse(route: Route) -> None:
         route.abort()

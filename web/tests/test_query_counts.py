@@ -191,7 +191,10 @@ def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None
     query_counts(owner, {"page": "/", "API": asked["api:duels"], "admin": reverse("admin:index")})
 
     # What a stranger is shown is shown to an owner, too.
-    asking = [(owner, asked | admin_addresses()), *([(stranger, theirs)] if size == MANY else [])]
+    everything = asked | admin_addresses()
+    asking = [(owner, everything), (stranger, theirs)]
+    if size == MORE:
+        asking = [(owner, dict(list(everything.items())[::2]))]
     few = [query_counts(*one) for one in asking]
     grow(rows, size - FEW)
     many = [query_counts(*one) for one in asking]

@@ -141,6 +141,7 @@ def test_every_page_has_names_and_order_and_fits(page: Page, stage: Stage, width
         assert (path, page.evaluate(TROUBLES)) == (path, [])
 
 
+@pytest.mark.nightly
 def test_a_refresh_keeps_focus_ticks_and_what_is_open(page: Page, stage: Stage) -> None:
     page.goto("/environments/cart-pole/")
     row = page.get_by_role("row").filter(has_text="second")
@@ -300,6 +301,7 @@ def test_the_main_file_is_asked_for_when_several_could_be_it(page: Page, stage: 
     expect(main).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromium: Browser) -> None:
     with chromium.new_page(java_script_enabled=False, base_url=live_server.url) as page:
         page.goto("/environments/cart-pole/")

@@ -100,6 +100,7 @@ def test_speed_changes_how_long_a_state_stays(page: Page, stage: Stage) -> None:
         at(page, 0)
 
 
+@pytest.mark.nightly
 def test_slider_buttons_and_moves_lead_to_any_state(page: Page, stage: Stage) -> None:
     last = watch(page, stage)
     page.locator("#slider").fill("3")
@@ -114,6 +115,7 @@ def test_slider_buttons_and_moves_lead_to_any_state(page: Page, stage: Stage) ->
     at(page, 4)
 
 
+@pytest.mark.nightly
 def test_what_is_seen_can_be_shared_and_read(page: Page, stage: Stage) -> None:
     watch(page, stage, "?ply=2")
     at(page, 2)
@@ -143,6 +145,7 @@ def test_keys_keep_their_meaning_in_controls(page: Page, stage: Stage) -> None:
     at(page, 2)
 
 
+@pytest.mark.nightly
 def test_a_match_that_cannot_be_fetched_keeps_its_links(page: Page, stage: Stage) -> None:
     page.route("**/frames.json", lambda route: route.fulfill(json={"error": "The disk is gone."}))
 

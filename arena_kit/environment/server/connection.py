@@ -14,6 +14,7 @@ from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.server.frames import (
     HEAD,
     MAX_FRAME_BYTES,
+    PIECE_BYTES,
     BadFrame,
     Kind,
     State,
@@ -31,6 +32,8 @@ ANSWER_SECONDS = 20.0
 """A server that takes longer to load, or to answer a frame, is killed. Time without a processor does not count."""
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
+DROPPED_AT_ONCE = 8
+"""The server is told of so many matches that have been dropped at once, or of fewer with the last match."""
 UNUSED_SECONDS = 150.0
 """A server without matches that was not used for this time is given up: it is about to end by itself."""
 
@@ -83,7 +86,7 @@ class ServerConnection:
         return match
 
     def drop(self, match: int) -> None:
-        """Forget a match; the server is told with the next frame, or at once if it was the last one.
+        """Forget a match; the server is told of many at once, and of the last one at once.
 
         May be called at any time, also by the collection of garbage while this thread asks something.
         """
@@ -147,7 +150,7 @@ class ServerConnection:
     def _ask(self, frame: bytes) -> tuple[int, bytes]:
         if self._because:
             raise BrokenEnvironment(f"{self.id}: {self._because}")
-        if self._dropped:
+        if len(self._dropped) >= DROPPED_AT_ONCE:
             dropped, self._dropped = self._dropped, []
             frame = pack_data(Kind.DROP, dropped) + frame
         try:
@@ -185,7 +188,7 @@ class ServerConnection:
         timer, piece = None, b""
         while not piece:
             try:
-                piece = self._process.wire.recv(1 << 20)
+                piece = self._process.wire.recv(PIECE_BYTES)
             except BlockingIOError as error:
                 # The clock is read only now, because most answers come at once.
                 timer = timer or Timer(self._process.pid)

@@ -21,6 +21,8 @@ from arena_kit.environment.protocol import Action, Observation
 HEAD = struct.Struct("<IB")
 _COUNT = struct.Struct("<I")
 MAX_FRAME_BYTES = 64 << 20
+PIECE_BYTES = 1 << 18
+"""How much one read takes at most. The buffer of a larger one costs more than reading twice."""
 _ALONE = tuple((seat,) for seat in range(256))
 _new_tuple = tuple.__new__
 """Makes a named tuple from a tuple of all its values, in a third of the time of an ordinary call."""

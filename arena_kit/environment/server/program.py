@@ -26,6 +26,7 @@ from arena_kit.environment.protocol import BrokenEnvironment, Environment, Illeg
 from arena_kit.environment.server.frames import (
     HEAD,
     MAX_FRAME_BYTES,
+    PIECE_BYTES,
     Kind,
     State,
     Status,
@@ -55,6 +56,7 @@ class Server:
         self._matches: dict[int, Environment] = {}
         self._action_bytes = 0 if spec.action is None else spec.action.byte_count
         self._as_bytes = packer(spec.observation)
+        self._nothing = (0.0,) * spec.seats
         self._movers: dict[tuple[int, ...], tuple[int, ...]] = {}
         """Seats that move, and valid actions, as the environment has named them, to whole numbers: checked."""
         self._valid: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -77,11 +79,23 @@ class Server:
         return self._actions[kind](payload)
 
     def _reset(self, payload: bytes) -> bytes:
-        return self._states([self._guarded(self._begin, *row) for row in unpack_resets(payload)])
+        states = []
+        for row in unpack_resets(payload):
+            try:
+                states.append(self._begin(*row))
+            except (Exception, SystemExit) as error:
+                states.append(self._failure(error))
+        return self._states(states)
 
     def _step(self, payload: bytes) -> bytes:
         rows = unpack_steps(payload, self._action_bytes)
-        return self._states([self._guarded(self._play, match, actions) for match, actions in rows])
+        states = []
+        for match, actions in rows:
+            try:
+                states.append(self._play(match, actions))
+            except (Exception, SystemExit) as error:
+                states.append(self._failure(error))
+        return self._states(states)
 
     def _states(self, states: list[State]) -> bytes:
         return pack(Kind.STATES, pack_states(states, self._spec.seats))
@@ -96,7 +110,11 @@ class Server:
 
     def _play(self, match: int, actions: dict[int, Any]) -> State:
         environment = self._matches[match]
-        return self._state(environment, self._rewards(environment.step(actions)))
+        rewards = environment.step(actions)
+        # Most steps give no rewards, which need no check.
+        if type(rewards) is not tuple or rewards != self._nothing:
+            rewards = self._rewards(rewards)
+        return self._state(environment, rewards)
 
     def _rewards(self, said: Sequence[float]) -> tuple[float, ...]:
         rewards, seats = tuple(map(float, said)), self._spec.seats
@@ -115,6 +133,8 @@ class Server:
         truncated = bool(environment.truncated)
         if not to_move:
             seen = {seat: self._seen(environment, seat) for seat in range(self._spec.seats)}
+        elif len(to_move) == 1 and not self._action_bytes:
+            seen = {to_move[0]: self._choice(environment, to_move[0])}
         elif self._action_bytes:
             seen = {seat: self._seen(environment, seat) for seat in to_move}
         else:
@@ -149,15 +169,12 @@ class Server:
         values, valid = environment.observe(seat)
         return Observation(self._as_bytes(values), tuple(map(int, valid)))
 
-    def _guarded(self, play: Callable[..., State], *arguments: object) -> State:
-        try:
-            return play(*arguments)
-        except IllegalAction as error:
+    def _failure(self, error: BaseException) -> State:
+        if isinstance(error, IllegalAction):
             return State(Status.ILLEGAL, message=str(error))
-        except MatchOver as error:
+        if isinstance(error, MatchOver):
             return State(Status.OVER, message=str(error))
-        except (Exception, SystemExit) as error:
-            return State(Status.BROKEN, message=self._sentence(error))
+        return State(Status.BROKEN, message=self._sentence(error))
 
     def _sentence(self, error: BaseException) -> str:
         return sentence_of(error, self._spec.folder.resolve())
@@ -225,7 +242,7 @@ def serve(server: Server, wire: socket.socket) -> None:
         while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
             if server.is_idle and not poll.poll(IDLE_SECONDS * 1000):
                 return
-            piece = wire.recv(1 << 20)
+            piece = wire.recv(PIECE_BYTES)
             if not piece:
                 return
             data += piece

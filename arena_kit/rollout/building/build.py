@@ -26,6 +26,7 @@ HOOK_SECONDS = 600.0
 BUILD_SECONDS = 3_600.0
 PACKAGE_LABEL = "arena.package"
 """Holds the SHA-256 of the zip that an image was made of."""
+UPLOADS = "uploads/"
 _MOST_CHANGES = 5
 
 
@@ -52,7 +53,7 @@ def package_build(
                 )
                 made += names
                 services.append(built)
-            plain = _built(package, tuple(services), seed)
+            plain = _built(package, tuple(services), seed, unpacked)
             kept = [f"{repository}:{seeded_tag(tag, built.service.name)}" for built in services]
             try:
                 return _seeded(package, plain, worlds, f"{repository}:{tag}", bases.prefix, log)
@@ -64,17 +65,20 @@ def package_build(
 
 
 def package_remove(built: BuiltPackage, bases: Bases) -> None:
-    """Remove the images of a package. Raises BuilderUnavailable."""
+    """Remove the images of a package. Raises BuilderUnavailable if no engine answers."""
     with engine() as client:
         repository, tag = f"{bases.prefix}-{built.slug}", f"{built.sha256[:16]}-{built.seed}"
         untag(client, [f"{repository}:{seeded_tag(tag, each.service.name)}" for each in built.services])
 
 
-def _built(package: Package, services: tuple[BuiltService, ...], seed: int) -> BuiltPackage:
+def _built(package: Package, services: tuple[BuiltService, ...], seed: int, unpacked: Path) -> BuiltPackage:
     manifest = package.manifest
+    names = [name for name in package.names if name.startswith(UPLOADS) and (unpacked / name).is_file()]
     return BuiltPackage(
         package.sha256, manifest.slug, services, manifest.exports, manifest.memory_bytes, manifest.origins,
-        manifest.volatile, seed,
+        manifest.volatile, seed, home=manifest.home, logins=manifest.logins,
+        clock=manifest.clock.isoformat() if manifest.clock else "",
+        uploads={name.removeprefix(UPLOADS): (unpacked / name).read_bytes() for name in names},
     )  # fmt: skip
 
 

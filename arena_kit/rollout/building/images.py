@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from arena_kit.rollout.worlds.built import BuiltService
 from arena_kit.sandbox.docker import PACKAGES
 from arena_kit.upload.requirements import parse_requirements
 
+logger = logging.getLogger(__name__)
 FILES, SEED = "app", "seed"
 """Where a service's files and the data of the package are in its image."""
 Log = Callable[[str], None]
@@ -68,10 +70,16 @@ def service_image(
 
 
 def untag(client: docker.DockerClient, names: Iterable[str]) -> None:
-    """Remove images by their names; one that others stand on loses its name alone, and goes with the last of them."""
+    """Remove images by their names; one that others stand on loses its name alone, and goes with the last of them.
+
+    One that is in use stays, and is named in the log.
+    """
     for name in names:
-        with engine_errors(), contextlib.suppress(ImageNotFound):
-            client.images.remove(name)
+        try:
+            with engine_errors(), contextlib.suppress(ImageNotFound):
+                client.images.remove(name)
+        except BuilderUnavailable as trouble:
+            logger.warning("The image %s stays behind: %s", name, trouble)
 
 
 def _as_in_base(service: Service, config: Mapping[str, Any]) -> Service:

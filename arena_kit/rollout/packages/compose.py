@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,9 @@ from arena_kit.rollout.values.strict_json import Flaw
 
 FILE = "compose.yml"
 MOST_SERVICES = 8
+LEAST_MEMORY_BYTES = 8 << 20
+"""Engines start no container with less than 6 MiB."""
+KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
 BASES = ("base:python", "base:postgres", "base:redis", "base:nginx", "base:node")
 REFUSED: Mapping[str, str] = {
     "build": "Images are made by the arena: name a base in image, and folders in files and requirements.",
@@ -35,7 +39,7 @@ REFUSED: Mapping[str, str] = {
     "env_file": "Write the variables in environment.",
     "profiles": "All services of a world start.",
 }
-_SERVICE = re.compile(r"[a-z][a-z0-9-]{0,30}\Z")
+_SERVICE = re.compile(r"[a-z](?:[a-z0-9-]{0,29}[a-z0-9])?\Z")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}\Z")
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z|[0-9]{1,6}(?::[0-9]{1,6})?\Z")
 _PATH = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./-]{0,200}\Z", re.ASCII)
@@ -105,7 +109,11 @@ def compose_read(text: str, caps: Caps, found: list[Flaw]) -> tuple[Service, ...
         path = f"{FILE}.services.{name}"
         if not _SERVICE.match(name):
             found.append(
-                Flaw("bad_name", path, "A name is a letter and up to 30 letters, digits and dashes, in lower case.")
+                Flaw(
+                    "bad_name",
+                    path,
+                    "A name has up to 31 letters in lower case, digits and dashes: a letter first, and no dash last.",
+                )
             )
         elif not isinstance(value, dict):
             found.append(Flaw("bad_value", path, "A service has keys with values, such as `image: base:python`."))
@@ -130,7 +138,7 @@ def _service(name: str, fields: Fields, caps: Caps) -> Service:
         user=_matching(fields, "user", _USER, "a name or a number, such as 1000 or 1000:1000"),
         working_dir=_matching(fields, "working_dir", _PATH, "an absolute path without .."),
         tmpfs=_tmpfs(fields, caps),
-        memory_bytes=size(fields, "mem_limit", default=512 << 20, most=caps.memory_bytes),
+        memory_bytes=size(fields, "mem_limit", default=512 << 20, most=caps.memory_bytes, least=LEAST_MEMORY_BYTES),
         cpu_count=fields.number("cpus", default=1.0, least=0.1, most=caps.cpu_count),
         pids=fields.whole("pids_limit", default=256, least=1, most=caps.pids),
         read_only=fields.flag("read_only", default=False),
@@ -214,6 +222,8 @@ def _health(fields: Fields) -> HealthCheck:
         return HealthCheck()
     inner, usual = Fields(value, f"{fields.path}.healthcheck", fields.flaws), HealthCheck()
     test = words(inner, "test") or ()
+    if test in (("CMD",), ("CMD-SHELL",)) or test[:1] == ("NONE",):
+        inner.flaw("bad_value", "test", "Write a command, or leave healthcheck out: then the ports must accept.")
     if test[:1] == ("CMD-SHELL",):
         test = ("/bin/sh", "-c", *test[1:])
     found = HealthCheck(
@@ -243,12 +253,19 @@ def _tmpfs(fields: Fields, caps: Caps) -> Mapping[str, int]:
         match = _TMPFS.match(each)
         power = {"": 0, "k": 10, "m": 20, "g": 30}[match["unit"].lower()] if match and match["unit"] else 0
         count = int(match["size"]) << power if match and match["size"] else min(64 << 20, caps.tmpfs_bytes)
-        if match is None or not _PATH.match(match["path"]) or match["path"] == "/" or not 0 < count <= caps.tmpfs_bytes:
+        if match is None or not _is_for_files(match["path"]) or not 0 < count <= caps.tmpfs_bytes:
             sentence = f"{shown(each)} must be a path with a size of at most {caps.tmpfs_bytes >> 20}m: /tmp:size=64m."
             fields.flaw("bad_value", "tmpfs", sentence)
         else:
             found[match["path"]] = count
     return found
+
+
+def _is_for_files(path: str) -> bool:
+    """Whether a service may have files of its own there, which is not so where the kernel shows its own."""
+    plain = posixpath.normpath(f"/{path.lstrip('/')}")
+    owned = any(plain == folder or plain.startswith(f"{folder}/") for folder in KERNEL_FOLDERS)
+    return bool(_PATH.match(path)) and plain.strip("/") != "" and not (owned and plain != "/dev/shm")  # noqa: S108
 
 
 def _check_ports(services: Mapping[str, Service], found: list[Flaw]) -> None:

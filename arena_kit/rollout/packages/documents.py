@@ -10,7 +10,7 @@ import yaml
 
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.values.strict_json import Flaw, below, flaws
+from arena_kit.rollout.values.strict_json import WHOLE_NUMBERS, Flaw, below, flaws
 from arena_kit.upload.requirements import RequirementsRefused, read_yaml
 
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?)\s?([kmgKMG]?)(?:i?[bB])?\Z")
@@ -47,16 +47,16 @@ def words(fields: Fields, name: str, *, most: int = 100) -> tuple[str, ...] | No
     return None
 
 
-def size(fields: Fields, name: str, *, default: int, most: int) -> int:
+def size(fields: Fields, name: str, *, default: int, most: int, least: int = 1) -> int:
     """Return a number of bytes, of a whole number or a text such as 512m or 2GiB."""
     value = fields.take(name)
     if value is NOTHING:
         return default
     match = None if isinstance(value, bool) else _SIZE.match(str(value))
     count = int(float(match[1]) * (1 << _POWERS[match[2].lower()])) if match else 0
-    if 1 <= count <= most:
+    if least <= count <= most:
         return count
-    fields.flaw("bad_value", name, f"It must be a size such as 512m, at most {most >> 20}m.")
+    fields.flaw("bad_value", name, f"It must be a size such as 512m, from {least >> 20}m to {most >> 20}m.")
     return default
 
 
@@ -89,11 +89,12 @@ def _repeated(node: yaml.Node | None, path: str) -> Iterator[Flaw]:
 
 
 def _not_plain(value: Any, path: str) -> Iterator[Flaw]:
-    """Yield what YAML knows and JSON does not: dates, and keys that are no texts."""
+    """Yield what YAML knows and JSON does not: dates, keys that are no texts, and numbers of any length."""
     if isinstance(value, dict):
         for name, each in value.items():
             if not isinstance(name, str):
-                yield Flaw("bad_yaml", path, f"The key {name!s:.40} is no text for YAML; put it in quotation marks.")
+                shown = "" if isinstance(name, int) and name not in WHOLE_NUMBERS else f" {name!s:.40}"
+                yield Flaw("bad_yaml", path, f"The key{shown} is no text for YAML; put it in quotation marks.")
             else:
                 yield from _not_plain(each, below(path, name))
     elif isinstance(value, list):
@@ -101,3 +102,5 @@ def _not_plain(value: Any, path: str) -> Iterator[Flaw]:
             yield from _not_plain(each, below(path, place))
     elif not isinstance(value, str | int | float | bool | None):
         yield Flaw("bad_yaml", path, "YAML takes this for a date or for bytes; put it in quotation marks.")
+    elif isinstance(value, int) and value not in WHOLE_NUMBERS:
+        yield Flaw("bad_number", path, "The number is too large; databases hold no such one.")

@@ -23,7 +23,7 @@ FORMATS = ("csv", "sqlite", "json", "file")
 MOST_LOGINS, MOST_EXPORTS = 20, 20
 MOST_COST = 1_000
 WIDEST = Limits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
-_SLUG = re.compile(r"[a-z][a-z0-9-]{0,49}\Z")
+_SLUG = re.compile(r"[a-z](?:[a-z0-9-]{0,48}[a-z0-9])?\Z")
 _EXPORTED = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./-]{1,200}\Z", re.ASCII)
 
 
@@ -93,7 +93,11 @@ def manifest_read(text: str, services: Sequence[Service], most_memory_bytes: int
     by_name, count = {service.name: service for service in services}, len(found)
     slug = fields.text("slug", most=50, is_needed=True)
     if slug and not _SLUG.match(slug):
-        fields.flaw("bad_value", "slug", "It must be a letter and letters, digits and dashes, in lower case.")
+        fields.flaw(
+            "bad_value",
+            "slug",
+            "It must be a letter and letters, digits and dashes, in lower case, without a dash at its end.",
+        )
     origins = _origins(fields, services)
     manifest = Manifest(
         slug=slug,
@@ -162,7 +166,7 @@ def _login(fields: Fields, name: str, value: Any) -> Login:
     inner = Fields(value if isinstance(value, dict) else {}, f"{fields.path}.logins.{name}", fields.flaws)
     url, submit, done = inner.text("url", is_needed=True), inner.text("submit"), inner.text("done")
     written = inner.object("fields") or {}
-    texts = {selector: str(text) for selector, text in written.items() if isinstance(text, str | int)}
+    texts = {selector: str(text) for selector, text in written.items() if _is_text(text)}
     if not texts or len(texts) < len(written) or len(texts) > 10:
         inner.flaw("bad_value", "fields", "It must be texts by selector, such as `label=Password: secret`.")
     for key, path in (("url", url), ("done", done)):
@@ -170,6 +174,10 @@ def _login(fields: Fields, name: str, value: Any) -> Login:
             inner.flaw("bad_value", key, "It must be a path such as /login.")
     inner.finish()
     return Login(name, url, texts, submit, done)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
 
 
 def _limits(fields: Fields) -> Limits:

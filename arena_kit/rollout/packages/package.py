@@ -25,6 +25,7 @@ MOST_PACKED_BYTES = 200 << 20
 LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=256 << 10)
 _TASK_LIMITS = ArchiveLimits(entry_count=10_000, total_bytes=1 << 30, text_bytes=MOST_TASKS_BYTES)
 MOST_NAMED = 20
+NO_ZIP = "not_a_zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,11 @@ def package_read(file: IO[bytes], limits: SiteLimits | None = None) -> Package:
             raise PackageRefused(flaws)
         return Package(digest, found, services, _tasks(file, names, found), names)
     except ArchiveRefused as refusal:
-        raise PackageRefused([Flaw(refusal.code, refusal.file, str(refusal))]) from None
+        # The sentence of the check of archives is for agents.
+        said = (
+            f"This is no zip. Pack {manifest.FILE}, {compose.FILE} and their folders." if refusal.code == NO_ZIP else ""
+        )
+        raise PackageRefused([Flaw(refusal.code, refusal.file, said or str(refusal))]) from None
 
 
 def _names(file: IO[bytes]) -> tuple[tuple[str, ...], str]:

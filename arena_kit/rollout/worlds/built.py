@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from arena_kit.rollout.exports.state import State
 from arena_kit.rollout.packages.compose import Service
-from arena_kit.rollout.packages.manifest import Export
+from arena_kit.rollout.packages.manifest import Export, Login
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,8 @@ class BuiltPackage:
     """Services in an order in which they can start, and what is exported of them.
 
     sha256: of the zip. seed: what the data were made from. fresh: the files that a fresh world exports, by name.
-    digest: of the state in them.
+    digest: of the state in them. home, logins: where a browser starts and how it logs in. clock: the time that pages
+    see, or empty for the real one. uploads: files that agents may upload, by name.
     """
 
     sha256: str
@@ -37,6 +38,10 @@ class BuiltPackage:
     seed: int = 0
     fresh: Mapping[str, bytes] = field(default_factory=dict)
     digest: str = ""
+    home: str = ""
+    logins: tuple[Login, ...] = ()
+    clock: str = ""
+    uploads: Mapping[str, bytes] = field(default_factory=dict)
 
     def state(self, files: Mapping[str, bytes]) -> State:
         """Return the state in exported files. Raises ExportRefused."""

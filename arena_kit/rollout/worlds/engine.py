@@ -16,6 +16,7 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 
 from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import NoEngine, connect
+from arena_kit.image.streams import archive_pieces, command_stream
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.text import plain_text
 
@@ -25,6 +26,7 @@ _HEADER_BYTES = 8
 _CONFLICT = 409
 _LEAST_SECONDS = 0.1
 UNENDED = -1
+REFUSED = "engine_refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +75,8 @@ class Engine:
         """
         with errors():
             made = self.client.api.exec_create(container, list(command), environment=dict(environment or {}))["Id"]
-            stream: Any = self.client.api.exec_start(made, socket=True)
-            try:
-                is_over, output = _read_frames(stream.fileno(), deadline)
-            finally:
-                # The stream's own `close` would leave the connection open, which the library has hung on it.
-                stream._response.close()
+            with command_stream(self.client, made) as (reader, first):
+                is_over, output = _read_frames(reader.fileno(), first, deadline)
             if not is_over:
                 return Ran(UNENDED, _cleaned(output))
             # The streams may close a little before the engine knows the status.
@@ -91,12 +89,12 @@ class Engine:
         """Yield the tar of a file or a folder in a container. Raises ExportRefused if it is missing."""
         with errors(), self._within(deadline):
             try:
-                pieces, _ = self.client.api.get_archive(container, path)
+                with archive_pieces(self.client, container, path) as pieces:
+                    yield _until(pieces, deadline)
             except NotFound as error:
                 if "No such container" in str(error.explanation):
                     raise
                 raise ExportRefused(f"The service has no file {path} to export.", code="export_failed") from None
-            yield _until(pieces, deadline)
 
     def stop(self, container: str, seconds: int) -> None:
         """Let a container end, and kill it after so many seconds."""
@@ -107,6 +105,11 @@ class Engine:
         """Make an image of a container; return its content id."""
         with errors(), self._within(time.monotonic() + 300):
             return str(self.client.api.commit(container, repository, tag, conf={"Labels": dict(labels)})["Id"])
+
+    def remove(self, container: str) -> None:
+        """Kill and remove a container."""
+        with errors():
+            remove(self.client, container)
 
     def sweep(self, label: str, value: str, *, last: str) -> None:
         """Remove all containers with a label, the one whose name ends with `last` at the end; twice if that fails."""
@@ -156,31 +159,31 @@ def errors() -> Iterator[None]:
     except NotFound as error:
         raise PlatformFault(f"A container was removed from outside: {error.explanation}", code="world_lost") from None
     except APIError as error:
-        raise PlatformFault(f"The Docker engine refused: {error.explanation or error}", code="engine_refused") from None
+        text = str(error.explanation or error)
+        code = "disk_full" if "no space left" in text.lower() else REFUSED
+        raise PlatformFault(f"The Docker engine refused: {text}", code=code) from None
     except (NoEngine, DockerException, requests.RequestException) as error:
         raise PlatformFault(str(NoEngine()), code="engine_unavailable") from error
 
 
-def _read_frames(descriptor: int, deadline: float) -> tuple[bool, bytes]:
+def _read_frames(descriptor: int, first: bytes, deadline: float) -> tuple[bool, bytes]:
     """Read both streams of a command; return whether they have ended, and the end of what they said.
 
-    The library's own reader would wait for ever for a command that says nothing.
+    first: what was read already. The library's own reader would wait for ever for a command that says nothing.
     """
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    raw, said = b"", b""
+    raw, said, piece = b"", b"", first
     while (left := deadline - time.monotonic()) > 0:
-        if not poll.poll(left * 1000):
-            continue
-        piece = os.read(descriptor, OUTPUT_BYTES)
-        if not piece:
-            return True, said
         raw += piece
         while len(raw) >= _HEADER_BYTES:
             end = _HEADER_BYTES + int.from_bytes(raw[4:_HEADER_BYTES])
             if len(raw) < end:
                 break
             said, raw = (said + raw[_HEADER_BYTES:end])[-OUTPUT_BYTES:], raw[end:]
+        piece = b""
+        if poll.poll(left * 1000) and not (piece := os.read(descriptor, OUTPUT_BYTES)):
+            return True, said
     return False, said
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -20,6 +22,10 @@ from arena_kit.rollout.worlds.world import (
     World,
 )
 
+MOST_WRITTEN_BYTES = 4 << 30
+"""Of a world outside tmpfs. Engines on overlay2 can limit a container's layer on few file systems, so worlds that write
+more are removed by the next reaping."""
+
 
 class Worlds:
     """Makes worlds on this host's Docker engine."""
@@ -31,14 +37,17 @@ class Worlds:
         """
         self._leases, self._pause_image = Leases(folder, memory_bytes), pause_image
 
-    def open(self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None) -> World:
+    def open(
+        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside_bytes: int = 0
+    ) -> World:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
+        beside_bytes: memory of what joins the world later, such as a browser.
         """
         deadline = time.monotonic() + PROVISION_SECONDS
         own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
-        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES)
+        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES + beside_bytes)
         try:
             world = World(package, lease, {**(labels or {}), **own}, self._pause_image)
         except BaseException:
@@ -57,15 +66,19 @@ class Worlds:
         return self._leases.reserved_bytes()
 
     def reap(self) -> int:
-        """Remove the worlds whose workers are dead or whose time is over; return the number of containers.
+        """Remove the worlds whose workers are dead, whose time is over, or that fill the disk; return the number of
+        containers that were removed.
 
         Worlds of other arenas on this engine are removed only when their time is over. Raises PlatformFault.
         """
         engine = Engine()
         try:
             with errors():
+                ours = self._leases.name
                 found = engine.client.api.containers(all=True, filters={"label": WORLD_LABEL})
-                alive, ours = self._leases.alive(), self._leases.name
+                full = _too_full(engine.client.api.containers(size=True, filters={"label": f"{ARENA_LABEL}={ours}"}))
+                # After the containers, each of which has a lease before it is made.
+                alive = self._leases.alive() - full
                 dead = [each for each in found if _is_dead(each["Labels"], alive, ours)]
                 dead.sort(key=lambda each: any(name.endswith(PAUSE) for name in each["Names"]))
                 for each in dead:
@@ -73,6 +86,14 @@ class Worlds:
                 return len(dead)
         finally:
             engine.close()
+
+
+def _too_full(found: Iterable[Mapping[str, Any]]) -> frozenset[str]:
+    """Return the tokens of worlds whose services have written more than they may."""
+    written: Counter[str] = Counter()
+    for each in found:
+        written[each["Labels"].get(WORLD_LABEL, "")] += each.get("SizeRw") or 0
+    return frozenset(token for token, size in written.items() if size > MOST_WRITTEN_BYTES)
 
 
 def _is_dead(labels: Mapping[str, str], alive: frozenset[str], ours: str) -> bool:

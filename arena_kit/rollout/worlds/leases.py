@@ -40,7 +40,10 @@ class Leases:
         path = self._folder / _NAME
         with self._mutex():
             if not path.exists():
-                path.write_text(uuid.uuid4().hex)
+                # A process that dies while it writes leaves no empty name, which all such arenas would have in common.
+                unnamed = path.with_suffix(".new")
+                unnamed.write_text(uuid.uuid4().hex)
+                unnamed.rename(path)
             return path.read_text()
 
     def take(self, size: int) -> LockFile:

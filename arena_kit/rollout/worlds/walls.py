@@ -36,7 +36,7 @@ def kernel_calls() -> str:
 def pause_options(image: str, names: tuple[str, ...], labels: Mapping[str, str], name: str) -> dict[str, Any]:
     """Return the options of the container whose network, with loopback alone, all services join. names: of services."""
     return {
-        **_walls(image, labels, name),
+        **common_walls(image, labels, name),
         "entrypoint": ["python3", "-I", "-S", "-c", PAUSE_PROGRAM],
         "command": [],
         "user": "65534:65534",
@@ -55,7 +55,7 @@ def service_options(built: BuiltService, network: str, labels: Mapping[str, str]
     """Return the options of a service's container. network: id of the pause container."""
     service = built.service
     options = {
-        **_walls(built.image, labels, name),
+        **common_walls(built.image, labels, name),
         "environment": {**built.environment, **service.environment},
         "network_mode": f"container:{network}",
         "read_only": service.read_only,
@@ -74,7 +74,7 @@ def service_options(built: BuiltService, network: str, labels: Mapping[str, str]
     return options | {key: value for key, value in written.items() if value}
 
 
-def _walls(image: str, labels: Mapping[str, str], name: str) -> dict[str, Any]:
+def common_walls(image: str, labels: Mapping[str, str], name: str) -> dict[str, Any]:
     """Return what all containers of a world have in common."""
     return {
         "image": image,

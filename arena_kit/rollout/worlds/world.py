@@ -5,15 +5,15 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
 from arena_kit.rollout.packages.compose import HealthCheck, Service
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.engine import Engine, Ran
+from arena_kit.rollout.worlds.engine import REFUSED, Engine, Ran
 from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.walls import LOOPBACK, pause_options, service_options
 from arena_kit.sandbox.lock_file import LockFile
@@ -23,8 +23,11 @@ PROVISION_SECONDS, EXPORT_SECONDS, STOP_SECONDS = 120.0, 60.0, 30
 WORLD_LABEL, ARENA_LABEL, DEADLINE_LABEL = "arena.world", "arena.worlds", "arena.deadline"
 """On each container: the token of its world's lease, the name of the folder of leases, and the time (in seconds since
 1970) at which anything of the world may be removed, whatever else is known about it."""
-PAUSE = "pause"
+PAUSE = "_pause"
+"""Names the container that holds the network; no service can be called so."""
 LOG_CHARACTERS = 2_000
+TRIED_AGAIN = ("export_failed", "engine_unavailable")
+"""Codes of exports that may succeed a second time; what is too large or no plain file is so again."""
 _LOOK_SECONDS = 1.0
 _WAIT_FOR_PORTS = f"""
 import socket, sys, time
@@ -85,8 +88,25 @@ class World:
         for built in self.package.services:
             name = built.service.name
             options = service_options(built, pause, self._labels, self._name(name))
-            self._containers[name] = self._engine.start(options)
+            self._containers[name] = self._start(name, options)
             self._wait(built.service, deadline)
+
+    def join(self, name: str, options: Callable[[str, Mapping[str, str], str], Mapping[str, Any]]) -> None:
+        """Start a further container in the network of this world, which is removed with it.
+
+        options: makes its options from the network's container, the labels and the name.
+        """
+        made = options(self._containers[PAUSE], self._labels, self._name(name))
+        self._containers[name] = self._engine.start(made)
+
+    def leave(self, name: str) -> None:
+        """Kill and remove a container that has joined, before the world is exported."""
+        if container := self._containers.pop(name, ""):
+            self._engine.remove(container)
+
+    def is_running(self, name: str) -> bool:
+        """Return whether the first process of a container of this world still runs."""
+        return self._engine.is_running(self._containers[name])
 
     def run(
         self, service: str, command: Sequence[str], *, seconds: float, environment: Mapping[str, str] | None = None
@@ -95,8 +115,29 @@ class World:
         deadline = time.monotonic() + seconds
         return self._engine.run(self._containers[service], command, deadline=deadline, environment=environment)
 
+    def check_fresh(self) -> None:
+        """Raise WorldFault unless this world, in which nobody has worked, exports what its package has."""
+        with self.package.state(self.export()) as state:
+            if state.digest() != self.package.digest:
+                sentence = f"A fresh world of {self.package.slug} does not hold what was stored when it was built."
+                raise WorldFault(sentence, code="world_not_fresh")
+
     def export(self) -> dict[str, bytes]:
-        """Return the exported files by name. Raises ExportRefused for what cannot be read."""
+        """Return the exported files by name; a second try is made of what fails. Raises ExportRefused."""
+        try:
+            return self._export()
+        except (PlatformFault, ExportRefused) as fault:
+            if fault.code not in TRIED_AGAIN:
+                raise
+            logger.warning("The export of the world %s is tried again: %s", self.token, fault)
+            return self._export()
+
+    def logs(self) -> dict[str, str]:
+        """Return the end of what each service has printed; empty where the engine does not say."""
+        return {built.service.name: self.log(built.service.name) for built in self.package.services}
+
+    def _export(self) -> dict[str, bytes]:
+        self._check_running()
         deadline = time.monotonic() + EXPORT_SECONDS
         files: dict[str, bytes] = {}
         for export in self.package.exports:
@@ -141,8 +182,26 @@ class World:
             self._lease.end()
             self._engine.close()
 
+    def _check_running(self) -> None:
+        """Raise WorldFault if a service that others rely on has ended, so that its absence is no agent's failure."""
+        for built in self.package.services:
+            service = built.service
+            is_relied_on = bool(service.ports or service.health.test)
+            if is_relied_on and not self._engine.is_running(self._containers[service.name]):
+                log = self.log(service.name)[-LOG_CHARACTERS:]
+                raise WorldFault(f"The service {service.name} has ended.", code="service_ended", log=log)
+
     def _name(self, service: str) -> str:
         return f"arena-world-{self.token[:16]}-{service}"
+
+    def _start(self, service: str, options: Mapping[str, Any]) -> str:
+        try:
+            return self._engine.start(options)
+        except PlatformFault as fault:
+            if fault.code != REFUSED:
+                raise
+            # E.g. a user that the image does not know, which is the package's own fault.
+            raise WorldFault(f"The service {service} does not start. {fault}", code="world_not_healthy") from None
 
     def _export_command(self, service: str, command: Sequence[str], deadline: float) -> None:
         ran = self._engine.run(self._containers[service], command, deadline=deadline)

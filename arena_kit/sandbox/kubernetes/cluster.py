@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
@@ -18,6 +20,30 @@ LOG_SECONDS = 60.0
 PAGE = 500
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE = 400, 403, 404, 409, 422
 Plain = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One thing that an account may do. namespace: None for that of the players, "" for all."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {resource}"
+
+
+NEEDED_RIGHTS = (
+    *(Right(verb, "jobs", "batch") for verb in ("create", "list", "delete")),
+    Right("list", "pods"),
+    Right("get", "pods", subresource="log"),
+    Right("list", "events"),
+)
+"""What a driver does."""
 
 
 class Refused(SandboxError):
@@ -52,7 +78,8 @@ class ApiCluster:
     def __init__(self, site: Site, *, kubeconfig: str = "") -> None:
         """Raises SandboxUnavailable when the package or the configuration is missing."""
         try:
-            import kubernetes  # an extra
+            # An extra. Objects are plain data here, which its types do not allow for.
+            kubernetes: Any = import_module("kubernetes")
         except ImportError:
             raise SandboxUnavailable(
                 "SANDBOX=kubernetes needs the package kubernetes: pip install 'arena-kit[kubernetes]'.",
@@ -68,10 +95,37 @@ class ApiCluster:
         except self._errors as error:
             raise SandboxUnavailable(f"The cluster cannot be reached: {error}.", code="cluster_unavailable") from None
         configuration.retries = False
+        self._kubernetes = kubernetes.client
         self._client = kubernetes.client.ApiClient(configuration)
         self._batch = kubernetes.client.BatchV1Api(self._client)
         self._core = kubernetes.client.CoreV1Api(self._client)
         self._namespace, self._selector = site.namespace, f"{SITE}={site.id}"
+
+    def version(self) -> str:
+        """Return the cluster's version, such as v1.34.1. Raises SandboxUnavailable."""
+        try:
+            return str(self._kubernetes.VersionApi(self._client).get_code(_request_timeout=CALL_SECONDS).git_version)
+        except (*self._errors, ValueError) as error:
+            raise self._unavailable(error) from None
+
+    def may(self, right: Right) -> bool:
+        """Return whether this account has a right. Raises SandboxUnavailable."""
+        attributes = {
+            "verb": right.verb, "group": right.group, "resource": right.resource, "subresource": right.subresource,
+            "namespace": self._namespace if right.namespace is None else right.namespace,
+        }  # fmt: skip
+        api, review = self._kubernetes.AuthorizationV1Api(self._client), {"spec": {"resourceAttributes": attributes}}
+        try:
+            answer = api.create_self_subject_access_review(review, _request_timeout=CALL_SECONDS)
+        except self._errors as error:
+            raise self._unavailable(error) from None
+        return bool(answer.status.allowed)
+
+    def check(self) -> None:
+        """Raise SandboxError unless the cluster answers and this account has the rights that a driver needs."""
+        if missing := [str(right) for right in NEEDED_RIGHTS if not self.may(right)]:
+            sentence = f"This account may not {', '.join(missing)} in the namespace {self._namespace}."
+            raise SandboxError(f"{sentence} See deploy/kubernetes/players/rights.yaml.", code="rights_missing")
 
     def jobs(self) -> list[Plain]:
         return self._list(self._batch.list_namespaced_job, label_selector=self._selector)

@@ -83,7 +83,9 @@ class Driver:
     clock: Callable[[], float]
     held: dict[str, Held] = field(default_factory=dict)
     listed_at: float | None = None
-    """When the cluster was last listed; its age is a metric and an alarm."""
+    """When the cluster was last listed."""
+    trouble: str = ""
+    """Why the cluster could not be listed; empty when it could."""
     _full_until: float = float("-inf")
 
     def tick(self) -> None:
@@ -94,8 +96,9 @@ class Driver:
             jobs, pods = self.cluster.jobs(), self.cluster.pods()
         except SandboxUnavailable as error:
             logger.warning("The cluster could not be listed: %s", error)
+            self.trouble = str(error)
             return
-        self.listed_at = self.clock()
+        self.listed_at, self.trouble = self.clock(), ""
         # Claims are read after the list, so that a Job made meanwhile is not taken for a leftover.
         live = self.rows.live_claims() | self.held.keys()
         found: dict[str, Plain] = {}
@@ -113,6 +116,14 @@ class Driver:
             except SandboxUnavailable as error:
                 logger.warning("A lot could not be followed: %s", error)
         self._start_more()
+
+    @property
+    def room(self) -> int:
+        """How many more lots it may start now."""
+        room = self.jobs_max - len(self.held)
+        if self.clock() < self._full_until:
+            room = min(room, 0 if any(held.waits_for for held in self.held.values()) else 1)
+        return max(0, room)
 
     def stop(self) -> None:
         """Give back every lot and delete its Job; a Job that cannot be deleted now is left to the other drivers."""
@@ -194,13 +205,12 @@ class Driver:
             self.rows.progress(held.job.claim, done)
 
     def _start_more(self) -> None:
-        room = self.jobs_max - len(self.held)
-        if self.clock() < self._full_until:
-            room = min(room, 0 if any(held.waits_for for held in self.held.values()) else 1)
-        if room <= 0:
+        if self.room == 0:
             return
-        for job in self.rows.claim(room):
-            held = self.held[job.claim] = Held(job, self.clock())
+        lots = self.rows.claim(self.room)
+        # All of them first: what is claimed and not held is given up.
+        self.held |= {job.claim: Held(job, self.clock()) for job in lots}
+        for held in [self.held[job.claim] for job in lots]:
             try:
                 self._create(held)
             except SandboxUnavailable as error:

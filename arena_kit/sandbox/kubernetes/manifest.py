@@ -28,6 +28,8 @@ COMPONENT, CLAIM, KIND, SITE = "app.kubernetes.io/component", "arena/claim", "ar
 SPEC_HASH = "arena/spec-sha256"
 SEAL = "/out/seal"
 CHANNEL = "/channel"
+SCRATCH = {"name": "scratch", "mountPath": TMP}
+"""The referee's own folder for temporary files, which no player has."""
 NO_QUEUES = "/dev/mqueue"
 NO_SHARED_MEMORY = "/dev/shm"  # noqa: S108  # the folder that is covered
 
@@ -57,12 +59,16 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class PodPlayerSpec:
-    """A player's container. image: by digest. fresh: load it for one duel only. gpus: how many it gets."""
+    """A player's container.
+
+    image: by digest. fresh: load it for one duel only. gpus: how many it gets. folder: with the player's code.
+    """
 
     image: str
     limits: Limits
     fresh: bool = False
     gpus: int = 0
+    folder: str = PLAYER
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,7 @@ def _pod(job: LotJob, site: Site) -> dict[str, Any]:
         "containers": [_referee(job, site, numbers), *(_player(job, number) for number in numbers)],
         "volumes": [
             {"name": "out", "emptyDir": {"sizeLimit": "16Mi"}},
+            {"name": "scratch", "emptyDir": {"sizeLimit": "128Mi"}},
             {"name": "nothing", "emptyDir": {"sizeLimit": "1Mi"}},
             *({"name": f"channel-{n + 1}", "emptyDir": {"sizeLimit": "16Mi"}} for n in numbers),
             *(
@@ -176,7 +183,7 @@ def _prepare(site: Site, numbers: Sequence[int]) -> dict[str, Any]:
         "args": [channel_of(number) for number in numbers],
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}},
         "securityContext": _walls(REFEREE_UID),
-        "volumeMounts": [_channel(number) for number in numbers],
+        "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH],
     }
 
 
@@ -193,7 +200,7 @@ def _referee(job: LotJob, site: Site, numbers: Sequence[int]) -> dict[str, Any]:
             "limits": {"cpu": "1", "memory": "512Mi", "ephemeral-storage": "256Mi"},
         },
         "securityContext": _walls(REFEREE_UID),
-        "volumeMounts": [*(_channel(number) for number in numbers), {"name": "out", "mountPath": "/out"}],
+        "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH, {"name": "out", "mountPath": "/out"}],
     }
 
 
@@ -207,7 +214,7 @@ def _player(job: LotJob, number: int) -> dict[str, Any]:
         "image": player.image,
         "command": ["/bin/sh", "-c", COMMAND, "sh"],
         "args": [
-            "--channel", CHANNEL, "--player", PLAYER, "--packages", PACKAGES, "--wipe", TMP, "--pod",
+            "--channel", CHANNEL, "--player", player.folder, "--packages", PACKAGES, "--wipe", TMP, "--pod",
             "--pids", str(PIDS_LIMIT), "--log-limit", str(limits.log_limit_bytes),
             "--memory-limit", str(limits.memory_limit_bytes), *(["--fresh"] if player.fresh else []),
         ],

@@ -78,6 +78,9 @@ def status_of(
     if referee is not None:
         why = "ran out of memory" if referee.get("reason") == OUT_OF_MEMORY else f"ended with {referee.get('exitCode')}"
         return Ended("referee_failed", f"The referee's container {why}.")
+    for container in pod.get("status", {}).get("initContainerStatuses") or []:
+        if (begun := _terminated(container)) is not None and begun.get("exitCode"):
+            return Ended("referee_failed", f"The container {container['name']} ended with {begun['exitCode']}.")
     if pod.get("status", {}).get("phase") in ("Failed", "Succeeded", "Unknown"):
         return Ended("container_killed", "The pod ended, and the cluster does not say why.")
     stuck = _stuck(pod)

@@ -202,10 +202,14 @@ def test_a_server_is_told_when_its_last_match_is_gone_and_ends_when_it_is_not_us
     server = server_of(spec)
     told: list[bytes] = []
     monkeypatch.setattr(server._process, "wire", Overheard(server._process.wire, told))
+    monkeypatch.setattr(connection, "DROPPED_AT_ONCE", 2)
     del one, environment
-    assert told == []
     other.step({0: 0})
-    assert [frame[4] for frame in told] == [Kind.DROP], "told with the question that comes next"
+    assert [frame[4] for frame in told] == [Kind.STEP], "one alone is not worth a frame"
+    spec.make()
+    other.step({1: 0})
+    assert [frame[4] for frame in told] == [Kind.STEP, Kind.DROP], "told with the question that comes next"
+    told.pop(0)
     del other
     assert [frame[4] for frame in told] == [Kind.DROP, Kind.DROP]
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from arena_kit.rollout.packages.compose import REFUSED, Caps, Service, compose_read
 from arena_kit.rollout.values.strict_json import Flaw
+from arena_kit.rollout.worlds.world import PAUSE
 from arena_kit.tests.rollout.values import VALUES
 
 SHOP = """
@@ -98,6 +99,10 @@ def test_what_a_world_cannot_have_is_refused_with_a_sentence(name: str) -> None:
         ({"mem_limit": 0}, "bad_value", ".mem_limit"),
         ({"cpus": 64}, "bad_value", ".cpus"),
         ({"pids_limit": -1}, "bad_value", ".pids_limit"),
+        ({"mem_limit": "4m"}, "bad_value", ".mem_limit"),
+        ({"healthcheck": {"test": ["NONE"]}}, "bad_value", ".healthcheck.test"),
+        ({"healthcheck": {"test": ["CMD-SHELL"]}}, "bad_value", ".healthcheck.test"),
+        ({"tmpfs": ["//proc/x:size=1m"]}, "bad_value", ".tmpfs"),
         ({"restart": "always"}, "unknown_key", ".restart"),
     ],
 )
@@ -116,6 +121,10 @@ def test_wrong_values_are_named(keys: dict[str, Any], code: str, path: str) -> N
         ("services: {web: {image: base:python, 5: x}}", "bad_yaml"),
         ("services: {web: {image: 2026-01-01}}", "bad_yaml"),
         ("services: {}", "bad_services"),
+        (f"services: {{web: {{image: base:python, mem_limit: 0x{'F' * 5_000}}}}}", "bad_number"),
+        (f"services: {{web: {{image: base:python, 0x{'F' * 5_000}: 1}}}}", "bad_yaml"),
+        ("services: {web-: {image: base:python}}", "bad_name"),
+        (f"services: {{{PAUSE}: {{image: base:python}}}}", "bad_name"),
         ("services: {Web: {image: base:python}}", "bad_name"),
         ("services: {web: base:python}", "bad_value"),
         ("services: {web: {image: base:python}}\nvolumes: {data: {}}", "refused_key"),

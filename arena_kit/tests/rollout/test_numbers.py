@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binomtest, permutation_test, ttest_1samp
 
 from arena_kit.rollout.numbers.attempts import (
     Counts,
@@ -76,7 +76,7 @@ def test_tasks_with_too_few_attempts_are_left_out_and_counted() -> None:
 
 def test_one_task_has_wilsons_interval_of_its_attempts() -> None:
     found = set_figure({"a": Counts(10, 4)})
-    theirs = binomtest(4, 10).proportion_ci(method="wilson")
+    theirs = scipy.stats.binomtest(4, 10).proportion_ci(method="wilson")
     assert found.interval is not None
     assert (found.interval.low, found.interval.high) == pytest.approx((theirs.low, theirs.high))
     assert set_figure({"a": Counts(10, 4)}, 2).interval is None
@@ -93,7 +93,7 @@ def test_an_interval_lies_around_its_value_and_within_bounds(tasks: dict[str, Co
 
 def test_with_many_tasks_the_interval_is_that_of_student() -> None:
     values = np.random.default_rng(3).beta(2, 3, 400).round(2).tolist()
-    found, theirs = clustered_interval(values, 40_000), ttest_1samp(values, 0).confidence_interval()
+    found, theirs = clustered_interval(values, 40_000), scipy.stats.ttest_1samp(values, 0).confidence_interval()
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=2e-3)
 
 
@@ -111,7 +111,7 @@ def test_attempts_at_one_task_are_alike_and_do_not_narrow_the_interval_as_tasks_
 @given(st.lists(st.integers(-1, 1), min_size=1, max_size=16))
 def test_with_one_attempt_each_the_test_is_mcnemars(values: list[int]) -> None:
     better, worse = values.count(1), values.count(-1)
-    theirs = binomtest(better, better + worse).pvalue if better + worse else 1.0
+    theirs = scipy.stats.binomtest(better, better + worse).pvalue if better + worse else 1.0
     assert sign_flip_p(values) == pytest.approx(theirs)
 
 
@@ -120,7 +120,9 @@ def test_the_sign_flips_are_those_of_another_library(values: list[float]) -> Non
     moved = np.asarray([value for value in values if value])
     if len(moved) < 2:
         return
-    theirs = permutation_test((moved,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided")
+    theirs = scipy.stats.permutation_test(
+        (moved,), np.sum, permutation_type="samples", n_resamples=np.inf, alternative="two-sided"
+    )
     exact = np.mean(
         [
             abs(np.dot(signs, moved)) >= abs(moved.sum()) - 1e-9
@@ -133,7 +135,7 @@ def test_the_sign_flips_are_those_of_another_library(values: list[float]) -> Non
 
 def test_many_tasks_are_tested_by_a_fixed_sample_of_signs() -> None:
     values = [0.5] * 16 + [-0.5] * 9
-    exact = binomtest(16, 25).pvalue
+    exact = scipy.stats.binomtest(16, 25).pvalue
     assert sign_flip_p(values) == pytest.approx(exact, abs=0.02)
     assert sign_flip_p(values) == sign_flip_p(values)
     assert sign_flip_p([1.0] * 200) > 0

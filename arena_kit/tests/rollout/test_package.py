@@ -86,6 +86,7 @@ def test_tasks_are_optional() -> None:
     ("keys", "code", "path"),
     [
         ({"slug": "Shop"}, "bad_value", ".slug"),
+        ({"slug": "shop-"}, "bad_value", ".slug"),
         ({"name": None}, "missing_key", ""),
         ({"origins": None}, "missing_key", ""),
         ({"origins": ["https://web:8000"]}, "bad_value", ".origins"),
@@ -95,6 +96,7 @@ def test_tasks_are_optional() -> None:
         ({"memory": "1m"}, "bad_value", ".memory"),
         ({"memory": "9g"}, "bad_value", ".memory"),
         ({"logins": {"clerk": {"url": "http://x/", "fields": {"a": "b"}}}}, "bad_value", ".logins.clerk.url"),
+        ({"logins": {"clerk": {"url": "/", "fields": {"a": True}}}}, "bad_value", ".logins.clerk.fields"),
         ({"logins": {"clerk": {"url": "/", "fields": {}}}}, "bad_value", ".logins.clerk.fields"),
         ({"exports": [{"service": "cache", "files": "/x"}]}, "bad_value", ".exports[0].service"),
         ({"exports": [{"service": "db", "files": "/a/../b"}]}, "bad_value", ".exports[0].files"),
@@ -157,6 +159,7 @@ def test_what_is_no_zip_is_refused() -> None:
     with pytest.raises(PackageRefused) as caught:
         package_read(io.BytesIO(b"not a zip"))
     assert caught.value.code == "not_a_zip"
+    assert "compose.yml" in str(caught.value)
 
 
 def test_a_world_larger_than_the_site_is_refused() -> None:

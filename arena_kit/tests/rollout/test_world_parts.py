@@ -76,6 +76,21 @@ def test_memory_is_reserved_until_a_lease_ends_or_its_process_dies(tmp_path: Pat
     assert leases.name == Leases(tmp_path, 0).name
 
 
+def test_a_folder_has_a_name_even_if_a_process_dies_while_it_gives_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(self: Path, _: str) -> int:
+        self.touch()
+        raise KeyboardInterrupt
+
+    leases = Leases(tmp_path, 0)
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", killed)
+        with pytest.raises(KeyboardInterrupt):
+            str(leases.name)
+    assert leases.name
+
+
 def test_few_worlds_start_at_a_time(tmp_path: Path) -> None:
     leases, later = Leases(tmp_path, 0), time.monotonic() + 60
     taken = [leases.start(later) for _ in range(MOST_STARTS)]

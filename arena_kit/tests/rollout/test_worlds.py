@@ -17,14 +17,16 @@ import pytest
 
 from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import connect
-from arena_kit.rollout.attempt import TaskRefused, null_agent, task_accept, task_attempt
+from arena_kit.rollout.attempt import TaskRefused, Work, null_agent, task_accept, task_attempt
 from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import Fault, Outcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
+from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import Worlds
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import WORLD_LABEL, WorldFault
+from arena_kit.rollout.worlds.world import WORLD_LABEL, World, WorldFault
 from arena_kit.tests.rollout import notes
 
 pytestmark = [pytest.mark.docker, pytest.mark.slow]
@@ -158,6 +160,7 @@ def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_pa
         ({"services/web/server.py": "print('Broken')"}, "world_not_healthy", "it has ended. It printed: Broken"),
         ({"compose": {"healthcheck": {"test": ["false"], "retries": 2, "interval": "10ms"}}}, "world_not_healthy",
          "health check does not succeed"),
+        ({"compose": {"user": "stranger"}}, "world_not_healthy", "web does not start."),
         ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
         ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
          "no plain file"),
@@ -212,3 +215,102 @@ def test_a_world_waits_for_memory_and_a_dying_service_is_said(place: Place, tmp_
     assert containers() == []
     attempt = task_attempt(small, lost, notes.task("milk", place.package), notes.oracle)
     assert (attempt.verdict.fault, attempt.verdict.code) == (Fault.PLATFORM, "world_not_healthy")
+
+
+@pytest.mark.nightly
+def test_what_becomes_of_services_is_no_agents_fault(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(world: World, _: Task) -> Work:
+        world.run("web", ["python3", "-c", "import os, signal; os.kill(-1, signal.SIGKILL)"], seconds=30)
+        return Work(None, "SUCCESS")
+
+    milk = notes.task("milk", place.package)
+    ended = task_attempt(place.worlds, place.built, milk, crash, labels=labels())
+    assert (ended.verdict.fault, ended.verdict.code) == (Fault.PLATFORM, "service_ended")
+    assert ended.logs == {"web": "Notes are served"}
+    monkeypatch.setattr("arena_kit.rollout.attempt.FRESH_ONE_IN", 1)
+    fresh = task_attempt(place.worlds, place.built, milk, notes.oracle, labels=labels())
+    assert fresh.verdict.outcome is Outcome.SOLVED
+    changed = dataclasses.replace(place.built, digest="0" * 64)
+    stale = task_attempt(place.worlds, changed, milk, notes.oracle, labels=labels())
+    assert (stale.verdict.fault, stale.verdict.code) == (Fault.PLATFORM, "world_not_fresh")
+    assert containers() == []
+
+
+HOSTILE = {
+    "forks without end": "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass\n",
+    "prints without end": "while True: print('x' * 1000)\n",
+    "takes all memory": "held = []\nwhile True: held.append(b'x' * (1 << 20))\n",
+    "is deaf to signals": "import signal, time\nfor number in range(1, 32):\n    if number not in (9, 19): "
+    "signal.signal(number, signal.SIG_IGN)\ntime.sleep(1000)\n",
+    "listens for nobody": "import socket, time\nsocket.create_server(('127.0.0.1', 8001))\ntime.sleep(1000)\n",
+}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("case", HOSTILE)
+def test_a_hostile_service_ends_with_its_world(
+    place: Place, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena_kit.rollout.worlds.host.PROVISION_SECONDS", 15.0)
+    (built,) = place.built.services
+    service = dataclasses.replace(built.service, command=("python3", "-c", HOSTILE[case]))
+    lost = dataclasses.replace(place.built, services=(dataclasses.replace(built, service=service),))
+    attempt = task_attempt(place.worlds, lost, notes.task("milk", place.package), notes.oracle, labels=labels())
+    assert (attempt.verdict.fault, attempt.verdict.code) == (Fault.PLATFORM, "world_not_healthy")
+    assert containers() == []
+    assert place.worlds.reserved_bytes() == 0
+
+
+def use_until_it_fails(place: Place, package: BuiltPackage) -> None:
+    with place.worlds.open(package, seconds=600, labels=labels()) as world:
+        while True:
+            world.export()
+
+
+@pytest.mark.nightly
+def test_two_services_with_one_port_do_not_both_start(place: Place) -> None:
+    (built,) = place.built.services
+    twin = dataclasses.replace(built, service=dataclasses.replace(built.service, name="twin"))
+    twice = dataclasses.replace(place.built, services=(built, twin))
+    # The port of the first accepts for the second as well, which has ended when its state is asked for.
+    with pytest.raises(WorldFault):
+        use_until_it_fails(place, twice)
+    assert containers() == []
+
+
+@pytest.mark.nightly
+def test_a_world_that_fills_the_disk_is_removed_by_the_reaper(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.rollout.worlds.host.MOST_WRITTEN_BYTES", 32 << 20)
+    fill = "open('/var/tmp/fill', 'wb').write(bytes(48 << 20))"
+    with place.worlds.open(place.built, seconds=600, labels=labels()) as world:
+        assert place.worlds.reap() == 0
+        assert world.run("web", ["python3", "-c", fill], seconds=30).status == 0
+        assert place.worlds.reap() == len(("web", "pause"))
+        assert containers() == []
+
+
+@pytest.mark.nightly
+def test_an_export_that_fails_is_tried_again_once(place: Place) -> None:
+    halting = "import os, sys; path = '/tmp/tried'; first = not os.path.exists(path); open(path, 'w'); sys.exit(first)"
+    command = ("python3", "-c", halting)
+    exports = tuple(dataclasses.replace(each, command=command) for each in place.built.exports)
+    with place.worlds.open(dataclasses.replace(place.built, exports=exports), seconds=600, labels=labels()) as world:
+        assert world.export().keys() == {"notes.sqlite"}
+    never = tuple(dataclasses.replace(each, command=("false",)) for each in place.built.exports)
+    with (
+        place.worlds.open(dataclasses.replace(place.built, exports=never), seconds=600, labels=labels()) as world,
+        pytest.raises(WorldFault, match="ended with 1"),
+    ):
+        world.export()
+
+
+@pytest.mark.nightly
+def test_a_world_whose_export_is_too_large_is_removed_at_once(place: Place) -> None:
+    grow = "open('/var/tmp/notes.sqlite', 'r+b').truncate(1 << 30)"
+    with place.worlds.open(place.built, seconds=600, labels=labels()) as world:
+        assert world.run("web", ["python3", "-c", grow], seconds=30).status == 0
+        with pytest.raises(ExportRefused) as caught:
+            world.export()
+    assert caught.value.code == "export_too_large"
+    # The engine would wait with the removal for the end of the tar.
+    assert containers() == []

@@ -57,6 +57,7 @@ def test_a_player_shares_a_folder_with_the_referee_alone() -> None:
     assert places["channel-1"] == [("referee", False), ("player-1", True)]
     assert places["channel-2"] == [("referee", False), ("player-2", True)]
     assert places["tmp-1"] == [("player-1", False)]
+    assert {name for name, _ in places["scratch"]} == {"referee"}
     # No player can write to what all players see.
     assert all(read_only for _, read_only in places["nothing"])
     users = [container["securityContext"]["runAsUser"] for container in pod()["containers"]]

@@ -173,3 +173,10 @@ def test_the_newest_pod_of_a_job_counts() -> None:
 def test_objects_without_a_status_yet_wait(found: Plain) -> None:
     assert status_of(found, []) == Waiting()
     assert status_of(found, [found]) == Waiting()
+
+
+def test_a_pod_whose_first_container_fails_has_no_referee() -> None:
+    failed = pod("Failed", status={"initContainerStatuses": [{"name": "prepare", **ended(1)}]})
+    assert status_of(job(Failed="BackoffLimitExceeded"), [failed]) == Ended(
+        "referee_failed", "The container prepare ended with 1."
+    )

@@ -1,9 +1,12 @@
-"""Run the workers of all queues on this machine: one `qcluster` per queue."""
+"""Run the workers of all queues on this machine: one `qcluster` per queue, each a fork of this process.
+
+Loading the arena takes longer than most jobs. It is loaded once here, and again only when this command is.
+"""
 
 from __future__ import annotations
 
+import gc
 import signal
-import sys
 import time
 from argparse import ArgumentParser
 from contextlib import suppress
@@ -13,10 +16,15 @@ from typing import Any
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
+from django.db import connections
 
 from core.checks import TAG
+from core.jobs.forks import Fork
+from core.jobs.registry import work_load
+from core.jobs.worker import stop_apart
 from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
+from core.operations.cluster import cluster_choose
 
 
 class Command(BaseCommand):
@@ -37,19 +45,18 @@ class Command(BaseCommand):
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
         processes = WorkerProcesses(
-            [sys.executable, str(settings.BASE_DIR / "manage.py"), "qcluster"],
-            # The processes share their metrics, so this process serves them all on one port.
-            {queue: {"Q_CLUSTER_NAME": queue, "METRICS_PORT": "0"} for queue in queues},
-            clock=time.monotonic,
-            write=self._say,
+            lambda queue: Fork(lambda: work(queue)), queues, clock=time.monotonic, write=self._say
         )
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda *_: processes.ask_to_stop())
         self._say(f"Starting the workers of {', '.join(queues)}.")
-        if settings.METRICS_PORT:
-            serve(settings.METRICS_PORT)
         if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
+        load(queues)
+        # Threads start only after the forks, but for those of a cluster that has died.
+        processes.step()
+        if settings.METRICS_PORT:
+            serve(settings.METRICS_PORT)
         processes.run(grace_seconds=settings.STOP_GRACE_SECONDS)
         self._say("All workers have ended.")
 
@@ -67,3 +74,23 @@ class Command(BaseCommand):
         with suppress(OSError):
             self.stdout.write(line)
             self.stdout.flush()
+
+
+def load(queues: list[str]) -> None:
+    """Import what the workers of these queues need, and have nothing open that forks must not share."""
+    import core.management.commands.qcluster  # noqa: F401  (a command is imported when it is called)
+
+    work_load(queues)
+    connections.close_all()
+    # What is never looked at is never copied.
+    gc.collect()
+    gc.freeze()
+
+
+def work(queue: str) -> None:
+    """Be the cluster of a queue: the rest of a fork's life."""
+    stop_apart()
+    cluster_choose(queue)
+    # The processes share their metrics, so the processes serves them all on one port.
+    settings.METRICS_PORT = 0
+    call_command("qcluster")

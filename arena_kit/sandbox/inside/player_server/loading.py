@@ -30,6 +30,10 @@ def run(options: argparse.Namespace) -> int:
     try:
         arena_packages.add(options.packages)
         serving.import_numpy()
+        if os.environ.get("ARENA_MODEL_SOCKET"):
+            from . import arena_model
+
+            sys.modules["arena_model"] = arena_model
         randomness = Randomness()
         form, make = load_player(options.player)
     except BaseException as error:

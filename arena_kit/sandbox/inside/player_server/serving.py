@@ -22,9 +22,11 @@ the submission."""
 environment = ""
 """The id of the environment, once the referee has named it. One process plays one environment."""
 
-HELLO, START, STEP, END, QUESTIONS = 1, 2, 3, 4, 5
+HELLO, START, STEP, END, QUESTIONS, JSON_QUESTION = 1, 2, 3, 4, 5, 6
 READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
+JSON_HEAD = struct.Struct("<IIBdII")
+"""Match, sequence, kind, reward, and the lengths of the JSON and of the picture behind it."""
 ERROR_CHARACTERS = 2000
 SLOW_SECONDS = 0.0002
 """After a move that took longer, the answers are sent at once, so that no match is charged for another's move."""
@@ -77,6 +79,8 @@ class Server:
                 frame = buffer[position + 4 : end]
                 if frame[0] == QUESTIONS:
                     self.answer(frame)
+                elif frame[0] == JSON_QUESTION:
+                    self.answer_json(frame)
                 elif frame[0] == HELLO:
                     self.greet(json.loads(frame[1:]))
                 position = end
@@ -87,6 +91,9 @@ class Server:
         """Read the format of the questions from HELLO and answer READY."""
         globals()["environment"] = hello.get("environment", "")
         observation = hello["observation"]
+        if observation.get("form") == "json":
+            self.ready(1)
+            return
         self.dtype, self.shape = observation["dtype"], tuple(observation["shape"])
         self.wire_type, self.valid_type = TYPECODES[observation["wire"]], TYPECODES[hello["actions"]["wire"]]
         self.size = math.prod(self.shape)
@@ -95,7 +102,10 @@ class Server:
             self.encode = functools.partial(array_of, shape=tuple(actions["shape"]), wire=actions["wire"])
             byte_count = math.prod(actions["shape"]) * array(TYPECODES[actions["wire"]]).itemsize
             self.action_frame, self.action_length = struct.Struct(f"<IBII{byte_count}s").pack, 9 + byte_count
-        parallel = min(hello["parallel_matches"], self.limit)
+        self.ready(min(hello["parallel_matches"], self.limit))
+
+    def ready(self, parallel: int) -> None:
+        """Answer READY. parallel: matches at once."""
         ready = {"protocol": 2, "parallel_matches": parallel, "form": self.form, "numpy": numpy is not None}
         payload = json.dumps(ready).encode()
         self.out += struct.pack("<IB", 1 + len(payload), READY) + payload
@@ -134,6 +144,33 @@ class Server:
                 self.flush()
                 unsent_since = now
             begun = now
+
+    def answer_json(self, frame: bytes) -> None:
+        """Answer one question whose observation and action are JSON; a picture may stand behind it."""
+        match, sequence, kind, reward, length, attached = JSON_HEAD.unpack_from(frame, 1)
+        begin = 1 + JSON_HEAD.size
+        try:
+            state = json.loads(frame[begin : begin + length])
+            state["screenshot"] = frame[begin + length :] if attached else None
+            names = state.pop("actions")
+            if kind == END:
+                self.end(match, state, reward)
+                self.out += struct.pack("<IBII", 9, DONE, match, sequence)
+                return
+            if kind == STEP:
+                action = self.playing[match].step(state, names, reward)
+            else:
+                self.playing[match] = player = self.idle.pop() if self.idle else self.make(False)
+                if self.sits:
+                    player.arena_sit(0)
+                action = player.start(state, names)
+            payload = json_of(action)
+            self.out += struct.pack("<IBII", 9 + len(payload), ACTION, match, sequence) + payload
+        except BadAction as error:
+            self.put_text(INVALID, match, sequence, str(error))
+        except Exception as error:
+            sentence = f"{type(error).__name__}: {error}"[:300]
+            self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
 
     def columns(self, frame: bytes) -> tuple[Any, ...]:
         """Return a frame's rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations.
@@ -176,6 +213,14 @@ class Server:
         if self.out:
             self.wire.sendall(self.out)
             self.out.clear()
+
+
+def json_of(value: object) -> bytes:
+    """Return an action as JSON. Raises BadAction."""
+    try:
+        return json.dumps(value, allow_nan=False).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BadAction(f"The action must be JSON: {error}.") from None
 
 
 def array_of(value: object, shape: tuple[int, ...], wire: str) -> bytes:

@@ -7,11 +7,10 @@ abstract sockets and signals are scoped to them as well.
 
 from __future__ import annotations
 
-import base64
+import binascii
 import contextlib
 import ctypes
 import os
-import platform
 import struct
 import zlib
 
@@ -32,7 +31,7 @@ class _Program(ctypes.Structure):
 def build() -> None:
     """Take the calls for sockets from this process and its children for ever. Raises OSError, KeyError."""
     libc = ctypes.CDLL(None, use_errno=True)
-    instructions = zlib.decompress(base64.b64decode(FILTERS[platform.machine()]))
+    instructions = zlib.decompress(binascii.a2b_base64(FILTERS[os.uname().machine]))
     program = _Program(len(instructions) // INSTRUCTION_BYTES, instructions)
     _checked(libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     with contextlib.suppress(OSError):

@@ -125,7 +125,7 @@ def set_stock(shop, sent, number):
     """Set how many pieces of a product there are."""
     if not re.fullmatch(r"\d{1,6}", sent.get("stock", "")):
         raise Refused("The stock is a whole number.")
-    change(shop, "UPDATE product SET stock = %s WHERE id = %s", int(sent["stock"]), number)
+    change(shop, "UPDATE product SET stock = %s WHERE id = %s", int(sent["stock"]), one(shop, "product", number)["id"])
     return f"/products/{number}", "The stock was set."
 
 

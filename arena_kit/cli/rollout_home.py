@@ -1,0 +1,186 @@
+"""What `arena rollout` does on this machine's Docker engine, and removes again."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import itertools
+import os
+import zipfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from arena_kit.cli.common import LABEL, BadArgument, tell
+from arena_kit.errors import PlatformFault
+from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
+from arena_kit.rollout.agents.meter import Meter
+from arena_kit.rollout.attempt import TaskRefused, task_accept
+from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.building.build import package_build, package_remove
+from arena_kit.rollout.building.images import Bases
+from arena_kit.rollout.judge import Fault, Outcome
+from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
+from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
+from arena_kit.rollout.recording.recorder import Recorder
+from arena_kit.rollout.run import rollout_replay, rollout_run
+from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
+from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.values.strict_json import NotJson
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.host import Worlds, base_images
+
+BASES = ("python", "postgres", "redis", "nginx", "node")
+MOST_FILES = 20_000
+
+
+class Home:
+    """A built package on this machine, and the tasks that were chosen."""
+
+    def __init__(
+        self, options: argparse.Namespace, folder: Path, worlds: Worlds, built: BuiltPackage, tasks: Sequence[Task]
+    ) -> None:
+        self.tasks = tasks
+        self._options, self._folder, self._worlds, self._built = options, folder, worlds, built
+        self._way = Way(BrowserPlace(options.browser_image, folder / "channel"), video=not options.no_video)
+        self._counter = itertools.count(1)
+
+    def attempt(self, task: Task, number: int) -> dict[str, Any]:
+        """Let the agent work at a task once; return the result."""
+        folder = self._output(f"{task.key}-{number}")
+        played = rollout_run(
+            self._worlds, self._built, task, self._way, lambda meter: self._agent(task, meter, folder), folder,
+            name=self._options.agent, model=self._options.model, labels=_labels(),
+        )  # fmt: skip
+        verdict, facts = played.verdict, played.facts
+        return {
+            "task": task.key, "attempt": number, "outcome": verdict.outcome.value, "fault": verdict.fault.value,
+            "code": verdict.code, "sentence": verdict.sentence, "score": verdict.score, "steps": facts.steps,
+            "seconds": round(facts.seconds, 1), "tokens": facts.tokens, "cost_micros": facts.cost_micros,
+            "record_sha256": played.record.get("record_sha256", ""),
+            "folder": str(folder) if self._options.output else "",
+        }  # fmt: skip
+
+    def accept(self) -> dict[str, Any]:
+        """Try each task with its oracle and with nothing done."""
+        lines, refused = [], 0
+        for task in self.tasks:
+            work = BrowserWork(self._way, ScriptedAgent(task.oracle), Recorder(self._output(f"{task.key}-oracle")))
+            try:
+                task_accept(self._worlds, self._built, task, work)
+                lines.append(f"{task.key} holds.")
+            except TaskRefused as refusal:
+                refused += 1
+                lines.append(str(refusal))
+        return {"lines": lines, "refused": refused}
+
+    def replay(self, kept: Path) -> dict[str, Any]:
+        """Play a kept rollout again."""
+        task = self._task_of(kept)
+        found = rollout_replay(self._worlds, self._built, task, self._way, kept, self._output(f"{task.key}-replay"))
+        lines = [*found.differences] or ["The replay leaves the same state."]
+        return {"lines": lines, "equal": found.is_equal, "refused": not found.is_equal}
+
+    def judge(self, kept: Path) -> dict[str, Any]:
+        """Judge a kept rollout again."""
+        verdict = record_judge(kept, self._built, self._task_of(kept))
+        return {"lines": [f"{verdict.outcome}. {verdict.sentence}".strip()], "verdict": verdict.as_json()}
+
+    def summary(self, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        """Return the figures of all attempts, and lines for people."""
+        counted = [each for each in results if each["fault"] != Fault.PLATFORM]
+        solved = sum(each["outcome"] == Outcome.SOLVED for each in counted)
+        spoilt = len(results) - len(counted)
+        line = f"{solved} of {len(counted)} attempts at {len(self.tasks)} tasks are solved."
+        more = [f"{spoilt} attempts were spoilt by the platform and count for nothing."] if spoilt else []
+        return {"solved": solved, "attempts": len(counted), "spoilt": spoilt, "lines": [line, *more]}
+
+    def _task_of(self, kept: Path) -> Task:
+        key = record_read(kept)["task"]["key"]
+        if (task := next((each for each in self.tasks if each.key == key), None)) is None:
+            raise BadArgument(f"The tasks have none called {key}, which {kept} is about.")
+        return task
+
+    def _output(self, name: str) -> Path:
+        parent = self._options.output or self._folder / "rollouts"
+        folder: Path = parent / name
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise BadArgument(f"{folder} exists already; name another folder for --output.") from None
+        return folder
+
+    def _agent(self, task: Task, meter: Meter, folder: Path) -> Agent:
+        if self._options.agent == "null":
+            return null_script()
+        if self._options.agent == "scripted":
+            return ScriptedAgent(task.oracle)
+        from arena_kit.cli.rollout_player import player_agent
+
+        return player_agent(self._options, self._folder, task, meter, folder, next(self._counter))
+
+
+@contextlib.contextmanager
+def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
+    """Build the package; at the end its images and all that was started are removed.
+
+    Raises BadArgument, and PlatformFault if this machine cannot do it now.
+    """
+    file = _packed(options.package)
+    bases = Bases({f"base:{name}": f"{options.app_images}-{name}" for name in BASES}, f"rl-arena-home-{os.getpid()}")
+    try:
+        package = package_read(file)
+        tasks = _tasks(options, package)
+        pause = base_images({"base:python": bases.names["base:python"]})["base:python"]
+        worlds = Worlds(folder / "worlds", memory_bytes=options.memory << 30, pause_image=pause)
+        tell(f"{package.manifest.name} is built, which takes a while ...")
+        built = package_build(file, package, worlds=worlds, bases=bases, log=lambda _: None, seed=options.seed)
+        try:
+            yield Home(options, folder, worlds, built, tasks)
+        finally:
+            package_remove(built, bases)
+    except (PackageRefused, TasksRefused, NotJson, RecordRefused, BuildFailed) as refusal:
+        raise BadArgument(str(refusal)) from None
+    except BuilderUnavailable as fault:
+        raise PlatformFault(str(fault), code=fault.code) from None
+
+
+def _packed(path: Path) -> io.BytesIO:
+    """Return a package as a zip. Raises BadArgument."""
+    try:
+        if path.is_file():
+            return io.BytesIO(path.read_bytes())
+        files = [each for each in sorted(path.rglob("*")) if each.is_file() and "__pycache__" not in each.parts]
+        if not files or len(files) > MOST_FILES:
+            raise BadArgument(f"{path} is no folder of a package.")
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            for each in files:
+                archive.write(each, each.relative_to(path).as_posix())
+    except OSError as error:
+        raise BadArgument(f"{path} cannot be read: {error.strerror}.") from None
+    return packed
+
+
+def _tasks(options: argparse.Namespace, package: Package) -> Sequence[Task]:
+    """Return the chosen tasks. Raises BadArgument, TasksRefused and NotJson."""
+    if options.tasks.resolve() in (options.package.resolve(), (options.package / TASKS).resolve()):
+        tasks = package.tasks.tasks
+    else:
+        try:
+            found = tasks_read(options.tasks.read_bytes(), package.manifest.rules)
+        except OSError as error:
+            raise BadArgument(f"{options.tasks} cannot be read: {error.strerror}.") from None
+        for each in found.skipped:
+            tell(f"A task is skipped: {each.as_json()}")
+        tasks = found.tasks
+    if lost := sorted(set(options.only or ()) - {task.key for task in tasks}):
+        raise BadArgument(f"There is no task {lost[0]}.")
+    return [task for task in tasks if not options.only or task.key in options.only]
+
+
+def _labels() -> dict[str, str]:
+    return {LABEL: str(os.getpid())}

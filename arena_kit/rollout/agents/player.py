@@ -1,0 +1,180 @@
+"""A player in a container as the agent of a rollout: `player.py` with the class Player, as everywhere in the arena.
+
+Questions are JSON with the picture behind it, and answers are JSON (docs/reference/protocol.md). Only one question is
+open at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from arena_kit.referee.faults import PlayerFault, first_line, sentence
+from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
+from arena_kit.rollout.agents.agent import AgentFault, AgentLate, never
+from arena_kit.rollout.agents.meter import Meter
+from arena_kit.rollout.values.actions import ACTIONS
+from arena_kit.sandbox.base import Container, PlayerDidNotStart
+from arena_kit.sandbox.ending import Ending
+from arena_kit.text import plain_text
+
+JSON_QUESTION = 6
+HANDSHAKE_SECONDS, END_SECONDS, LOOK_SECONDS = 10.0, 5.0, 0.25
+_HEAD, _QUESTION, _MATCH = struct.Struct("<IB"), struct.Struct("<IIBdII"), struct.Struct("<II")
+_MATCH_NUMBER = 1
+
+
+class PlayerAgent:
+    """The player is started with the first question, in the time that its limits give it."""
+
+    is_scripted = False
+
+    def __init__(
+        self,
+        launch: Callable[[], Container],
+        meter: Meter,
+        *,
+        environment: str,
+        wants_pictures: bool = True,
+        prompt: str = "",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """launch: starts the container. environment: the slug of the package. wants_pictures: whether to send PNGs.
+
+        prompt: words for a model, which the player may use.
+        """
+        self.wants_pictures = wants_pictures
+        self._launch, self._meter, self._environment = launch, meter, environment
+        self._clock, self._prompt = clock, prompt
+        self._container: Container | None = None
+        self._rest, self._sequence, self._is_broken = b"", 0, False
+        self.log = ""
+
+    def choose(
+        self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
+    ) -> Any:
+        """See Agent."""
+        if self._container is None:
+            self._open()
+        kind = Kind.STEP if self._sequence else Kind.START
+        payload = self._asked(kind, state, picture, 0.0, seconds, is_over)
+        self._sequence += 1
+        try:
+            return json.loads(payload)
+        except (ValueError, RecursionError):
+            raise self._fault(PlayerFault.BAD_ACTION, "It is not JSON.") from None
+
+    def end(self, state: Mapping[str, Any], reward: float) -> None:
+        """See Agent."""
+        if self._container is None or self._is_broken or not self._sequence:
+            return
+        try:
+            self._asked(Kind.END, state, None, reward, END_SECONDS)
+        except (AgentFault, AgentLate):
+            self._is_broken = True
+
+    def close(self) -> None:
+        """See Agent."""
+        if (container := self._container) is not None:
+            self._container = None
+            container.close()
+            self.log += container.log()
+
+    def _open(self) -> None:
+        """Start the player and do the handshake. Raises AgentFault and SandboxError."""
+        try:
+            self._container = self._launch()
+        except PlayerDidNotStart as error:
+            self.log = error.log
+            raise AgentFault(sentence(PlayerFault.DID_NOT_START, str(error)), code=PlayerFault.DID_NOT_START) from None
+        hello = {
+            "protocol": VERSION, "environment": self._environment, "observation": {"form": "json"},
+            "actions": {"form": "json", "names": list(ACTIONS)}, "parallel_matches": 1,
+        }  # fmt: skip
+        payload = json.dumps(hello).encode()
+        try:
+            kind, _ = self._exchange(_HEAD.pack(len(payload) + 1, Kind.HELLO) + payload, HANDSHAKE_SECONDS)
+        except AgentLate:
+            raise self._fault(PlayerFault.DID_NOT_START, "It did not answer the handshake in time.") from None
+        if kind != Kind.READY:
+            raise self._fault(PlayerFault.UNEXPECTED_ANSWER)
+
+    def _asked(
+        self,
+        kind: Kind,
+        state: Mapping[str, Any],
+        picture: bytes | None,
+        reward: float,
+        seconds: float,
+        is_over: Callable[[], bool] = never,
+    ) -> bytes:
+        """Return the answer to a question, without its head. Raises AgentFault and AgentLate."""
+        text = json.dumps({**state, "prompt": self._prompt}).encode()
+        attached = picture or b""
+        head = _QUESTION.pack(_MATCH_NUMBER, self._sequence, kind, reward, len(text), len(attached))
+        body = head + text + attached
+        answered, payload = self._exchange(_HEAD.pack(len(body) + 1, JSON_QUESTION) + body, seconds, is_over)
+        if len(payload) < _MATCH.size or _MATCH.unpack_from(payload) != (_MATCH_NUMBER, self._sequence):
+            raise self._fault(PlayerFault.UNEXPECTED_ANSWER, "It does not belong to the open question.")
+        payload = payload[_MATCH.size :]
+        if answered == (Kind.DONE if kind is Kind.END else Kind.ACTION):
+            return payload
+        text_said = plain_text(payload.decode("utf-8", "replace"))
+        self.log += text_said + "\n"
+        if answered == Kind.ERROR:
+            raise self._fault(PlayerFault.RAISED, first_line(text_said))
+        if answered == Kind.INVALID:
+            raise self._fault(PlayerFault.BAD_ACTION, first_line(text_said))
+        raise self._fault(PlayerFault.UNEXPECTED_ANSWER)
+
+    def _exchange(self, frame: bytes, seconds: float, is_over: Callable[[], bool] = never) -> tuple[int, bytes]:
+        """Send a frame and return kind and payload of the next one. Time in which a model is asked does not count."""
+        assert self._container is not None
+        wire, waited = self._container.wire, self._meter.waited_seconds
+        begun, left = self._clock(), frame
+        while True:
+            used = self._clock() - begun - (self._meter.waited_seconds - waited)
+            if used >= seconds or is_over():
+                self._container.raise_if_paused()
+                self._is_broken = True
+                raise AgentLate
+            if (answer := self._taken()) is not None:
+                return answer
+            try:
+                wire.settimeout(LOOK_SECONDS)
+                if left:
+                    left = left[wire.send(left) :]
+                    continue
+                data = wire.recv(1 << 16)
+            except TimeoutError:
+                continue
+            except OSError:
+                data = b""
+            if not data:
+                raise self._died()
+            self._rest += data
+
+    def _taken(self) -> tuple[int, bytes] | None:
+        """Return the next whole frame of what has arrived. Raises AgentFault for one that is too large."""
+        if len(self._rest) < 4:
+            return None
+        length = int.from_bytes(self._rest[:4], "little")
+        if not 1 <= length <= MAX_ANSWER_BYTES:
+            raise self._fault(PlayerFault.OVERSIZED_ANSWER)
+        if len(self._rest) < 4 + length:
+            return None
+        frame, self._rest = self._rest[4 : 4 + length], self._rest[4 + length :]
+        return frame[0], frame[1:]
+
+    def _died(self) -> AgentFault:
+        assert self._container is not None
+        is_full = self._container.ending() is Ending.OUT_OF_MEMORY
+        self._container.raise_if_paused()
+        return self._fault(PlayerFault.OUT_OF_MEMORY if is_full else PlayerFault.DIED)
+
+    def _fault(self, fault: PlayerFault, detail: str = "") -> AgentFault:
+        self._is_broken = True
+        return AgentFault(sentence(fault, detail), code=fault.value)

@@ -1,0 +1,1 @@
+"""What is copied into a browser's container."""

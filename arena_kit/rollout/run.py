@@ -1,0 +1,150 @@
+"""One rollout as it is kept: an agent at work in a fresh world, judged, with its record in a folder; and its replay."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arena_kit.rollout.agents.agent import Agent, ScriptedAgent
+from arena_kit.rollout.agents.meter import Meter
+from arena_kit.rollout.attempt import Attempt, task_attempt
+from arena_kit.rollout.exports.diff import state_diff
+from arena_kit.rollout.judge import Fault, Verdict, platform_verdict
+from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.recording.record import (
+    EXPORT,
+    Facts,
+    RecordRefused,
+    export_read,
+    record_read,
+    record_write,
+    steps_in,
+)
+from arena_kit.rollout.recording.recorder import Recorder
+from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.values.actions import ENDINGS, NOTE, Action, ActionRefused, action_read
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.sandbox.base import SandboxError
+
+MOST_DIFFERENCES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A rollout that is over. record: as it is kept; empty if the platform has spoilt it."""
+
+    attempt: Attempt
+    facts: Facts
+    record: Mapping[str, Any]
+
+    @property
+    def verdict(self) -> Verdict:
+        """What was judged."""
+        return self.attempt.verdict
+
+
+def rollout_run(
+    worlds: Worlds,
+    package: BuiltPackage,
+    task: Task,
+    way: Way,
+    make_agent: Callable[[Meter], Agent],
+    folder: Path,
+    *,
+    name: str,
+    model: str = "",
+    labels: Mapping[str, str] | None = None,
+) -> Played:
+    """Let an agent work at a task, and keep what is left in an empty folder. Raises NoRoom if it has to wait.
+
+    make_agent: called with the meter of the models that the agent may use. A fault of the platform is a verdict.
+    """
+    meter = Meter(tokens=task.limits.tokens, cost_micros=task.limits.cost_micros, clock=way.clock)
+    recorder = Recorder(folder)
+    try:
+        try:
+            agent = make_agent(meter)
+        except SandboxError as error:
+            return Played(Attempt(platform_verdict(error.code, str(error))), Facts(name, model), {})
+        try:
+            work = BrowserWork(way, agent, recorder, meter)
+            attempt = task_attempt(worlds, package, task, work, labels=labels)
+            work.tell(task, attempt.verdict)
+        finally:
+            agent.close()
+    finally:
+        recorder.close(video=way.video)
+    usage = meter.usage
+    facts = Facts(name, model, work.steps, work.seconds, work.agent_seconds, usage.tokens, usage.cost_micros)
+    spoilt = attempt.verdict.fault is Fault.PLATFORM and not attempt.files
+    return Played(attempt, facts, {} if spoilt else record_write(folder, package, task, attempt, facts))
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """What playing the actions of a record in a fresh world has shown. differences: sentences; none if it is equal."""
+
+    played: Played
+    differences: tuple[str, ...]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether the second world was left as the first one."""
+        return not self.differences
+
+
+def rollout_replay(worlds: Worlds, package: BuiltPackage, task: Task, way: Way, kept: Path, folder: Path) -> Replayed:
+    """Play the recorded actions of a rollout in a fresh world, and compare what they leave.
+
+    References are followed by role and name, as they stood in the snapshot. kept: the folder of the rollout. folder: an
+    empty one, for the replay. Raises RecordRefused and NoRoom.
+    """
+    record = record_read(kept)
+    if record["package"]["sha256"] != package.sha256 or record["package"]["seed"] != package.seed:
+        raise RecordRefused("The rollout was one of another package or seed.", code="other_package")
+    actions = replay_actions(kept)
+    played = rollout_run(
+        worlds,
+        package,
+        task,
+        way,
+        lambda _: ScriptedAgent(actions),
+        folder,
+        name=f"replay of {record['agent']['name']}",
+    )
+    if not played.record:
+        return Replayed(played, (f"The replay was spoilt: {played.verdict.sentence}",))
+    if played.record["export_digest"] == record["export_digest"] != "":
+        return Replayed(played, ())
+    first = export_read(kept / EXPORT, record["export"])
+    with package.state(first) as before, package.state(played.attempt.files) as after:
+        changes = [change.sentence for change in state_diff(before, after).changes[:MOST_DIFFERENCES]]
+    return Replayed(played, tuple(changes) or ("The exported states differ.",))
+
+
+def replay_actions(folder: Path) -> list[Action]:
+    """Return the actions of a kept rollout as a script. Raises RecordRefused for what cannot be followed."""
+    actions = []
+    for step in steps_in(folder):
+        written = dict(step["action"])
+        if not written or written["action"] == NOTE:
+            continue
+        targets = step["target"]
+        for key in ("from", "to"):
+            written[key] = targets.get(key, written[key]) if key in written else None
+        written = {key: value for key, value in written.items() if value is not None or key == "value"}
+        if "ref" in written:
+            ref = written.pop("ref")
+            # Without a name the reference itself is tried: equal worlds give equal snapshots.
+            written["selector"] = targets.get("ref", f"aria-ref={ref}")
+        try:
+            action = action_read(written, scripted=True)
+        except ActionRefused as refusal:
+            raise RecordRefused(f"Step {step['number']} cannot be replayed: {refusal}", code="bad_record") from None
+        actions.append(action)
+        if action.name in ENDINGS:
+            break
+    return actions

@@ -1,0 +1,69 @@
+"""Children that are forks of this process: they begin with everything that it has loaded."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import weakref
+from collections.abc import Callable
+from typing import IO
+
+ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+class Fork:
+    """A fork of this process that does `work`, in a session of its own; it has the parts of `subprocess.Popen` in use.
+
+    What it prints comes out of `stdout`. Signals that end a program end it, until `work` decides otherwise. Its exit
+    code is 0 once `work` returns, that of a `SystemExit`, and 1 after any other exception.
+    """
+
+    _all: weakref.WeakSet[Fork] = weakref.WeakSet()
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        ours, theirs = os.pipe()
+        self.stdout: IO[str] = os.fdopen(ours, errors="replace")
+        self.returncode: int | None = None
+        # A signal that arrives before the child has handlers of its own would be taken by those of this process.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+        try:
+            self._process = multiprocessing.get_context("fork").Process(target=self._begin, args=(work, theirs, mask))
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+            os.close(theirs)
+        assert self._process.pid is not None
+        self.pid: int = self._process.pid
+        self._all.add(self)
+
+    def _begin(self, work: Callable[[], None], output: int, mask: set[signal.Signals]) -> None:
+        os.setsid()
+        for number in (1, 2):
+            os.dup2(output, number)
+        os.close(output)
+        # A pipe that a sibling could still read from would fill up once its reader is dead, and stop all who write.
+        for pipe in (self.stdout, *(other.stdout for other in self._all)):
+            if not pipe.closed:
+                os.close(pipe.fileno())
+        for number in ENDING:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        work()
+
+    def poll(self) -> int | None:
+        """Return the exit code, minus the number of the signal that ended it; None while it runs."""
+        self.returncode = self._process.exitcode
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Return the exit code once it has ended. Raises subprocess.TimeoutExpired after so many seconds."""
+        self._process.join(timeout)
+        if (code := self.poll()) is None:
+            raise subprocess.TimeoutExpired(self._process.name, timeout or 0.0)
+        return code
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._process.terminate()

@@ -1,0 +1,117 @@
+"""The process that serves the queue of lots: a driver that holds many claims, woken every few seconds.
+
+It runs as `manage.py run_workers lots`, or as `qcluster` with Q_CLUSTER_NAME=lots. Several may share an arena.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from django.conf import settings
+from django.db import Error, close_old_connections, connection
+
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster
+from arena_kit.sandbox.kubernetes.driver import Driver
+from core.jobs.claims import is_work_waiting
+from core.jobs.heartbeat import Heartbeat
+from core.jobs.worker import ask_to_stop, has_time_to_finish, is_stopping, worker_name
+from duel_runner.lots.rows import LotRows
+from duel_runner.lots.site import site
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS = 5.0
+"""Seconds between two looks at the cluster."""
+LOOK_SECONDS = 1.0
+"""Seconds between two looks at the rows, which wake a driver that has room."""
+
+
+@dataclass
+class Driving:
+    """A driver in its process.
+
+    version: asks the cluster for its version; raises SandboxError if the cluster may not be used. Until the version is
+    known nothing is claimed.
+    """
+
+    driver: Driver
+    version: Callable[[], str]
+    _version: str = ""
+    _trouble: str = ""
+
+    def run(self) -> None:
+        """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
+        while not is_stopping() or (self.driver.held and has_time_to_finish()):
+            self.step()
+            self._wait()
+        self._safely(self.driver.stop)
+
+    def step(self) -> None:
+        """Tick once. Nothing that fails here ends the process: the next tick finds everything in rows and Jobs."""
+        close_old_connections()
+        self._safely(self._tick)
+
+    def engine(self) -> dict[str, str]:
+        """Return what this process's row says about the cluster."""
+        trouble = self._trouble or self.driver.trouble
+        return {"engine": f"Kubernetes {self._version}".strip()[:60], "engine_error": trouble[:500]}
+
+    def _tick(self) -> None:
+        if not self._version:
+            try:
+                self._version, self._trouble = self.version(), ""
+            except SandboxError as error:
+                self._trouble = str(error)
+                logger.warning("This driver takes no job: %s", error)
+                return
+        self.driver.tick()
+
+    def _wait(self) -> None:
+        until = time.monotonic() + TICK_SECONDS
+        while time.monotonic() < until and not (is_stopping() and not self.driver.held):
+            time.sleep(LOOK_SECONDS)
+            if self._is_wanted():
+                return
+
+    def _is_wanted(self) -> bool:
+        """Return whether a job waits that this driver could start now."""
+        if is_stopping() or not self._version or self.driver.trouble or self.driver.room == 0:
+            return False
+        try:
+            return is_work_waiting(settings.LOTS_QUEUE)
+        except Error:
+            connection.close()
+            return False
+
+    def _safely(self, act: Callable[[], None]) -> None:
+        try:
+            act()
+        except Error as error:
+            logger.warning("The database does not answer this driver: %s", error)
+            connection.close()
+        except Exception:
+            logger.exception("A tick of this driver failed.")
+
+
+def drive() -> None:
+    """Play lots on the cluster of the settings until SIGTERM, SIGHUP or Ctrl-C. Raises SandboxUnavailable."""
+    where = site()
+    cluster = ApiCluster(where, kubeconfig=settings.KUBERNETES_CONFIG)
+
+    def version() -> str:
+        cluster.check()
+        return cluster.version()
+
+    driver = Driver(LotRows(settings.LOTS_QUEUE), cluster, where, settings.KUBERNETES_LOTS, time.monotonic)
+    driving = Driving(driver, version)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, lambda *_: ask_to_stop())
+    heartbeat = Heartbeat(worker_name(), settings.LOTS_QUEUE, driving.engine)
+    heartbeat.start()
+    driving.run()
+    heartbeat.stop()

@@ -1,0 +1,80 @@
+"""Try the cluster of SANDBOX=kubernetes: the driver's rights, and the walls from inside a lot."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from arena_kit.environment.record_archive import ArtifactDamaged
+from arena_kit.errors import PlatformFault
+from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
+from arena_kit.referee.part import Failed, read_lot
+from arena_kit.referee.run import PlayedDuel
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.kubernetes.check import lot_findings, network_findings, rights_findings
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster
+from arena_kit.sandbox.kubernetes.manifest import channel_of
+from arena_kit.sandbox.kubernetes.status import Ended
+from arena_kit.sandbox.probes import PROBE_LIMITS
+from arena_kit.sandbox.probes.walls import Finding
+from duel_runner.lots.site import site
+from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
+
+ENVIRONMENT = "tic-tac-toe-v1"
+
+
+class Command(BaseCommand):
+    help = "Test the cluster's rights and walls, from inside a lot. Exit code 1: at least one does not hold."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        if settings.SANDBOX != "kubernetes":
+            raise CommandError("SANDBOX is not kubernetes. manage.py sandbox_check tries the other sandboxes.")
+        try:
+            version, findings = check_cluster()
+        except (SandboxError, PlatformFault) as error:
+            raise CommandError(f"The cluster cannot be checked: {error} ({error.code})") from None
+        if options["json"]:
+            self.stdout.write(json.dumps({"version": version, "findings": [asdict(one) for one in findings]}, indent=1))
+        else:
+            self.stdout.write(f"Kubernetes {version}, namespace {settings.KUBERNETES_NAMESPACE}")
+            self.stdout.write(f"{'protection':<{PROTECTION}} {'tried':<{TRIED}} {'what happened':<{HAPPENED}} held")
+            for finding in findings:
+                self.stdout.write(line_of(finding))
+        if failed := [finding for finding in findings if not finding.held]:
+            names = ", ".join(dict.fromkeys(finding.protection for finding in failed))
+            raise CommandError(
+                f"{len(failed)} of {len(findings)} protections do not hold: {names}. See docs/operator/kubernetes.md."
+            )
+
+
+def check_cluster() -> tuple[str, list[Finding]]:
+    """Return the cluster's version and what was tried on it. Raises SandboxError, PlatformFault."""
+    where = site()
+    cluster = ApiCluster(where, kubeconfig=settings.KUBERNETES_CONFIG)
+    findings = [*rights_findings(cluster), *network_findings(cluster, where)]
+    return cluster.version(), [*findings, *lot_findings(cluster, where, _lot, play=_output)]
+
+
+def _lot(claim: str) -> str:
+    players = tuple(LotPlayer(f"player-{n + 1}", channel_of(n), PROBE_LIMITS) for n in range(2))
+    part = DuelPart("check", ENVIRONMENT, (0, 1), ("probe", "probe"), 0, 2, 1, PROBE_LIMITS)
+    return Lot(claim, players, duels=(part,)).to_json()
+
+
+def _output(lines: list[str], ended: Ended, claim: str) -> str:
+    try:
+        result = read_lot(lines, ended.seal, claim, ended.out_of_memory)["check"].result
+    except (ArtifactDamaged, KeyError):
+        raise PlatformFault("The lot's result cannot be read.", code="result_not_sealed") from None
+    if isinstance(result, Failed):
+        raise PlatformFault(result.sentence, code=result.code)
+    assert isinstance(result, PlayedDuel)
+    return result.player_logs[0]

@@ -1,0 +1,29 @@
+"""Settings and queues of an arena that plays on a cluster."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import pytest
+
+from core.jobs import registry
+from duel_runner.serving import serve
+
+QUEUES = ("build", "lots", "duel", "tournament", "publish")
+
+
+def play_on_a_cluster(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process be one of an arena with SANDBOX=kubernetes, until the test ends."""
+    build = registry.SERVICES["build"]
+    for name in ("SERVICES", "DRIVERS"):
+        monkeypatch.setattr(registry, name, {})
+    for module in ("core.jobs.claims", "core.tests.working"):
+        monkeypatch.setattr(f"{module}.SERVICES", registry.SERVICES)
+    for module in ("core.jobs.bells", "core.jobs.worker_selectors"):
+        monkeypatch.setattr(f"{module}.DRIVERS", registry.DRIVERS)
+    monkeypatch.setattr("core.jobs.worker._stopping", mmap.mmap(-1, 8))
+    settings.SANDBOX = "kubernetes"
+    settings.QUEUES = QUEUES
+    registry.SERVICES["build"] = build
+    serve("kubernetes")

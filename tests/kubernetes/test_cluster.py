@@ -1,0 +1,229 @@
+"""Duels, validations and evaluations in pods of a real cluster, and what happens when parts of it are lost."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from arena_kit.sandbox.kubernetes import cluster as cluster_calls
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster
+from core.jobs.lifecycle import job_enqueue
+from core.models import Duel, DuelOutcome, Evaluation, JobState
+from core.operations.expiry import jobs_requeue_expired
+from core.tests import factories
+from core.tests.working import run
+from duel_runner.workplace import leave_workplace
+from tests.kubernetes.cluster import NAMESPACE, RealCluster
+from tests.kubernetes.conftest import Arena
+from tests.kubernetes.playing import HUNGRY, SLOW, Built, assert_played, duel_of
+from tests.samples import FIRST, LAST, tic_tac_toe
+
+pytestmark = [
+    pytest.mark.cluster, pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,
+    pytest.mark.django_db(transaction=True),
+]  # fmt: skip
+
+
+def expire_leases() -> None:
+    """As half a minute after the death of a driver."""
+    Duel.objects.filter(state=JobState.RUNNING).update(lease_expires_at=timezone.now() - timedelta(seconds=1))
+    jobs_requeue_expired()
+
+
+def test_what_pods_play_is_what_the_docker_sandbox_plays(arena: Arena, built: Built, settings: Settings) -> None:
+    environment = tic_tac_toe()
+    first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
+    validation = first.validations.get()
+    task = factories.task("frozen-lake", episodes=3)
+    walker = built(task, "walker", FIRST)
+    evaluation = factories.evaluation(walker, JobState.QUEUED)
+    job_enqueue(job=evaluation)
+    duel = duel_of(first, last)
+
+    arena.play(validation, evaluation, duel)
+
+    assert (validation.state, validation.error) == (JobState.SUCCEEDED, "")
+    assert (evaluation.state, evaluation.error) == (JobState.SUCCEEDED, "")
+    assert_played(duel)
+
+    settings.SANDBOX = "docker"
+    leave_workplace()
+    again = duel_of(first, last, number=2)
+    same = factories.evaluation(walker, JobState.QUEUED)
+    Evaluation.objects.filter(pk=same.pk).update(order_secret=evaluation.order_secret)
+    for job in (again, same):
+        job_enqueue(job=job)
+        run(job)
+        job.refresh_from_db()
+    assert (duel.record_sha256, duel.outcome) == (again.record_sha256, again.outcome)
+    assert evaluation.record_sha256 == same.record_sha256
+    with duel.player_1_log.open() as here, again.player_1_log.open() as there:
+        assert here.read() == there.read()
+
+
+def test_a_player_that_takes_too_much_memory_loses(arena: Arena, built: Built) -> None:
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "first", FIRST), built(environment, "hungry", HUNGRY))
+    arena.play(duel)
+    assert_played(duel)
+    assert duel.outcome == DuelOutcome.PLAYER_1
+
+
+class Killed(BaseException):
+    """The driver's process was killed."""
+
+
+class Mortal:
+    """Calls of a driver that is killed at one of them, before or after the cluster has done it."""
+
+    def __init__(self, api: ApiCluster, name: str, *, after: bool) -> None:
+        self._api, self._name, self._after = api, name, after
+
+    def __getattr__(self, name: str) -> Any:
+        call = getattr(self._api, name)
+
+        def made(*arguments: object, **named: object) -> Any:
+            if name == self._name and not self._after:
+                raise Killed
+            answer = call(*arguments, **named)
+            if name == self._name and (name != "jobs" or answer):
+                raise Killed
+            return answer
+
+        return made
+
+
+@pytest.mark.parametrize(
+    ("call", "after"), [("create", False), ("create", True), ("jobs", True), ("log", True), ("delete", False)]
+)
+def test_a_driver_may_be_killed_at_each_step(arena: Arena, built: Built, call: str, after: bool) -> None:
+    environment = tic_tac_toe()
+    duels = [duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))]
+    dying = arena.driver(lambda api: Mortal(api, call, after=after))
+    with pytest.raises(Killed):
+        arena.until(dying, lambda: False)
+    arena.drivers.remove(dying)
+    expire_leases()
+    arena.play(*duels)
+    assert_played(duels[0])
+
+
+def test_two_drivers_play_each_duel_once(arena: Arena, built: Built) -> None:
+    environment = tic_tac_toe()
+    first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
+    duels = [duel_of(first, last, number) for number in range(1, 5)]
+    other = arena.driver()
+
+    def are_over() -> bool:
+        other.tick()
+        return not Duel.objects.exclude(state=JobState.SUCCEEDED).exists()
+
+    one = arena.driver()
+    arena.until(one, are_over)
+    one.tick()
+    for duel in duels:
+        duel.refresh_from_db()
+        assert_played(duel)
+    assert len({duel.record_sha256 for duel in duels}) == 1
+
+
+def test_while_the_api_is_away_nothing_is_lost(
+    arena: Arena, built: Built, cluster: RealCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_calls, "LIST_SECONDS", 1.0)
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
+    driver = arena.driver()
+    driver.tick()
+    with cluster.api_away():
+        for _ in range(5):
+            driver.tick()
+            assert driver.trouble
+    arena.play(duel, driver=driver)
+    assert not driver.trouble
+    assert_played(duel)
+    assert duel.attempt == 1
+
+
+@pytest.mark.parametrize(("lose", "mend"), [("stop", "start"), ("freeze", "thaw")])
+def test_a_lost_node_is_the_platforms_fault_and_the_duel_is_played_elsewhere(
+    arena: Arena, built: Built, cluster: RealCluster, lose: str, mend: str
+) -> None:
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "slow", SLOW), built(environment, "last", LAST))
+    driver = arena.driver()
+    arena.until(driver, lambda: any(_is_running(pod) for pod in cluster.listed("pods")))
+    node = int(cluster.listed("pods")[0]["spec"]["nodeName"].rpartition(".")[2])
+    cluster.node(node, lose)
+    try:
+        arena.play(duel, driver=driver)
+        assert_played(duel)
+        assert lose == "freeze" or duel.history[0]["code"] in ("pod_disrupted", "job_gone", "result_lost")
+    finally:
+        cluster.node(node, mend)
+
+
+def test_without_quota_lots_wait_and_are_played_once_there_is_room(
+    arena: Arena, built: Built, cluster: RealCluster
+) -> None:
+    environment = tic_tac_toe()
+    first, last = built(environment, "first", FIRST), built(environment, "last", LAST)
+    duel = duel_of(first, last)
+    cluster.apply(_quota("0"))
+    try:
+        driver = arena.driver()
+        for _ in range(6):
+            driver.tick()
+            time.sleep(0.5)
+        assert [held.waits_for for held in driver.held.values()] == ["no_capacity"]
+        assert driver.room == 0
+    finally:
+        cluster.apply(_quota("40"))
+    # The controller of Jobs tries again after a pause that grows.
+    arena.play(duel, driver=driver)
+    assert_played(duel)
+
+
+def test_a_lot_beyond_its_deadline_is_ended(arena: Arena, built: Built, monkeypatch: pytest.MonkeyPatch) -> None:
+    environment = tic_tac_toe()
+    # Three seconds in all.
+    allowance = 3 - environment.duel_seconds
+    monkeypatch.setattr("arena_kit.sandbox.kubernetes.manifest.START_ALLOWANCE_SECONDS", allowance)
+    duel = duel_of(built(environment, "slow", SLOW), built(environment, "last", LAST))
+    driver = arena.driver()
+    arena.until(driver, lambda: bool(Duel.objects.get(pk=duel.pk).history))
+    assert Duel.objects.get(pk=duel.pk).history[0]["code"] == "lot_timed_out"
+
+
+def test_a_driver_is_given_its_rights_and_no_others(arena: Arena) -> None:
+    api = ApiCluster(arena.site, kubeconfig=arena.kubeconfig)
+    api.check()
+    assert api.version().startswith("v1.")
+    beyond = [
+        cluster_calls.Right("get", "secrets"),
+        cluster_calls.Right("create", "pods"),
+        cluster_calls.Right("create", "pods", subresource="exec"),
+        cluster_calls.Right("list", "pods", namespace="kube-system"),
+        cluster_calls.Right("list", "nodes", namespace=""),
+        cluster_calls.Right("update", "jobs", "batch"),
+    ]
+    assert [str(right) for right in beyond if api.may(right)] == []
+
+
+def _is_running(pod: Mapping[str, Any]) -> bool:
+    return bool(pod["status"].get("phase") == "Running")
+
+
+def _quota(pods: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ResourceQuota",
+        "metadata": {"name": "test", "namespace": NAMESPACE},
+        "spec": {"hard": {"pods": pods}},
+    }

@@ -1,0 +1,100 @@
+"""The process that serves the queue of lots, and the check, as an operator runs them."""
+
+from __future__ import annotations
+
+import io
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from django.core.management import CommandError, call_command
+from pytest_django.fixtures import Settings
+
+from core.jobs.worker_selectors import workers_alive
+from core.models import Duel, JobState
+from core.operations.expiry import jobs_requeue_expired
+from tests.kubernetes.cluster import RealCluster
+from tests.kubernetes.conftest import PATIENCE_SECONDS, Arena
+from tests.kubernetes.playing import SLOW, Built, assert_played, duel_of
+from tests.programs import production_variables, running
+from tests.samples import FIRST, LAST, tic_tac_toe
+
+pytestmark = [
+    pytest.mark.cluster, pytest.mark.docker, pytest.mark.registry, pytest.mark.redis, pytest.mark.nightly,
+    pytest.mark.slow, pytest.mark.django_db(transaction=True),
+]  # fmt: skip
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not true():
+        assert time.monotonic() < deadline
+        jobs_requeue_expired()
+        time.sleep(0.5)
+
+
+def test_a_killed_process_leaves_its_duel_to_the_next(
+    arena: Arena, built: Built, settings: Settings, cluster: RealCluster, redis_url: str, tmp_path: Path
+) -> None:
+    environment = tic_tac_toe()
+    slow, last = built(environment, "slow", SLOW), built(environment, "last", LAST)
+    duel = duel_of(slow, last)
+    names = ("IMAGE", "PULL_SECRET", "PRIORITY_CLASS")
+    variables = {
+        **production_variables(redis_url, tmp_path),
+        **{f"KUBERNETES_{name}": str(getattr(settings, f"KUBERNETES_{name}")) for name in names},
+        "SANDBOX": "kubernetes", "KUBERNETES_CONFIG": str(cluster.kubeconfig), "Q_CLUSTER_NAME": "lots",
+        "PLAYER_REGISTRY": settings.PLAYER_REGISTRY,
+    }  # fmt: skip
+    command = ("manage.py", "qcluster")
+    with running(variables, *command) as process:
+        until(lambda: any(pod["status"].get("phase") == "Running" for pod in cluster.listed("pods")))
+        (worker,) = workers_alive("lots")
+        assert (worker.engine, worker.engine_error) == ("Kubernetes v1.20.2", "")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    with running(variables, *command) as process:
+        until(lambda: Duel.objects.get(pk=duel.pk).is_over)
+        duel.refresh_from_db()
+        assert_played(duel)
+        assert duel.attempt == 2
+        # One that is asked to stop gives back what it has begun, and leaves nothing.
+        other = duel_of(slow, last, number=2)
+        until(lambda: Duel.objects.get(pk=other.pk).state == JobState.RUNNING)
+        process.terminate()
+        assert process.wait(timeout=PATIENCE_SECONDS) == 0
+    other.refresh_from_db()
+    assert (other.state, other.attempt) in ((JobState.QUEUED, 0), (JobState.SUCCEEDED, 1))
+    assert not workers_alive("lots").exists()
+
+
+def test_the_check_says_what_holds(arena: Arena, settings: Settings, cluster: RealCluster) -> None:
+    settings.KUBERNETES_CONFIG = str(cluster.kubeconfig)
+    shown = io.StringIO()
+    try:
+        call_command("kubernetes_check", stdout=shown)
+    except CommandError as error:
+        pytest.fail(f"{error}\n{shown.getvalue()}")
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == "Kubernetes v1.20.2, namespace arena-players"
+    assert len(lines) > 100
+
+
+def test_an_account_without_rights_plays_nothing(arena: Arena, built: Built, cluster: RealCluster) -> None:
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
+    cluster.kubectl("-n", "arena-players", "delete", "rolebinding", "arena-driver")
+    try:
+        driving = arena.driving()
+        driving.step()
+        assert "may not create jobs" in driving.engine()["engine_error"]
+        duel.refresh_from_db()
+        assert duel.state == JobState.QUEUED
+    finally:
+        cluster.apply_players()
+    driving.step()
+    assert driving.engine() == {"engine": "Kubernetes v1.20.2", "engine_error": ""}
+    arena.play(duel, driver=driving.driver)
+    assert_played(duel)

@@ -1,0 +1,165 @@
+"""The deployment files for Kubernetes, and the Job of a lot: valid for new versions, and with no rights to spare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+
+from arena_kit.environment.spec import Limits
+from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS
+from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
+from core import settings as arena_settings
+
+FILES = Path(__file__).parents[1] / "deploy" / "kubernetes"
+OVERLAYS = ("minikube", "production")
+VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
+Plain = dict[str, Any]
+CLUSTER_WIDE = ("Namespace", "PriorityClass")
+
+
+def rendered(folder: Path) -> list[Plain]:
+    """What `kubectl kustomize` prints for a folder, as far as ours use it."""
+    asked = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    known = {"apiVersion", "kind", "namespace", "resources", "images", "patches", "replicas"}
+    assert set(asked) <= known
+    found: list[Plain] = []
+    for name in asked["resources"]:
+        path = folder / name
+        found += rendered(path) if path.is_dir() else [one for one in yaml.safe_load_all(path.read_text()) if one]
+    for one in found:
+        if "namespace" in asked and one["kind"] not in CLUSTER_WIDE:
+            one["metadata"].setdefault("namespace", asked["namespace"])
+    for patch in asked.get("patches", ()):
+        (change,) = yaml.safe_load_all((folder / patch["path"]).read_text())
+        (target,) = (one for one in found if key(one) == key(change))
+        merge(target, change)
+    for image in asked.get("images", ()):
+        for container in (one for item in found for one in containers(item)):
+            if container["image"] == image["name"]:
+                container["image"] = f"{image['newName']}@{image['digest']}"
+    for replicas in asked.get("replicas", ()):
+        (target,) = (one for one in found if (one["kind"], one["metadata"]["name"]) == ("Deployment", replicas["name"]))
+        target["spec"]["replicas"] = replicas["count"]
+    return found
+
+
+def key(one: Plain) -> tuple[str, str, str]:
+    return one["kind"], one["metadata"].get("namespace", ""), one["metadata"]["name"]
+
+
+def merge(target: Plain, change: Mapping[str, Any]) -> None:
+    for name, value in change.items():
+        if isinstance(value, dict) and isinstance(target.get(name), dict):
+            merge(target[name], value)
+        else:
+            target[name] = value
+
+
+def pod_of(one: Plain) -> Plain:
+    """The specification of the pods that an object makes; empty for one that makes none."""
+    spec = one.get("spec", {})
+    spec = spec.get("jobTemplate", {}).get("spec", spec)
+    pod: Plain = spec.get("template", {}).get("spec", {})
+    return pod
+
+
+def containers(one: Plain) -> Iterator[Plain]:
+    yield from pod_of(one).get("containers", ())
+
+
+@pytest.fixture(scope="module", params=OVERLAYS)
+def objects(request: pytest.FixtureRequest) -> list[Plain]:
+    return rendered(FILES / "overlays" / request.param)
+
+
+def lot() -> Plain:
+    player = PodPlayerSpec("registry.test/players@sha256:" + "b" * 64, Limits(), gpus=1)
+    job = LotJob("duel", 1, 1, "0123456789abcdef", "{}", (player, player), 1800.0)
+    site = Site(
+        "arena", "arena-players", "registry.test/arena@sha256:" + "a" * 64, runtime_class="gvisor",
+        priority_class="arena-lot", pull_secret="registry", queue="lots", node_selector={"pool": "spot"},
+        tolerations=[{"key": "pool", "operator": "Equal", "value": "spot"}], host_users=False,
+    )  # fmt: skip
+    return lot_manifest(job, site)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_lot_is_valid_for_new_versions(version: str) -> None:
+    kubernetes_validate.validate(lot(), version, strict=True)
+
+
+def test_all_files_are_valid_for_new_versions(objects: list[Plain]) -> None:
+    for one in objects:
+        for version in (VERSIONS[0], VERSIONS[-1]):
+            kubernetes_validate.validate(one, version, strict=True)
+    names = [key(one) for one in objects]
+    assert len(names) == len(set(names))
+
+
+def test_pods_have_no_more_rights_than_the_level_restricted(objects: list[Plain]) -> None:
+    for one in (*objects, lot()):
+        pod = pod_of(one)
+        if not pod:
+            continue
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(pod)
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        kinds = {kind for volume in pod.get("volumes", ()) for kind in volume if kind != "name"}
+        assert kinds <= {"emptyDir", "persistentVolumeClaim", "secret"}
+        for container in (*pod["containers"], *pod.get("initContainers", ())):
+            context = container["securityContext"]
+            assert context["allowPrivilegeEscalation"] is False
+            assert context["readOnlyRootFilesystem"] is True
+            assert context["capabilities"] == {"drop": ["ALL"]}
+            assert "memory" in container["resources"]["limits"]
+            assert "@sha256:" in container["image"]
+
+
+def test_every_namespace_lets_nothing_in(objects: list[Plain]) -> None:
+    namespaces = {one["metadata"]["name"] for one in objects if one["kind"] == "Namespace"}
+    closed = {
+        one["metadata"]["namespace"]: set(one["spec"]["policyTypes"])
+        for one in objects
+        if one["kind"] == "NetworkPolicy" and one["spec"]["podSelector"] == {} and "ingress" not in one["spec"]
+    }
+    assert closed == {"arena": {"Ingress"}, "arena-players": {"Ingress", "Egress"}}
+    assert namespaces == set(closed)
+
+
+def test_the_driver_may_do_what_it_does_and_nothing_else(objects: list[Plain]) -> None:
+    (role,) = (one for one in objects if one["kind"] == "Role")
+    given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    used = {
+        (right.verb, f"{right.resource}/{right.subresource}" if right.subresource else right.resource)
+        for right in NEEDED_RIGHTS
+    }
+    assert given == used
+    assert role["metadata"]["namespace"] == "arena-players"
+    (binding,) = (one for one in objects if one["kind"] == "RoleBinding")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "arena-driver", "namespace": "arena"}]
+    drivers = [one for one in objects if pod_of(one).get("serviceAccountName") == "arena-driver"]
+    assert [one["metadata"]["name"] for one in drivers] == ["worker-lots"]
+    silent = {one["metadata"]["name"] for one in objects if one.get("automountServiceAccountToken") is False}
+    assert silent == {"arena", "arena-nobody"}
+
+
+def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]) -> None:
+    (given,) = (one["data"] for one in objects if one["kind"] == "ConfigMap")
+    own = {one["name"]: one["value"] for item in objects for box in containers(item) for one in box.get("env", ())}
+    variables = arena_settings.env
+    assert (set(given) | set(own)) - {"Q_CLUSTER_NAME"} <= set(variables.names)
+    assert not set(given) & variables.secrets
+    assert given["KUBERNETES_IMAGE"] in {box["image"] for item in objects for box in containers(item)}
+
+
+def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> None:
+    served = {
+        one["value"]
+        for item in objects for box in containers(item) for one in box.get("env", ()) if one["name"] == "Q_CLUSTER_NAME"
+    }  # fmt: skip
+    assert served == {"lots", "duel", "tournament", "publish"}
