@@ -138,7 +138,7 @@ def test_a_player_that_fails_on_hidden_seeds_has_no_place_and_its_output_stays_o
 ) -> None:
     submission = upload(task, "anna", FAILS_LATER)
 
-    deliver_messages()
+    deliver_messages(drawing=False)
 
     evaluation = submission.evaluations.get()
     assert (evaluation.state, evaluation.fault, evaluation.error_code) == ("FAILED", "PLAYER", "player_raised")

@@ -98,9 +98,9 @@ def environment(slug: str = "tic-tac-toe-v1") -> Environment:
     return environment_sync(spec=get_spec(slug))[0]
 
 
-def task(slug: str = "cart-pole", *, episodes: int = 4) -> Environment:
-    """The row of a real environment with one seat, ranked by so many hidden seeds, with two public ones."""
-    spec = replace(get_spec(slug), episodes_per_evaluation=episodes, matches_per_validation=2)
+def task(slug: str = "cart-pole", *, episodes: int = 4, practice: int = 2) -> Environment:
+    """The row of a real environment with one seat, ranked by so many hidden seeds, with so many public ones."""
+    spec = replace(get_spec(slug), episodes_per_evaluation=episodes, matches_per_validation=practice)
     return environment_sync(spec=spec, reset_limits=True)[0]
 
 

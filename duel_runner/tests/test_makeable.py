@@ -190,7 +190,7 @@ def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypat
     assert "is not available on this arena" in wait.sentence
     assert "pip" not in wait.sentence
     # Each look of a worker costs one claim, no attempt and no line of the history.
-    for _ in range(10):
+    for _ in range(3):
         Duel.objects.update(not_before=None)
         assert worker.step("duel") == worker.Performed.DONE
         assert worker.step("duel") == worker.Performed.NOTHING
@@ -223,10 +223,10 @@ def test_a_passing_trouble_of_a_worker_costs_one_attempt_and_no_duel(monkeypatch
     game = factories.environment()
     ann, bob = (factories.ready(factories.agent(factories.user(name), game)) for name in ("ann", "bob"))
     tournament = Tournament.objects.create(environment=game, edition=1)
-    for number in range(1, 41):
+    for number in range(1, 9):
         factories.duel(tournament, ann, bob, number=number, state=JobState.QUEUED)
 
-    for _ in range(40):
+    for _ in range(8):
         worker.step("duel")
 
     states = list(Duel.objects.values_list("state", flat=True))

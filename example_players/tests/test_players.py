@@ -108,6 +108,7 @@ def test_deep_search_beats_minimax_in_connect_four() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_deep_search_is_stronger_than_minimax_in_quarto() -> None:
     assert points("quarto", player_class("deep_search")(False), seeded("minimax", 10), matches=40) > 0.5
 

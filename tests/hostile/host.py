@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from docker import DockerClient
+from docker.errors import NotFound
 
 from tests.hostile.probe import PLANTED
 
@@ -40,6 +41,8 @@ class Host:
         self._root = engine.info()["DockerRootDir"] if engine else ""
         self._mounts = mounts(self._root)
         self._planted = set(planted())
+        self._layers: dict[str, str] = {}
+        """Where the layers of each container, by its id, are mounted: that never changes, and asking takes time."""
 
     def close(self) -> None:
         adopt_orphans(False)
@@ -76,8 +79,8 @@ class Host:
 
     def _look_at_engine(self, engine: DockerClient) -> Iterator[str]:
         filters = {"label": self._label}
-        ours = engine.containers.list(all=True, filters={**filters}, ignore_removed=True)
-        yield from (f"container {container.name} is left" for container in ours)
+        ours = engine.api.containers(all=True, filters={**filters})
+        yield from (f"container {container['Names'][0].removeprefix('/')} is left" for container in ours)
         # A moment in whole seconds would be waited for.
         until = f"{time.time():.6f}"
         made = engine.events(
@@ -89,11 +92,12 @@ class Host:
         ids = {event["id"] for event in made}
         yield from (f"process {pid} of a container is left" for pid, name in container_processes() if name in ids)
         if new_mounts := mounts(self._root) - self._mounts:
-            layers = [
-                container.attrs["GraphDriver"]["Data"] or {}
-                for container in engine.containers.list(all=True, ignore_removed=True)
-            ]
-            known = {layer.get("MergedDir", "") for layer in layers}
+            there = {container["Id"] for container in engine.api.containers(all=True)}
+            for container_id in there - self._layers.keys():
+                with contextlib.suppress(NotFound):
+                    layers = engine.api.inspect_container(container_id)["GraphDriver"]["Data"] or {}
+                    self._layers[container_id] = layers.get("MergedDir", "")
+            known = {mount for container_id, mount in self._layers.items() if container_id in there}
             yield from (f"mount {mount} is left" for mount in new_mounts - known)
 
     def _is_left(self, pid: int) -> bool:

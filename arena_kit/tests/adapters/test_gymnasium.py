@@ -24,6 +24,11 @@ from arena_kit.environment.spec import EnvironmentSpec, GymnasiumSource
 from arena_kit.tests.environment.playing import TASKS, episode, installed
 
 pytestmark = pytest.mark.usefixtures("odd_environments")
+SOME_ON_A_PUSH = [
+    pytest.param(spec, id=str(spec.slug), marks=[pytest.mark.nightly] if number % 3 else [])
+    for number, spec in enumerate(TASKS)
+]
+"""All shipped tasks, of which every third is tried on a push."""
 
 
 def odd_spec(folder: Path, name: str, **changes: Any) -> EnvironmentSpec:
@@ -40,7 +45,7 @@ def started(spec: EnvironmentSpec, seed: int = 0) -> tuple[GymnasiumEnvironment,
     return environment, environment._environment.unwrapped
 
 
-@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.slug))
+@pytest.mark.parametrize("spec", SOME_ON_A_PUSH)
 def test_an_episode_is_the_one_that_gymnasium_plays(spec: EnvironmentSpec) -> None:
     """Observations, rewards and ends are those of `gymnasium.make` with all its wrappers."""
     source = installed(spec).gymnasium
@@ -59,7 +64,7 @@ def test_an_episode_is_the_one_that_gymnasium_plays(spec: EnvironmentSpec) -> No
         assert (own.to_move == ()) == (terminated or truncated or step == spec.max_steps)
 
 
-@pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.slug))
+@pytest.mark.parametrize("spec", SOME_ON_A_PUSH)
 def test_a_shipped_file_says_what_gymnasium_has(spec: EnvironmentSpec) -> None:
     source = installed(spec).gymnasium
     assert source is not None

@@ -175,7 +175,11 @@ def test_an_episode_that_is_not_the_recorded_one_is_refused(
     wrong = replace(job("cart-pole"), **change)
     with pytest.raises(ReplayMismatch, match=complaint):
         record(wrong, tmp_path)
-    with pytest.raises(ReplayMismatch, match=complaint):
+
+
+def test_the_other_process_refuses_an_episode_that_is_not_the_recorded_one(tmp_path: Path) -> None:
+    wrong = replace(job("cart-pole"), score=3.0)
+    with pytest.raises(ReplayMismatch, match="gives the score .* when it is played again"):
         record_apart(wrong, tmp_path, seconds=PATIENCE)
 
 

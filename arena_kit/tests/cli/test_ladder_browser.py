@@ -120,6 +120,7 @@ def test_an_address_leads_to_a_match_and_a_ply(page: Page, report: str) -> None:
         at(page, number, ply)
 
 
+@pytest.mark.nightly
 def test_nothing_is_wider_than_a_phone_and_focus_is_seen(page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

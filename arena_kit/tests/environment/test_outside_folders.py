@@ -74,8 +74,8 @@ def test_hostile_folders_are_left_out_with_the_file_and_the_line(tmp_path: Path)
 
 @pytest.mark.slow
 def test_a_folder_that_never_ends_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "SECONDS", 3.0)
-    assert because(classic(tmp_path, "sleeps", code=f"import time\n{NEVER}\n")) == "sleeps: it takes more than 3 s."
+    monkeypatch.setattr(trial, "SECONDS", 1.0)
+    assert because(classic(tmp_path, "sleeps", code=f"import time\n{NEVER}\n")) == "sleeps: it takes more than 1 s."
 
 
 @pytest.mark.slow

@@ -120,6 +120,7 @@ def test_a_thinned_file_says_so_and_shows_the_state_before_a_missing_one(page: P
     at(page, LAST)
 
 
+@pytest.mark.nightly
 def test_focus_is_seen_and_nothing_is_wider_than_a_phone(page: Page, folder: Path) -> None:
     page.set_viewport_size({"width": 360, "height": 740})
     page.goto((folder / "whole.html").as_uri())

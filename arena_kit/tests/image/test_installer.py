@@ -163,26 +163,31 @@ def test_nothing_of_a_wheel_runs_while_it_is_installed(client: docker.DockerClie
     assert {"trap/__init__.py", "trap.pth", "deep.pth", "bin/python3", "bin/sh", "bin/trap"} <= names
 
 
-@pytest.mark.docker
-@pytest.mark.parametrize(
-    ("command", "seconds", "status"),
-    [
-        pytest.param("exit 3", 20, 3, marks=pytest.mark.nightly),
-        pytest.param("kill -9 $$", 20, 137, marks=pytest.mark.nightly),
-        pytest.param("head -c 3000000 /dev/zero > big; sleep 60", 20, TOO_LARGE, marks=pytest.mark.nightly),
-        ("head -c 3000000 /dev/zero > big", 20, TOO_LARGE),
-        ("for number in $(seq 60); do : > $number; done; sleep 60", 20, TOO_MANY_FILES),
-        ("sleep 60", 1, TIMED_OUT),
-    ],
-)
-def test_what_takes_too_much_is_ended_with_a_status_of_its_own(
-    command: str, seconds: int, status: int, client: docker.DockerClient
-) -> None:
-    limits = (str(seconds), "0.1", "1000000", "50")
-    with made(client) as pip:
-        shell = ("sh", "-c", f"cd {WORK}/scratch; {command}")
+TOO_MUCH = [
+    ("head -c 3000000 /dev/zero > big", 20, TOO_LARGE),
+    ("for number in $(seq 60); do : > $number; done; sleep 60", 20, TOO_MANY_FILES),
+    ("sleep 60", 1, TIMED_OUT),
+]
+OTHER_ENDS = [
+    ("exit 3", 20, 3),
+    ("kill -9 $$", 20, 137),
+    ("head -c 3000000 /dev/zero > big; sleep 60", 20, TOO_LARGE),
+]
 
-        assert pip.run(("python3", "-I", "-c", WATCH, *limits, f"{WORK}/scratch", *shell))[0] == status
+
+@pytest.mark.docker
+@pytest.mark.parametrize("commands", [TOO_MUCH, pytest.param(OTHER_ENDS, marks=pytest.mark.nightly)])
+def test_what_takes_too_much_is_ended_with_a_status_of_its_own(
+    commands: list[tuple[str, int, int]], client: docker.DockerClient
+) -> None:
+    with made(client) as pip:
+        for number, (command, seconds, status) in enumerate(commands):
+            pip.make_folders(f"scratch/{number}")
+            folder = f"{WORK}/scratch/{number}"
+            limits = (str(seconds), "0.1", "1000000", "50")
+            shell = ("sh", "-c", f"cd {folder}; {command}")
+
+            assert pip.run(("python3", "-I", "-c", WATCH, *limits, folder, *shell))[0] == status
 
 
 class Clocked(Installer):

@@ -71,7 +71,7 @@ def test_odd_names_survive_and_belong_to_root_without_a_time(client: docker.Dock
 
     image = commit(client, tmp_path, "odd")
 
-    output: bytes = client.containers.run(image, ["python3", "-c", LIST], network_mode="none", remove=True)
+    output: bytes = client.containers.run(image, ["python3", "-c", LIST], network_disabled=True, remove=True)
     files = [f"{f'/player/{name}'!r} 0o100644 0 0 0" for name in ODD]
     folders = [f"{path!r} 0o40755 0 0 0" for path in ("/player/folder \N{SNOWMAN}", "/player/folder \N{SNOWMAN}/deep")]
     assert sorted(output.decode().splitlines()) == sorted(files + folders)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def killing(server: RegistryServer) -> Callable[[], None]:
     return kill
 
 
-def test_an_image_comes_back_by_its_digest_with_one_name_and_the_same_content(
+def test_an_image_comes_back_by_its_digest_with_one_name_and_the_same_content_until_no_row_needs_it(
     client: docker.DockerClient, server: RegistryServer, make: Make
 ) -> None:
     name, content_id = make("s1-b1-a")
@@ -95,6 +96,12 @@ def test_an_image_comes_back_by_its_digest_with_one_name_and_the_same_content(
     # Several workers of a host may pull the same image.
     registry.pull(client, digest, image=name, content_id=content_id)
     assert names(client, content_id) == [name]
+
+    needed = Needed(frozenset(), frozenset(), frozenset(), last_build=1)
+    assert sweep_registry(client, registry, lambda: replace(needed, images=frozenset({name}))) == 0
+    assert registry.has(client, digest)
+    assert sweep_registry(client, registry, lambda: needed) == 1
+    assert not registry.has(client, digest)
 
 
 def test_what_a_pull_must_not_bring_is_refused_and_leaves_nothing(
@@ -184,6 +191,7 @@ def test_a_registry_killed_in_a_push_or_a_pull_costs_an_attempt_and_no_image(
     assert names(client, content_id) == [name]
 
 
+@pytest.mark.nightly
 def test_manifests_that_no_row_needs_are_removed_and_their_disk_is_freed(
     client: docker.DockerClient, make: Make, tmp_path: Path
 ) -> None:

@@ -44,8 +44,14 @@ LOSSES: dict[str, tuple[Callable[[Asked], Said], str]] = {
 }
 
 
-@pytest.mark.parametrize("parallel", [1, 4])
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    ("loss", "parallel"),
+    [
+        pytest.param(loss, parallel, marks=[pytest.mark.nightly] if (loss, parallel) == ("answers half", 4) else [])
+        for loss in LOSSES
+        for parallel in (1, 4)
+    ],
+)
 def test_a_loss_forfeits_the_match_where_it_happened_and_a_fresh_container_goes_on(loss: str, parallel: int) -> None:
     answer, code = LOSSES[loss]
     containers: list[FakeContainer] = []
@@ -60,7 +66,15 @@ def test_a_loss_forfeits_the_match_where_it_happened_and_a_fresh_container_goes_
     assert duel.record.matches[2].error
 
 
-@pytest.mark.parametrize("loss", ["hangs up", "says nothing", "sends an unknown kind", "names another match"])
+@pytest.mark.parametrize(
+    "loss",
+    [
+        "hangs up",
+        pytest.param("says nothing", marks=pytest.mark.nightly),
+        "sends an unknown kind",
+        "names another match",
+    ],
+)
 @pytest.mark.slow
 def test_results_with_losses_do_not_depend_on_how_many_matches_run_at_once(loss: str) -> None:
     answer, _ = LOSSES[loss]

@@ -22,6 +22,7 @@ from arena_kit.tests.arenas import FIRST_VALID, LABEL, LIMITS, SPEC, Arena
 
 pytestmark = pytest.mark.docker
 SLOW = FIRST_VALID.replace("        return valid", "        import time; time.sleep(0.05)\n        return valid")
+BRISK = SLOW.replace("0.05", "0.005")
 QUICK_LIMITS = replace(LIMITS, move_seconds=1.0, bank_seconds=1.0)
 Harm = Callable[[Any], None]
 
@@ -63,7 +64,10 @@ def harmed_duel(arena: Arena, engine: docker.DockerClient, harm: Harm, limits: L
     )
 
 
-@pytest.mark.parametrize(("harm", "code"), [(kill, "container_killed"), (pause, "container_paused")])
+@pytest.mark.parametrize(
+    ("harm", "code"),
+    [(kill, "container_killed"), pytest.param(pause, "container_paused", marks=pytest.mark.nightly)],
+)
 def test_a_duel_whose_container_is_harmed_counts_for_neither_player(
     docker_arena: Arena, engine: docker.DockerClient, harm: Harm, code: str
 ) -> None:
@@ -87,7 +91,7 @@ def test_an_evaluation_whose_container_is_harmed_is_no_failure_of_its_player(
     with pytest.raises(SandboxError) as fault:
         run_evaluation(
             get_spec("frozen-lake-deterministic"),
-            lambda: docker_arena.launch(SLOW, limits=QUICK_LIMITS),
+            lambda: docker_arena.launch(BRISK, limits=QUICK_LIMITS),
             name="one",
             seeds=list(range(20)),
             parallel_episodes=1,
@@ -130,7 +134,7 @@ def test_a_container_that_is_killed_while_it_loads_is_not_taken_for_a_player_tha
 def test_for_want_of_memory_the_player_goes_and_its_supervisor_says_so(docker_arena: Arena) -> None:
     hungry = "held = []\nwhile True: held.append(bytearray(8 << 20))\n"
     with pytest.raises(PlayerDidNotStart) as caught:
-        docker_arena.launch(hungry + FIRST_VALID)
+        docker_arena.launch(hungry + FIRST_VALID, limits=replace(LIMITS, memory_limit_bytes=128 << 20))
     assert caught.value.ending.value == "out_of_memory"
 
 

@@ -275,7 +275,7 @@ FIND_WIRE = (
 @pytest.mark.parametrize(
     ("data", "code"),
     [
-        ("b'\\x11\\0\\0'", "player_timed_out"),
+        pytest.param("b'\\x11\\0\\0'", "player_timed_out", marks=pytest.mark.nightly),
         ("b'hello, this is not the protocol'", "oversized_answer"),
         ("b'\\x09\\0\\0\\0\\x99' + bytes(8)", "malformed_answer"),
         ("b'\\x11\\0\\0\\0\\x82' + bytes(16)", "unexpected_answer"),

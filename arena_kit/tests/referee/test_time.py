@@ -142,7 +142,8 @@ def refuses() -> Container:
 @pytest.mark.parametrize("hello", [b"", b"\x05\0\0\0\x81null", ready(0), ready(65), ready(True), ready("4"),
                                    action(1, 0, 0), b"\0\0\0\0\0"])  # fmt: skip
 @pytest.mark.slow
-def test_a_player_with_a_bad_greeting_forfeits_all(hello: bytes) -> None:
+def test_a_player_with_a_bad_greeting_forfeits_all(hello: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.referee.link.HANDSHAKE_SECONDS", 1.0)
     limits = dataclasses.replace(FAST, move_seconds=0.05)
     duel = play([Plan(lambda: FakeContainer(first_valid, hello=hello))], matches=3, limits=limits)
     assert duel.record.summary.errors == (3, 0)

@@ -81,8 +81,8 @@ def test_the_probes_do_see_open_doors_in_an_ordinary_container(results: dict[str
     client = docker.from_env(timeout=60)
     try:
         output = client.containers.run(
-            settings.PLAYER_BASE_IMAGE, ["python3", "-c", PROBE], network_mode="none", remove=True, mem_limit="512m",
-            pids_limit=PIDS_LIMIT, security_opt=["seccomp=unconfined"],
+            settings.PLAYER_BASE_IMAGE, ["python3", "-c", PROBE], network_disabled=True, remove=True, mem_limit="512m",
+            tmpfs={"/tmp": "exec,mode=1777,size=400m"}, pids_limit=PIDS_LIMIT, security_opt=["seccomp=unconfined"],
         )  # fmt: skip
     finally:
         client.close()

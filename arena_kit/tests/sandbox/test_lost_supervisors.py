@@ -51,9 +51,9 @@ def test_a_player_that_ends_its_supervisor_loses_its_matches(docker_arena: Arena
         lambda player: docker_arena.launch(sources[player]),
         names=("loser", "winner"),
         seed=1,
-        match_count=4,
-        parallel_matches=4,
-        limits=replace(LIMITS, max_restarts=1),
+        match_count=2,
+        parallel_matches=2,
+        limits=replace(LIMITS, max_restarts=0),
         clock=time.monotonic,
     )
 

@@ -28,6 +28,33 @@ pytestmark = pytest.mark.docker
 LAST_VALID = FIRST_VALID.replace("[0]", "[-1]")
 MIDDLE = FIRST_VALID.replace("valid_actions[0]", "valid_actions[len(valid_actions) // 2]")
 NAMES = itertools.count(1)
+HOLES = """
+import os, socket, threading
+def tried(name, action):
+    try:
+        action()
+    except OSError as error:
+        print(name, "refused", flush=True)
+    else:
+        print(name, "ALLOWED", flush=True)
+class Player:
+    def __init__(self, train_mode):
+        tried("inet", lambda: socket.socket(socket.AF_INET))
+        tried("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+        tried("unix", lambda: socket.socket(socket.AF_UNIX))
+        tried("datagrams", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
+        tried("shared memory", lambda: open("/dev/shm/x", "w"))
+        tried("message queue", lambda: open("/dev/mqueue/x", "w"))
+        tried("channel", lambda: open("/channel/x", "w"))
+        tried("pair", lambda: socket.socketpair())
+        threading.Thread(target=print, args=("thread runs",)).start()
+    def start(self, state, valid_actions):
+        return valid_actions[0]
+    def step(self, state, valid_actions, prev_reward):
+        return valid_actions[0]
+    def end(self, state, prev_reward):
+        pass
+"""
 
 
 @pytest.fixture
@@ -44,14 +71,16 @@ def played(part: PlayedPart) -> PlayedDuel:
 
 
 @pytest.mark.parametrize("other", ["process", pytest.param("docker", marks=pytest.mark.nightly)])
-def test_a_block_gives_the_records_of_another_sandbox(pods: list[Pod], docker_arena: Arena, other: str) -> None:
+def test_a_block_gives_the_records_of_another_sandbox_and_players_have_no_way_to_each_other(
+    pods: list[Pod], docker_arena: Arena, other: str
+) -> None:
     arena = docker_arena
     if other == "process":
         arena.sandbox = ProcessSandbox(arena.channels)
-    sources = [FIRST_VALID, LAST_VALID, MIDDLE]
+    sources = [FIRST_VALID, LAST_VALID, MIDDLE, HOLES]
     pods.append(Pod(settings.PLAYER_BASE_IMAGE, sources))
     parts = [duel(number, pair) for number, pair in enumerate(itertools.combinations(range(3), 2), start=1)]
-    found = pods[0].play(*parts)
+    found = pods[0].play(*parts, duel(4, (3, 0), matches=2))
     launches = [arena.prepare(source, limits=LIMITS) for source in sources]
 
     def launch(player: int) -> Container:
@@ -76,6 +105,11 @@ def test_a_block_gives_the_records_of_another_sandbox(pods: list[Pod], docker_ar
         assert in_the_pod.player_logs == alone.player_logs
         assert "made" in alone.player_logs[0]
         assert found[part.id].lost == ()
+    log = played(found["duel-4"]).player_logs[0]
+    refused = ("inet", "netlink", "unix", "datagrams", "shared memory", "message queue", "channel")
+    assert {line for line in log.splitlines() if "refused" in line} == {f"{name} refused" for name in refused}
+    assert {line for line in log.splitlines() if "ALLOWED" in line} == {"pair ALLOWED"}
+    assert "thread runs" in log
 
 
 @pytest.mark.nightly
@@ -151,41 +185,3 @@ def test_an_environment_that_the_image_lacks_is_the_platforms_fault(pods: list[P
     result = pods[0].play(unknown)["duel-1"].result
     assert isinstance(result, Failed)
     assert result.code == "rules_missing"
-
-
-HOLES = """
-import os, socket, threading
-def tried(name, action):
-    try:
-        action()
-    except OSError as error:
-        print(name, "refused", flush=True)
-    else:
-        print(name, "ALLOWED", flush=True)
-class Player:
-    def __init__(self, train_mode):
-        tried("inet", lambda: socket.socket(socket.AF_INET))
-        tried("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
-        tried("unix", lambda: socket.socket(socket.AF_UNIX))
-        tried("datagrams", lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))
-        tried("shared memory", lambda: open("/dev/shm/x", "w"))
-        tried("message queue", lambda: open("/dev/mqueue/x", "w"))
-        tried("channel", lambda: open("/channel/x", "w"))
-        tried("pair", lambda: socket.socketpair())
-        threading.Thread(target=print, args=("thread runs",)).start()
-    def start(self, state, valid_actions):
-        return valid_actions[0]
-    def step(self, state, valid_actions, prev_reward):
-        return valid_actions[0]
-    def end(self, state, prev_reward):
-        pass
-"""
-
-
-def test_players_of_one_pod_have_no_way_to_each_other(pods: list[Pod]) -> None:
-    pods.append(Pod(settings.PLAYER_BASE_IMAGE, [HOLES, FIRST_VALID]))
-    log = played(pods[0].play(duel(matches=2))["duel-1"]).player_logs[0]
-    refused = ("inet", "netlink", "unix", "datagrams", "shared memory", "message queue", "channel")
-    assert {line for line in log.splitlines() if "refused" in line} == {f"{name} refused" for name in refused}
-    assert {line for line in log.splitlines() if "ALLOWED" in line} == {"pair ALLOWED"}
-    assert "thread runs" in log

@@ -49,7 +49,7 @@ def test_a_duel_is_played(arena: Arena) -> None:
 
 
 def test_what_a_player_prints_is_kept_to_its_limit_from_both_ends(arena: Arena) -> None:
-    source = FIRST_VALID + "\nprint('the beginning')\nfor i in range(200000): print('noise', i)\nprint('the end')\n"
+    source = FIRST_VALID + "\nprint('the beginning')\nfor i in range(20000): print('noise', i)\nprint('the end')\n"
     container = arena.launch(source)
     answers = greet(container)
     log = leave(container)
@@ -147,15 +147,16 @@ def test_a_player_that_ends_while_it_starts_is_reported_with_its_log(arena: Aren
 @pytest.mark.containers_nightly
 @pytest.mark.slow
 def test_a_player_that_never_gets_ready_is_reported_after_the_time_to_start(arena: Arena) -> None:
-    refusal = arena.not_started("print('x' * 5000, flush=True)\nimport time; time.sleep(600)", start_seconds=10.0)
+    refusal = arena.not_started("print('x' * 5000, flush=True)\nimport time; time.sleep(600)", start_seconds=4.0)
     assert refusal.ending is Ending.RUNNING
-    assert "not ready within 10 s" in str(refusal)
+    assert "not ready within 4 s" in str(refusal)
     assert "xxx" in refusal.log
 
 
 @pytest.mark.containers_nightly
 @pytest.mark.slow
-def test_leftovers_are_reaped_by_their_label(arena: Arena) -> None:
+def test_leftovers_are_reaped_by_their_label(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arena_kit.sandbox.host.EXIT_SECONDS", 1.0)
     claims = [f"claim-{os.getpid()}-{next(COUNTER)}" for _ in range(2)]
     kept, left = (arena.launch(FIRST_VALID, claim=claim) for claim in claims)
 
@@ -197,6 +198,7 @@ def test_the_player_folder_is_its_working_folder_and_its_files_are_there(arena: 
     assert "['player.py'] import os" in leave(container)
 
 
+@pytest.mark.containers_nightly
 @pytest.mark.usefixtures("namespaces")
 def test_a_player_has_no_network(arena: Arena) -> None:
     source = FIRST_VALID + (
@@ -217,6 +219,7 @@ def test_a_player_has_no_network(arena: Arena) -> None:
     assert "[] other networks" in log
 
 
+@pytest.mark.containers_nightly
 def test_a_player_sees_nothing_of_the_referees_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SECRET_KEY", "very secret")
     container = arena.launch("import os; print(dict(os.environ))\n" + FIRST_VALID)
