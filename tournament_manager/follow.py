@@ -29,7 +29,7 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.ratings.ledger import ledger_change, ledger_version
+from core.ratings.ledger import ledger_adopt, ledger_change, ledger_version
 from core.ratings.ledger_sums import sums_hold, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
 from tournament_manager.results import Played, between, counted, of_players, played, results_of, until
@@ -55,7 +55,11 @@ def follow(environment: Environment) -> LedgerSums:
 
 
 def rebuild(environment: Environment) -> LedgerSums:
-    """Make all tables, pair totals and live ratings anew from the whole ledger, e.g. after their rules changed."""
+    """Make all tables, pair totals and live ratings anew from the whole ledger, e.g. after their rules changed.
+
+    Results that were inserted without a version get one, and count from then on.
+    """
+    ledger_adopt(environment_id=environment.pk)
     ledger_change(environment_id=environment.pk, kind=Kind.RECOMPUTE)
     return follow(environment)
 

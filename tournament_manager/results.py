@@ -24,7 +24,7 @@ _MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "crea
 class Played:
     """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in.
 
-    version: of the ledger when its result came in; 0 for entries that were inserted by hand.
+    version: of the ledger when its result came in; 0 for entries without one, see `core.ratings.ledger.ledger_adopt`.
     """
 
     result: DuelResult
@@ -54,13 +54,13 @@ def rated(environment: Environment, *, at: datetime | None = None) -> QuerySet[L
 
 
 def until(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
-    """The entries up to a version of the ledger; entries that were inserted by hand count as older."""
+    """The entries up to a version of the ledger; entries without a version count as older."""
     return rows.filter(Q(duel__ledger_change__isnull=True) | Q(**{f"{_VERSION}__lte": version}))
 
 
 def since(rows: QuerySet[LedgerEntry], version: int) -> QuerySet[LedgerEntry]:
-    """The entries after a version of the ledger; after 0, all of them."""
-    return rows.filter(**{f"{_VERSION}__gt": version}) if version else rows
+    """The entries after a version of the ledger, without those that have no version."""
+    return rows.filter(**{f"{_VERSION}__gt": version})
 
 
 def between(environment: Environment, after: int, version: int) -> QuerySet[LedgerEntry]:

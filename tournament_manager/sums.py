@@ -37,12 +37,15 @@ CHECKPOINT_EVERY = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Struck:
-    """A struck duel that the sums still contain. version: of the ledger when its result came in, 0 if not known."""
+    """A struck duel that the sums still contain.
+
+    version: of the ledger when its result came in; None if it has none, so that no live rating contains it.
+    """
 
     void: int
     tournament: int
     players: frozenset[int]
-    version: int
+    version: int | None
 
 
 def struck_in(tournaments: Collection[int] | None, environment: Environment) -> list[Struck]:
@@ -52,7 +55,7 @@ def struck_in(tournaments: Collection[int] | None, environment: Environment) -> 
         rows = rows.filter(duel__tournament__in=tournaments)
     columns = ("pk", "duel__tournament", "duel__player_1", "duel__player_2", "duel__ledger_change__version")
     return [
-        Struck(void, tournament, frozenset((one, other)), version or 0)
+        Struck(void, tournament, frozenset((one, other)), version)
         for void, tournament, one, other, version in rows.order_by("pk").values_list(*columns)
     ]
 
@@ -80,7 +83,7 @@ def sums_correct(
     duels = Tournament.objects.filter(pk__in=released)
     pairs = {row.players for row in struck}
     pairs |= {frozenset(pair) for pair in duels.values_list("duels__player_1", "duels__player_2") if None not in pair}
-    versions = [row.version for row in struck]
+    versions = [row.version for row in struck if row.version is not None]
     first = duels.aggregate(first=Min("duels__ledger_change__version"))["first"]
     versions += [] if first is None else [first]
     rows = until(rated(environment), version)

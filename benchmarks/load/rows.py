@@ -137,8 +137,8 @@ def _edition(
     from arena_kit.environment.records import record_sha256
     from arena_kit.ranking.pairing import round_robin
     from core.duels.services import ledger_entries, result_fields
-    from core.models import Duel, LedgerChange, LedgerEntry, Participant, Tournament
-    from core.ratings.ledger import ledger_change
+    from core.models import Duel, LedgerEntry, Participant, Tournament
+    from core.ratings.ledger import ledger_adopt
     from tournament_manager.editions import finish
 
     tournament = Tournament.objects.create(environment=environment, edition=number)
@@ -164,8 +164,8 @@ def _edition(
     LedgerEntry.objects.bulk_create(
         (entry for duel, record in rows for entry in ledger_entries(duel, record)), batch_size=BATCH
     )
-    # Bulk-created entries have not been counted yet, so the ratings start from nothing.
-    ledger_change(environment_id=environment.pk, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
+    # Entries that were created in bulk have no version yet.
+    ledger_adopt(environment_id=environment.pk)
     for duel, record in rows[every - 1 :: every]:
         _store(duel, record)
     finish(tournament)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.models import Duel, Ledger, LedgerChange, Tournament
+from core.models import Duel, Ledger, LedgerChange, LedgerEntry, Tournament
 
 _RAISE = """
 WITH raised AS (
@@ -16,6 +17,10 @@ WITH raised AS (
 )
 SELECT version FROM raised
 """
+
+
+ADOPTED_AT_ONCE = 1_000
+"""The rows of one statement that adopts results."""
 
 
 def ledger_change(
@@ -63,6 +68,39 @@ def _raise_at_once(environment_id: int, values: Values) -> int | None:
         cursor.execute(_RAISE, [environment_id, environment_id, *values])
         found: tuple[int] | None = cursor.fetchone()
     return found[0] if found else None
+
+
+def ledger_adopt(*, environment_id: int) -> int:
+    """Give a version to every result that was inserted without one, e.g. by SQL; return how many there were.
+
+    The arena writes a result and its version together. Until a result has a version it counts for no live rating, and a
+    strike cannot tell from where on to make these anew. Results are adopted in the order of their duels.
+    """
+    if not _without_version(environment_id).exists():
+        return 0
+    with transaction.atomic():
+        Ledger.objects.bulk_create([Ledger(environment_id=environment_id)], ignore_conflicts=True)
+        ledger = Ledger.objects.select_for_update(no_key=True).get(environment=environment_id)
+        found = _without_version(environment_id).order_by("pk").values_list("pk", "tournament_id")
+        changes = [
+            LedgerChange(
+                environment_id=environment_id,
+                version=version,
+                kind=LedgerChange.Kind.RESULT,
+                tournament_id=tournament,
+                duel_id=duel,
+            )
+            for version, (duel, tournament) in enumerate(found, start=ledger.version + 1)
+        ]
+        LedgerChange.objects.bulk_create(changes, batch_size=ADOPTED_AT_ONCE)
+        Ledger.objects.filter(environment=environment_id).update(version=ledger.version + len(changes))
+        wake("tournament", TOURNAMENT_TASK, environment_id)
+    return len(changes)
+
+
+def _without_version(environment_id: int) -> QuerySet[Duel]:
+    has_entries = Exists(LedgerEntry.objects.filter(duel=OuterRef("pk")))
+    return Duel.objects.filter(has_entries, tournament__environment=environment_id, ledger_change=None)
 
 
 def ledger_version(environment_id: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from core.models import Duel, Environment, JobState, LedgerChange, LedgerEntry, PairTotal, Submission, Tournament
-from core.ratings.ledger import ledger_change
+from core.ratings.ledger import ledger_adopt, ledger_change
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -52,5 +52,6 @@ def beaten(tournament: Tournament, winner: Submission, loser: Submission, number
     pair, _ = PairTotal.objects.get_or_create(environment=tournament.environment, first=winner, second=loser)
     figures = {"wins": pair.wins + 9, "losses": pair.losses + 1, "duel_count": pair.duel_count + 1}
     PairTotal.objects.filter(pk=pair.pk).update(latest_duel=duel.pk, **figures)
+    ledger_adopt(environment_id=tournament.environment_id)
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RECOMPUTE)
     return duel

@@ -299,6 +299,27 @@ def test_a_strike_reads_results_since_the_last_checkpoint_however_long_the_histo
     assert {name: sums()[name] for name in names} == {name: kept[name] for name in names}
 
 
+def test_a_result_inserted_without_a_version_counts_from_a_rebuild_on_and_its_strike_reads_little(
+    environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sums_module, "CHECKPOINT_EVERY", 1)
+    tournament, _ = finished_edition(environment)
+    # As after rows that were inserted by SQL: entries, but no change of the ledger.
+    LedgerChange.objects.filter(duel__in=tournament.duels.order_by("pk")[:2]).delete()
+    rebuild(environment)
+    assert not tournament.duels.filter(ledger_change=None).exists()
+    assert Ledger.objects.get().version == LedgerChange.objects.latest("version").version
+    assert sum(LiveRating.objects.values_list("duel_count", flat=True)) == 2 * 3
+
+    LedgerChange.objects.filter(duel=tournament.duels.earliest("pk")).delete()
+    duel_void(duel=tournament.duels.earliest("pk"), reason=WHY, user=None)
+    anew = list[int]()
+    monkeypatch.setattr(sums_module, "_live_anew", lambda *_, before: anew.append(before))
+    follow(environment)
+    assert anew == [], "no live rating is made anew, because none can contain a result without a version"
+    assert sum(PairTotal.objects.values_list("duel_count", flat=True)) == 2
+
+
 def test_only_the_row_of_the_sums_is_locked_while_the_whole_ledger_is_read(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:

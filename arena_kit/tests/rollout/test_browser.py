@@ -59,7 +59,9 @@ def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) ->
         ("POST", 303),
     ]
     assert "name=Ada" not in json.dumps(har), "A cookie is in the log."
-    assert {"trace.zip", "video.webm", "rollout.json", "export.zip", "world.log"} <= {path.name for path in folder.iterdir()}
+    assert {"trace.zip", "video.webm", "rollout.json", "export.zip", "world.log"} <= {
+        path.name for path in folder.iterdir()
+    }
     assert record_judge(folder, place.built, task).is_solved
     assert [each["why"] for each in verdicts_in(folder)] == ["first", "again"]
     assert record_read(folder)["answer"] == 3

@@ -91,6 +91,6 @@ def work(queue: str) -> None:
     """Be the cluster of a queue: the rest of a fork's life."""
     stop_apart()
     cluster_choose(queue)
-    # The processes share their metrics, so the supervisor serves them all on one port.
+    # The processes share their metrics, so the processes serves them all on one port.
     settings.METRICS_PORT = 0
     call_command("qcluster")
