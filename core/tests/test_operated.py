@@ -13,7 +13,7 @@ from core.management.operated import CHANGING, Operated, who_types
 from core.models import AuditEntry
 from core.tests import factories
 
-READING = {"arena_status", "demo", "qcluster", "run_workers", "sandbox_check"}
+READING = {"arena_status", "demo", "kubernetes_check", "qcluster", "run_workers", "sandbox_check"}
 """Commands of the arena that change nothing themselves, or run the arena."""
 OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "web")
 

@@ -49,5 +49,6 @@ def test_there_are_no_more_variables_than_two_operators_would_set_differently() 
     # words), PLAYER_PIP_CONSTRAINTS (pinned packages), DATABASE_DIRECT_URL (a database behind a pooler),
     # OPEN_ENVIRONMENTS (whether submissions may name any environment) and SCRIPT_BASE_IMAGE (learning libraries). Four
     # more say where the executor listens, and by which certificates it and its clients are known; four, which registry
-    # several hosts share, by which account, and how much of it each keeps.
-    assert len(django_settings.VARIABLES.names) <= 74
+    # several hosts share, by which account, and how much of it each keeps; nine, in which cluster players run, with
+    # which image, how many at once, and what that cluster calls what it has for them (secret, classes, queue, nodes).
+    assert len(django_settings.VARIABLES.names) <= 83
