@@ -22,7 +22,7 @@ from arena_kit.rollout.worlds.world import WORLD_LABEL
 from arena_kit.tests.rollout.browsers import Stage, stage
 from arena_kit.tests.rollout.test_worlds import PROBE, UNREACHABLE
 
-pytestmark = [pytest.mark.docker, pytest.mark.browser_image, pytest.mark.slow]
+pytestmark = [pytest.mark.docker, pytest.mark.browser_image, pytest.mark.slow, pytest.mark.nightly]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,6 @@ def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) ->
     assert place.worlds.reserved_bytes() == 0
 
 
-@pytest.mark.nightly
 def test_a_rollout_by_references_is_replayed_by_role_and_name(place: Stage) -> None:
     kept = place.output("kept")
 
@@ -94,7 +93,6 @@ def test_a_rollout_by_references_is_replayed_by_role_and_name(place: Stage) -> N
     assert found.played.record["export_digest"] == played.record["export_digest"]
 
 
-@pytest.mark.nightly
 def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stage) -> None:
     wrong = [
         ["goto", "file:///etc/passwd"], ["goto", "javascript:alert(1)"], ["goto", "http://db:5432/"],
@@ -106,7 +104,6 @@ def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stag
     assert all(step["error"] for step in steps_in(folder))
 
 
-@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("actions", "sentence"),
     [
@@ -128,7 +125,6 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
     assert place.worlds.reserved_bytes() == 0
 
 
-@pytest.mark.nightly
 def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
     with place.worlds.open(place.built, seconds=300, beside_bytes=Browser.memory_bytes) as world:
         with Browser(place.way.place, world):
@@ -167,7 +163,6 @@ class Breaks(ScriptedAgent):
         return super().choose(state, picture, **further)
 
 
-@pytest.mark.nightly
 def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(place: Stage) -> None:
     folder = place.output("killed")
     played = rollout_run(
@@ -181,7 +176,6 @@ def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(pla
     assert worlds_left("breaks") == 0
 
 
-@pytest.mark.nightly
 def test_hostile_words_of_an_agent_are_kept_without_controls(place: Stage) -> None:
     folder = place.output("words")
     html = "<script>alert(1)</script>"

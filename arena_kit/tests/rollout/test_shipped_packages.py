@@ -98,15 +98,14 @@ def test_a_package_has_tasks_of_every_kind(name: str) -> None:
 
 
 def accepted() -> Iterator[Any]:
-    """All tasks of all packages; a push tries one that changes something."""
+    """All tasks of all packages."""
     for name in SHIPPED:
         for task in package(name).tasks.tasks:
-            is_first = (name, task.key) == ("reports", "rename")
-            marks = [pytest.mark.slow] if is_first else [pytest.mark.nightly]
-            yield pytest.param(name, task, id=f"{name}-{task.key}", marks=marks)
+            yield pytest.param(name, task, id=f"{name}-{task.key}")
 
 
 @pytest.mark.docker
+@pytest.mark.nightly
 @pytest.mark.app_images
 @pytest.mark.parametrize(("name", "task"), list(accepted()))
 def test_the_oracle_of_each_task_passes_and_doing_nothing_fails(
