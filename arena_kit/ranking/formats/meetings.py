@@ -1,6 +1,6 @@
 """Decides meetings from their duels: one function per kind of tournament.
 
-A duel that has begun is played to its end whoever leaves, and its meeting stays open until then. Otherwise leaving
+A duel that has begun is played to its end in any case, and its meeting stays open until then. Otherwise leaving
 would take back a duel that is being lost.
 """
 

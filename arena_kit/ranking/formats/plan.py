@@ -155,7 +155,7 @@ class Meeting:
 
     @property
     def is_being_played(self) -> bool:
-        """Whether one of its duels is played to its end, whoever has left."""
+        """Whether one of its duels is played to its end although a player has left."""
         return any(duel.is_begun and duel.state == DuelState.OPEN for duel in self.duels)
 
     @property

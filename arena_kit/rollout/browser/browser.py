@@ -50,7 +50,7 @@ class Browser:
         self._world = world
         self._wire: socket.socket | None = None
         try:
-            # What killed workers have left goes with the next browser, whoever opens it.
+            # What killed workers have left goes when the next browser of any worker opens.
             remove_abandoned_channels(place.channel_dir)
             self._channel = Channel(place.channel_dir)
         except SandboxError as error:

@@ -116,7 +116,7 @@ class World:
         return self._engine.run(self._containers[service], command, deadline=deadline, environment=environment)
 
     def check_fresh(self) -> None:
-        """Raise WorldFault unless this world, in which nobody has worked, exports what its package has."""
+        """Raise WorldFault unless this world, in which no agent has worked, exports what its package has."""
         with self.package.state(self.export()) as state:
             if state.digest() != self.package.digest:
                 sentence = f"A fresh world of {self.package.slug} does not hold what was stored when it was built."

@@ -19,7 +19,7 @@ FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
 START_MS, GOTO_MS, OPENING_MS = 90_000, 15_000, 30_000
-"""Before the agent has begun, a busy host may take its time: nobody is charged for it."""
+"""Before the agent has begun, a busy host may take its time, which is not charged."""
 
 
 class CannotOpen(Exception):

@@ -125,6 +125,6 @@ class Frames:
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
-    """Return headers as they are kept: cut, and without what proves who somebody is."""
+    """Return headers as they are kept: cut, and without what proves a person's identity."""
     kept = list(headers.items())[:MOST_HEADERS]
     return {name[:100]: MASK if name.lower() in MASKED else value[:MOST_HEADER] for name, value in kept}
