@@ -1,11 +1,15 @@
 # One image for the site and the workers; docker-compose.yml says what each container runs.
+# Other names, e.g. of a mirror: docker compose build with PYTHON_IMAGE and NODE_IMAGE in .env.
+ARG PYTHON_IMAGE=python:3.11-slim-trixie
+ARG NODE_IMAGE=node:22-slim
+
 # The chart library for browsers, by its locked hash; nothing of Node.js is in the image that runs.
-FROM node:22-slim AS frontend
+FROM ${NODE_IMAGE} AS frontend
 WORKDIR /frontend
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund
 
-FROM python:3.11-slim-trixie
+FROM ${PYTHON_IMAGE}
 
 # git: the publisher pushes public agents to a repository. postgresql-client (17, as the server): backups. libegl1 and Mesa: MuJoCo's pictures, drawn without a display. fonts-dejavu-core: names in the pictures of matches for links.
 RUN apt-get update \
@@ -34,12 +38,24 @@ ARG KUBERNETES=
 COPY requirements-kubernetes.txt .
 RUN test -z "$KUBERNETES" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-kubernetes.txt
 
+# Traces for OpenTelemetry: docker compose build --build-arg OTEL=yes
+ARG OTEL=
+COPY requirements-otel.txt .
+RUN test -z "$OTEL" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-otel.txt
+
+# Files in an object store (STORAGE=s3://...): docker compose build --build-arg S3=yes
+ARG S3=
+COPY requirements-s3.txt .
+RUN test -z "$S3" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-s3.txt
+
+# DATA_DIR has to be there whenever Django starts.
+RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin arena \
+ && install -d -o arena -g arena /data /monitoring
+
 COPY . .
 COPY --from=frontend /frontend/node_modules node_modules
 # Static files are collected into the image; no secret is needed for that.
-RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic --noinput \
- && useradd --uid 10001 --create-home --shell /usr/sbin/nologin arena \
- && install -d -o arena -g arena /data
+RUN DEBUG=false SECRET_KEY=for-collectstatic-only python manage.py collectstatic --noinput
 
 # Never root. A worker that starts containers is given the group of the engine's socket when it is run.
 USER arena

@@ -1,6 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs on first use.
 #   make demo   [PORT=8000] [SANDBOX=docker|process] [MATCHES=100] [ONCE=1]
 #   make extras  install what the Box2D and MuJoCo tasks need; the next `make demo` has them
+#   make rollout [PACKAGE=shop]   let a script work at the tasks of a shipped application, in Docker, and keep what it did
 #   make executor [CALLER=organiser]   answer programs over gRPC, for the arena of `make demo` that runs here
 #   make proto  write the code that is generated from the executor's proto files anew
 #   make test   [ARGS="web -k upload"]     on PostgreSQL where it is installed; on SQLite what can differ there
@@ -10,25 +11,30 @@
 #   make coverage [ARGS=...]   which lines the tests run, on this machine only
 #   make hostile [ARGS="--sandbox docker --category bombs --json FILE"]   hostile archives and players: every verdict, a clean host
 #   make hostile-mutations     take every protection away once: a hostile case must notice
-#   make lock   write the lock files anew from pyproject.toml (needs uv)
+#   make stop   stop the arena of docker-compose.yml, and keep its data
+#   make destroy   remove it with all its data, after a question
+#   make lock   write the lock files anew from pyproject.toml
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras executor proto test coverage nightly kubernetes-test check static-checks hostile hostile-mutations format lock clean
+.PHONY: help demo extras rollout executor proto test coverage nightly kubernetes-test check static-checks hostile hostile-mutations format lock stop destroy clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
-# The lock files are complete, so nothing has to be resolved. Where uv is, it installs in a sixth of the time; as it does
-# not read pip's settings, pip does what it could not.
+# The lock files are complete, so nothing has to be resolved. uv installs them in a tenth of pip's time, and is installed
+# first where it is missing. Of pip's settings it knows the index alone, so pip does what it could not.
 UV ?= $(shell command -v uv)
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check --no-deps --require-hashes --no-compile
-install = { $(if $(UV),$(UV) pip install -q --system-certs --python $(BIN)/python --no-deps --require-hashes -r $(1) || ) \
+INDEX := $(BIN)/python -m pip config list 2>/dev/null | sed -n "s/^[a-z:]*\.index-url='\(.*\)'/\1/p" | tail -n 1
+install = { { test -n "$(UV)" -o -x $(BIN)/uv || $(PIP) -r .ci/uv.txt; } 2>/dev/null && \
+	{ index=$$($(INDEX)); test -z "$$index" || export UV_DEFAULT_INDEX="$$index"; } && \
+	$(or $(UV),$(BIN)/uv) pip install -q --system-certs --python $(BIN)/python --no-deps --require-hashes -r $(1) 2>/dev/null || \
 	$(PIP) -r $(1); }
 # pip compiles on one core. What is seldom imported is compiled when it is, and templates that some packages bring are no
 # Python; both are passed over.
-COMPILED := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|networkx|OpenGL|scipy|mypy|mypyc|pygments|graphql|Box2D|imageio)/' $(VENV)/lib >/dev/null || true
+COMPILED := $(BIN)/python -m compileall -qq -j 0 -x '/(tests|pip|networkx|OpenGL|scipy|mypy|mypyc|pygments|graphql|Box2D|imageio|kubernetes|setuptools)/' $(VENV)/lib >/dev/null || true
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -69,10 +75,19 @@ extras: $(VENV)/.runtime
 	@$(COMPILED)
 	@echo "Done: the next start of the arena has these tasks."
 
+# The images that are missing are made first, from Debian packages; that needs root and takes some minutes.
+PACKAGE ?= shop
+rollout: $(VENV)/.runtime
+	arena_kit/image/base/make-app-images.sh
+	$(if $(filter wiki,$(PACKAGE)),arena_kit/image/base/make-mediawiki-image.sh)
+	arena_kit/image/base/make-browser-image.sh
+	$(BIN)/python -m arena_kit rollout environments/applications/$(PACKAGE) --package environments/applications/$(PACKAGE) \
+	  --output data/rollouts/$(PACKAGE)-$$(date +%s)
+
 # Beside the demo, whose agents it lets meet. Calls without a token act for CALLER.
 executor: $(VENV)/.runtime
 	@$(BIN)/python -c 'import grpc_reflection' 2>/dev/null || { echo "Installing what gRPC needs ..."; \
-		$(INSTALL) -r requirements-grpc.txt; }
+		$(call install,requirements-grpc.txt); }
 	@DEBUG=true SITE_URL=http://127.0.0.1:$(or $(PORT),8000) exec $(BIN)/python manage.py run_executor --caller $(or $(CALLER),organiser)
 
 proto: $(VENV)/.development
@@ -127,15 +142,34 @@ format: $(VENV)/.development
 	$(BIN)/ruff format .
 
 # Locks carry names, versions and hashes only: addresses belong to the machine that installs.
-COMPILE := uv pip compile -q --universal --python-version 3.11 --generate-hashes \
+COMPILE := $(or $(UV),$(BIN)/uv) pip compile -q --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-header pyproject.toml
-lock:
+lock: $(VENV)/.development
 	$(COMPILE) --extra site -o requirements.txt
 	$(COMPILE) --extra gymnasium -c requirements.txt -o requirements-kit.txt
 	$(COMPILE) --extra site --extra box2d --extra mujoco -c requirements.txt -o requirements-extras.txt
 	$(COMPILE) --extra site --extra grpc -c requirements.txt -o requirements-grpc.txt
 	$(COMPILE) --extra site --extra kubernetes -c requirements-grpc.txt -o requirements-kubernetes.txt
-	$(COMPILE) --extra dev -c requirements-grpc.txt -c requirements-kubernetes.txt -c requirements-extras.txt -o requirements-dev.txt
+	$(COMPILE) --extra site --extra otel -c requirements-grpc.txt -o requirements-otel.txt
+	$(COMPILE) --extra site --extra s3 -c requirements.txt -o requirements-s3.txt
+	$(COMPILE) --extra dev -c requirements-grpc.txt -c requirements-kubernetes.txt -c requirements-otel.txt -c requirements-s3.txt -c requirements-extras.txt -o requirements-dev.txt
+
+# The arena of docker-compose.yml. COMPOSE_FILES: further words for Compose, such as --file.
+COMPOSE ?= $(shell docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose)
+COMPOSE_FILES ?=
+COMPOSE_PROJECT_NAME ?=
+# Data stays: `docker compose up --detach` goes on where it stopped.
+stop:
+	$(COMPOSE) $(COMPOSE_FILES) down
+
+# Compose removes only what belongs to this project: its name is asked for, because nothing brings the data back.
+# As Compose does, the name of the folder stands for it.
+PROJECT = $(or $(COMPOSE_PROJECT_NAME),$(shell basename "$$PWD" | tr 'A-Z' 'a-z' | tr -cd 'a-z0-9_-'))
+destroy:
+	@echo "This removes the arena $(PROJECT) with its database, all uploads, records and logs. Only a backup brings them back."
+	@read -r -p "Type $(PROJECT) to go on: " answer; \
+		test "$$answer" = "$(PROJECT)" || { echo "Nothing is removed."; exit 1; }
+	$(COMPOSE) --project-name "$(PROJECT)" $(COMPOSE_FILES) down --volumes --remove-orphans
 
 clean:
 	rm -rf $(VENV) node_modules static .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _open_browsers: list[Browser] = []
 _until_no_browser = ExitStack()
 pytest_plugins = ["tests.beginning", "tests.selection", "tests.worlds"]
-# A busy machine is no failure: nothing here is judged by the clock.
+# A busy machine is not a failure: nothing here is judged by the clock.
 hypothesis.settings.register_profile("arena", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.register_profile("push", hypothesis.settings.get_profile("arena"), max_examples=30)
 

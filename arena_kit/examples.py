@@ -72,6 +72,7 @@ EXAMPLES: Mapping[str, Example] = {
     "q_learning": Example(GRIDS, weights="q_table.npy"),
     "random": Example(arrays=True),
     "reinforce": Example(("CartPole-v1",), weights="weights.npz"),
+    "shop_clerk": Example(("shop",)),
     "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"), weights="q_table.npy"),
 }
 """What each example player is for; those not listed here play every environment whose actions are numbers."""

@@ -71,7 +71,7 @@ class Arena:
             "SANDBOX": sandbox,
             "PLAYER_BASE_IMAGES": base_image,
             "PLAYER_IMAGE_PREFIX": self._prefix,
-            "LOG_LEVEL": "WARNING",
+            "LOGS": "level=WARNING",
             # One owner uploads all players.
             "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
         }

@@ -119,7 +119,7 @@ def _measure_in_a_process(options: argparse.Namespace, url: str, redis_url: str,
         "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop",
         "DATABASE_URL": url,
         "DATA_DIR": str(folder),
-        "LOG_LEVEL": "WARNING",
+        "LOGS": "level=WARNING",
         "REDIS_URL": redis_url,
     }
     numbers = {

@@ -30,7 +30,7 @@ import numpy as np
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.ranking.matchmaking import ELO, Candidate, Rules, choose_pairs
+from arena_kit.ranking.matchmaking import ELO, Candidate, MatchmakingRules, choose_pairs
 from arena_kit.ranking.pairing import round_robin
 from benchmarks.common import circumstances, play_bare, say, text_table, write_json
 
@@ -47,7 +47,7 @@ Pairs = list[tuple[int, int]]
 Report = dict[str, Any]
 
 
-class World(Protocol):
+class Population(Protocol):
     """A set of agents that can play each other."""
 
     @property
@@ -84,7 +84,7 @@ class Recorded:
 class Run:
     """One way of pairing in one world."""
 
-    def __init__(self, world: World, way: str, seed: int, duel: int) -> None:
+    def __init__(self, world: Population, way: str, seed: int, duel: int) -> None:
         self._world, self._seed, self._pairs = world, seed, duel // 2
         self._random = np.random.default_rng(seed)
         count = len(world.truth)
@@ -102,8 +102,8 @@ class Run:
         choices: dict[str, Callable[[], Pairs]] = {
             ROUND_ROBIN: self._round_robin,
             NEAREST: self._nearest,
-            RATINGS: lambda: self._ladder(Rules(order_share=0.0)),
-            LADDER: lambda: self._ladder(Rules()),
+            RATINGS: lambda: self._ladder(MatchmakingRules(order_share=0.0)),
+            LADDER: lambda: self._ladder(MatchmakingRules()),
         }
         self._choose = choices[way]
 
@@ -150,7 +150,7 @@ class Run:
                 chosen.append((one, other))
         return chosen
 
-    def _ladder(self, rules: Rules) -> Pairs:
+    def _ladder(self, rules: MatchmakingRules) -> Pairs:
         played = self._played.sum(axis=1)
         deviations = np.sqrt(np.diag(self._covariance))
         candidates = [
@@ -205,7 +205,7 @@ class Look:
     error: float
 
 
-def climb(worlds: Sequence[World], way: str, *, duel: int, matches: int) -> list[Look]:
+def climb(worlds: Sequence[Population], way: str, *, duel: int, matches: int) -> list[Look]:
     """Play duels of this many matches in all worlds in parallel."""
     runs = [Run(world, way, seed, duel) for seed, world in enumerate(worlds)]
     looks = []
@@ -237,7 +237,7 @@ def reached(looks: Sequence[Look], tau: float) -> int | None:
     return next(look.matches for look in looks if look.tau >= tau)
 
 
-def compare(worlds: Sequence[World], *, tau: float, duel: int, matches: int, on_elo: bool) -> Report:
+def compare(worlds: Sequence[Population], *, tau: float, duel: int, matches: int, on_elo: bool) -> Report:
     """Return the matches that every way takes, and the ladder's share of the others'. on_elo: strengths are Elo."""
     looks = {way: climb(worlds, way, duel=duel, matches=matches) for way in WAYS}
     needed = {way: reached(seen, tau) for way, seen in looks.items()}
@@ -356,7 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.agents, options.runs, options.spreads, options.pairs, options.tau = 8, 4, [200], 2, 0.6
         options.duels = [4]
     matches = options.matches or 8 * options.agents * (options.agents - 1)
-    fields: dict[str, tuple[list[World], bool]] = {}
+    fields: dict[str, tuple[list[Population], bool]] = {}
     for spread in options.spreads:
         drawn = [np.random.default_rng([spread, run]).normal(0, spread, options.agents) for run in range(options.runs)]
         fields[f"simulated, {spread} Elo"] = ([Simulated(strengths) for strengths in drawn], True)

@@ -6,6 +6,8 @@ The success rate and pass^3 have the interval of `arena_kit.rollout.numbers.atte
 the same tasks that of `arena_kit.rollout.numbers.comparison`. Beside it stands a percentile bootstrap over tasks. Few
 attempts leave few values that a rate can have, so single settings lie above or below; the mean over all settings is
 what should be 95%.
+
+With --worlds, worlds of a shipped package are measured on this machine's Docker engine besides (`rollout_worlds.py`).
 """
 
 from __future__ import annotations
@@ -44,11 +46,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--quick", action="store_true", help="end within 60 s, with rougher figures")
     parser.add_argument("--sets", type=int, default=2000, help="simulated for every setting (default 2000)")
     parser.add_argument("--seed", type=int, default=1, help="of the simulation (default 1)")
+    parser.add_argument("--worlds", choices=("shop", "reports", "wiki"), help="measure worlds of this package, too")
+    parser.add_argument("--rounds", type=int, default=5, help="of provisioning (default 5)")
+    parser.add_argument("--times", type=int, default=3,
+                        help="that each task is played by the oracle and the idle agent (default 3)")  # fmt: skip
     options = parser.parse_args(arguments)
     if options.quick:
-        options.sets = min(options.sets, 200)
+        options.sets, options.rounds, options.times = min(options.sets, 200), min(options.rounds, 2), 1
     found = coverage(options.sets, options.seed)
     report = {**summary(found), "settings": found, **circumstances(options)}
+    if options.worlds:
+        from benchmarks.rollout_worlds import lines, measured
+
+        report |= measured(options.worlds, options.rounds, options.times)
+        print("\n".join(lines(report)))
     print(table(found))
     print(f"all: {report['coverage_95']:.1%}, bootstrap {report['coverage_95_bootstrap']:.1%}")
     write_json(options.json, report)

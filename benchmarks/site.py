@@ -188,7 +188,7 @@ def _fill_in_a_process(options: argparse.Namespace, variables: Mapping[str, str]
     words = [str(word) for pair in numbers.items() for word in pair]
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks.site", "--fill-here", *words],
-        cwd=ROOT, env={**variables, "LOG_LEVEL": "WARNING"}, stdout=subprocess.PIPE, text=True, check=True,
+        cwd=ROOT, env={**variables, "LOGS": "level=WARNING"}, stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     found: Report = json.loads(done.stdout.splitlines()[-1])
     return found

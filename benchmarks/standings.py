@@ -186,7 +186,7 @@ def _history(options: argparse.Namespace, rows: int, url: str, folder: Path) -> 
     """Start the process of a history: this one does not load Django, which has one database per process."""
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     variables = {
-        **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOG_LEVEL": "CRITICAL",
+        **kept, "DJANGO_SETTINGS_MODULE": "benchmarks.load.settings", "DEBUG": "false", "LOGS": "level=CRITICAL",
         "SECRET_KEY": "for-this-benchmark-alone-0123456789-abcdefghijklmnop", "DATABASE_URL": url,
         "DATA_DIR": str(folder), "METRICS_DIR": str(folder / f"metrics-{rows}"),
     }  # fmt: skip

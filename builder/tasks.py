@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from typing import IO
 
 from django.conf import settings
 from django.db.models import Max, Q, QuerySet
@@ -11,16 +12,18 @@ from django.utils import timezone
 
 from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
-from arena_kit.image.labels import BUILD_LABEL, SUBMISSION_LABEL
+from arena_kit.image.foreign import ForeignImages, build_from_image, reference_of
+from arena_kit.image.labels import BUILD_LABEL, PREFIX_LABEL, SUBMISSION_LABEL
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.packages import Network
 from arena_kit.image.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
-from arena_kit.log_context import bind
+from arena_kit.upload.image_reference import read_reference
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
 from core.jobs.images import player_registry
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import Lease
+from core.jobs.log import log_stage
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.submissions.images import duels_delay_rebuilt, image_lost, images_check_end
 from core.submissions.phases import build_succeed
@@ -87,7 +90,7 @@ def _playing() -> QuerySet[Submission, int]:
     """Return the keys of submissions with unfinished duels, validations or evaluations."""
     duels = Duel.objects.filter(state__in=OPEN).order_by()
     validations = Validation.objects.filter(state__in=OPEN).order_by()
-    evaluations = Evaluation.objects.filter(state__in=OPEN).order_by()
+    evaluations = Evaluation.every.filter(state__in=OPEN).order_by()
     return (
         Submission.objects.filter(
             Q(pk__in=duels.values("player_1"))
@@ -136,7 +139,7 @@ def build_image(build: Build, lease: Lease) -> None:
         lease.log(line)
 
     labels = {SUBMISSION_LABEL: str(submission.pk), BUILD_LABEL: str(build.pk)}
-    bind(stage="build")
+    log_stage("build")
     makes = recipe(SubmissionForm(submission.form))
     # A script makes its environment itself, so without requirements it gets the packages for that.
     defaults = tuple(settings.SCRIPT_REQUIREMENTS) if submission.form == SubmissionForm.SCRIPT else ()
@@ -145,10 +148,13 @@ def build_image(build: Build, lease: Lease) -> None:
     name = f"s{submission.pk}-b{build.pk}-{build.claim_token.hex}"
     try:
         with submission.archive.open("rb") as archive:
-            result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
-        bind(stage="scan")
+            if submission.form == SubmissionForm.IMAGE:
+                result = _taken(build, archive, name=name, labels=labels, lease=lease)
+            else:
+                result = makes.build(archive, name=name, labels=labels, log=log, defaults=defaults)
+        log_stage("scan")
         _scan(makes, result, lease)
-        bind(stage="push")
+        log_stage("push")
         registry_digest = _pushed(makes, result, lease)
     except BuildFailed as failure:
         lease.log(f"Failed: {failure}")
@@ -171,6 +177,25 @@ def build_image(build: Build, lease: Lease) -> None:
                 warnings=list(result.warnings),
                 log=lease.text,
             )
+
+
+def _taken(build: Build, archive: IO[bytes], *, name: str, labels: dict[str, str], lease: Lease) -> BuildResult:
+    """Make the image of a submission that names a container image. Raises BuildFailed and BuilderUnavailable."""
+    allowed = ForeignImages(settings.IMAGE_REGISTRIES, settings.IMAGE_MAX_BYTES)
+    if not allowed.registries or settings.SANDBOX != "docker":
+        raise BuildFailed("This arena takes no container images any more.", code="image_not_taken")
+    reference = reference_of(archive, allowed)
+    # A tag may mean another image tomorrow; this version is what it meant when it was first built.
+    first = Build.objects.filter(submission=build.submission, state=JobState.SUCCEEDED).exclude(base_image="").first()
+    return build_from_image(
+        read_reference(first.base_image) if first is not None else reference,
+        allowed=allowed,
+        tag=f"{settings.PLAYER_IMAGE_PREFIX}:{name}",
+        labels={**labels, PREFIX_LABEL: settings.PLAYER_IMAGE_PREFIX},
+        log=lease.log,
+        archive_sha256=build.submission.archive_sha256,
+        still_wanted=lease.raise_if_lost,
+    )
 
 
 def _pushed(makes: Recipe, result: BuildResult, lease: Lease) -> str:

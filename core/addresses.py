@@ -32,7 +32,7 @@ def client_address(meta: Mapping[str, Any]) -> str:
 
 
 def network_of(address: str) -> str:
-    """Return an address as limits count it: the network of an IPv6 address. Text that is no address stays as it is."""
+    """Return an address as limits count it: the network of an IPv6 address. Other text stays as it is."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:

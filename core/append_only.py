@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-TABLES = ("core_auditentry", "core_ledgerentry", "core_ledgervoid")
+TABLES = ("core_auditentry", "core_ledgerentry", "core_ledgervoid", "core_rolloutverdict")
 _NAMES = {"UPDATE": "is_never_changed", "DELETE": "is_never_deleted"}
 FUNCTION = "arena_append_only"
 """The trigger function of PostgreSQL. It outlives the tables: drop it before a dump that contains it is restored."""

@@ -54,16 +54,21 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core import checks, retired_variables  # noqa: F401  (they register checks)
+        from core import checks, player_checks, retired_variables, secret_checks  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import locks_watch
+        from core.monitoring.logs import service_name
         from core.operations.backup import direct  # noqa: F401  (it registers a check)
         from core.people import login_log as logins  # noqa: F401  (it listens to logins)
+        from core.tracing import tracing_start
+        from core.version import arena_version
 
         if settings.SENTRY_DSN:
             from core.monitoring.sentry import sentry_start
 
             sentry_start()
+        if settings.OTEL_EXPORTER_OTLP_ENDPOINT:
+            tracing_start(settings.OTEL_EXPORTER_OTLP_ENDPOINT, service=service_name, version=arena_version())
         _register()
         if settings.DEBUG:
             locks_watch()

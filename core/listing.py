@@ -12,11 +12,13 @@ from core.models import (
     Environment,
     Evaluation,
     Job,
+    PackageBuild,
     Participant,
     Promotion,
     Rating,
     Recording,
     Registration,
+    Rollout,
     Season,
     Submission,
     Tournament,
@@ -26,6 +28,8 @@ PLAYERS = ("player_1__agent__owner", "player_2__agent__owner")
 LONG_OF_DUELS = ("log", "verification")
 # A list of seeds is long, and secret.
 LONG_OF_EVALUATIONS = ("log", "verification", "metrics", "episodes", "runtime", "seed_list__seeds")
+LIST_OF_ROLLOUTS = ("task", "environment", "batch__owner", "batch__model", "submission__agent")
+LONG_OF_ROLLOUTS = ("log", "live", "answer", "task__definition")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (("tournament", *PLAYERS), LONG_OF_DUELS),
     Recording: (
@@ -33,6 +37,8 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("log", "evaluation__log", "evaluation__verification", "evaluation__metrics", "evaluation__episodes"),
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
+    PackageBuild: (("package__environment",), ("log", "built")),
+    Rollout: (LIST_OF_ROLLOUTS, LONG_OF_ROLLOUTS),
 }
 """By kind of job: the rows to join, and the long columns to leave out."""
 

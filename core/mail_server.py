@@ -9,7 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 PORTS = {"smtp": 25, "smtp+tls": 587, "smtps": 465}
 """The usual port of each scheme: without TLS, with STARTTLS, and with TLS from the first byte."""
-FORM = "EMAIL_URL must be smtp://, smtp+tls:// or smtps://, then USER:PASSWORD@HOST:PORT."
+FORM = "EMAIL_URL must be smtp://, smtp+tls:// or smtps://, then USER:PASSWORD@HOST:PORT, perhaps ?from=ADDRESS."
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,8 @@ class MailServer:
     password: str = field(default="", repr=False)
     starts_tls: bool = False
     is_tls: bool = False
+    sender: str = ""
+    """The address that mails come from; empty for the arena's own choice."""
 
     @property
     def backend(self) -> str:
@@ -29,7 +31,7 @@ class MailServer:
 
 
 def mail_server(url: str) -> MailServer:
-    """Parse an address such as smtp+tls://user:password@mail.example.org:587; an empty one means the log.
+    """Parse an address such as smtp+tls://user:password@mail.example.org:587?from=arena@example.org; empty: the log.
 
     Special characters in the user's name and password are percent-encoded, such as %40. Raises ImproperlyConfigured
     with a message that leaves out the address, since it may contain a password.
@@ -41,7 +43,10 @@ def mail_server(url: str) -> MailServer:
         port = parts.port
     except ValueError:
         raise ImproperlyConfigured(FORM) from None
-    if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/") or parts.query or parts.fragment:
+    if parts.scheme not in PORTS or not parts.hostname or parts.path not in ("", "/") or parts.fragment:
+        raise ImproperlyConfigured(FORM)
+    sender = unquote(parts.query.removeprefix("from="))
+    if parts.query and not (parts.query.startswith("from=") and "@" in sender and sender.isprintable()):
         raise ImproperlyConfigured(FORM)
     return MailServer(
         host=parts.hostname,
@@ -50,4 +55,5 @@ def mail_server(url: str) -> MailServer:
         password=unquote(parts.password or ""),
         starts_tls=parts.scheme == "smtp+tls",
         is_tls=parts.scheme == "smtps",
+        sender=sender,
     )

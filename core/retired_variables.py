@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, register
+from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
 from core.checks import TAG
@@ -13,6 +13,34 @@ from core.checks import TAG
 _FIXED = "It is fixed at {} now."
 _ALONE = "It is fixed now: leave it out."
 RETIRED: dict[str, str] = {
+    "HTTPS": "Set SITE_URL: an address with https:// turns HTTPS on.",
+    "HSTS_SUBDOMAINS": "Subdomains are included. To leave them out, send the header from the proxy that ends TLS, and "
+    "set HSTS_SECONDS=0.",
+    "DEFAULT_FROM_EMAIL": "Set EMAIL_URL=...?from=ADDRESS.",
+    "MAX_UPLOAD_BYTES": "Set QUOTAS=upload_bytes=...",
+    "LOG_LEVEL": "Set LOGS=level=...",
+    "LOG_FORMAT": "Set LOGS=format=...",
+    "PLAYER_REGISTRY_USER": "Set PLAYER_REGISTRY=USER@HOST/PATH.",
+    "PLAYER_RUNTIME": "Set PLAYER_CONTAINERS=runtime=...",
+    "PLAYER_CGROUP_PARENT": "Set PLAYER_CONTAINERS=cgroup_parent=...",
+    "WARM_PLAYERS": "Set PLAYER_CONTAINERS=warm=...",
+    "PIP_TRUSTED_HOST": "An index with http:// is trusted; for https:// set PIP_CERT.",
+    "SCRIPT_MEMORY_BYTES": "Set SCRIPT_LIMITS=memory_limit_bytes=...",
+    "SCRIPT_CPU_COUNT": "Set SCRIPT_LIMITS=cpu_count=...",
+    "SCRIPT_SECONDS": "Set SCRIPT_LIMITS=seconds=...",
+    "KUBERNETES_CONFIG": "Set KUBECONFIG, as for kubectl.",
+    **{
+        f"KUBERNETES_{name.upper()}": f"Set KUBERNETES_OPTIONS={name}=..."
+        for name in ("namespace", "lots", "pull_secret", "runtime_class", "priority_class", "queue", "nodes")
+    },
+    **dict.fromkeys(
+        ("EXECUTOR_CERTIFICATE", "EXECUTOR_KEY", "EXECUTOR_CLIENT_CA"),
+        "Set EXECUTOR_TLS to a folder with tls.crt, tls.key and, for certificates of clients, clients.crt.",
+    ),
+    **{
+        f"KEEP_{name.upper()}_DAYS": f"Set KEEP_DAYS={name}=..."
+        for name in ("logs", "records", "recordings", "images")
+    },
     "DATABASE_POOLED": "Set DATABASE_DIRECT_URL: with it DATABASE_URL leads to a pooler.",
     "PLAYER_BASE_IMAGE": "Set PLAYER_BASE_IMAGES: it takes one name as well.",
     "CSRF_TRUSTED_ORIGINS": "Set SITE_URL: forms may come from there.",
@@ -29,8 +57,8 @@ RETIRED: dict[str, str] = {
     "JOB_MAX_ATTEMPTS": _FIXED.format("5 attempts"),
     "JOB_REST_SECONDS": _FIXED.format("30 seconds"),
     "VERIFY_PER_RUN": _FIXED.format("100 results; VERIFY_SAMPLE=0 checks none"),
-    "KEEP_JOB_LOGS_DAYS": "Set KEEP_LOGS_DAYS.",
-    "KEEP_PLAYER_LOGS_DAYS": "Set KEEP_LOGS_DAYS.",
+    "KEEP_JOB_LOGS_DAYS": "Set KEEP_DAYS=logs=...",
+    "KEEP_PLAYER_LOGS_DAYS": "Set KEEP_DAYS=logs=...",
     "KEEP_SESSIONS_DAYS": _FIXED.format("1 day"),
     "KEEP_MESSAGES_DAYS": _FIXED.format("30 days"),
     "KEEP_RATINGS_DAYS": _FIXED.format("30 days"),
@@ -66,13 +94,22 @@ RETIRED: dict[str, str] = {
     "PUBLISHER_BRANCH": _FIXED.format("main"),
 }  # fmt: skip
 """The name of every variable that is no longer read, and what to do instead."""
+PROTECTED = frozenset(
+    {"HTTPS", "PLAYER_RUNTIME", "PLAYER_CGROUP_PARENT", "KUBERNETES_RUNTIME_CLASS", "EXECUTOR_CLIENT_CA"}
+)
+"""Those that asked for a protection, without which the arena must not run unnoticed."""
 
 
 @register(TAG)
 def check_retired_variables(**_: Any) -> list[CheckMessage]:
-    """arena.W005: a variable is set that the arena no longer reads."""
-    return [
-        Advice(f"{name} is set, but the arena no longer reads it.", hint=hint, id="arena.W005")
-        for name, hint in RETIRED.items()
-        if settings.VARIABLES.is_set(name)
-    ]
+    """arena.W005: a variable is set that the arena no longer reads. arena.E031: it asked for a protection."""
+    found: list[CheckMessage] = []
+    for name, hint in RETIRED.items():
+        if not settings.VARIABLES.is_set(name):
+            continue
+        sentence = f"{name} is set, but the arena no longer reads it."
+        if name in PROTECTED and not (name == "HTTPS" and settings.HTTPS):
+            found.append(Error(sentence, hint=f"{hint} Then take {name} out.", id="arena.E031"))
+        else:
+            found.append(Advice(sentence, hint=hint, id="arena.W005"))
+    return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from datetime import datetime
 from pathlib import Path
 
 from django.conf import settings
@@ -34,6 +35,23 @@ def incoming_sweep(*, now: float | None = None) -> int:
 
 class LocalStorage(FileSystemStorage):
     """A folder of this machine. A file that does not fit on the disk is deleted completely."""
+
+    def listdir(self, path: str) -> tuple[list[str], list[str]]:
+        """Return folders and files; both empty for a folder that is not there."""
+        try:
+            return super().listdir(path)
+        except FileNotFoundError:
+            return [], []
+
+    def files_before(self, folder: str, moment: datetime) -> list[str]:
+        """Return the names of files of a folder that were stored before a moment."""
+        names = []
+        for name in (f"{folder}/{filename}" for filename in self.listdir(folder)[1]):
+            # A deletion may have come first.
+            with contextlib.suppress(FileNotFoundError):
+                if self.get_modified_time(name) < moment:
+                    names.append(name)
+        return names
 
     def _save(self, name: str, content: File[bytes]) -> str:
         try:

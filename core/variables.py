@@ -7,13 +7,15 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeVar
+from types import MappingProxyType
+from typing import Any, TypeVar
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE_WORDS = frozenset({"1", "true", "yes", "on"})
 FALSE_WORDS = frozenset({"0", "false", "no", "off", ""})
 Value = TypeVar("Value")
+NO_READERS: Mapping[str, Callable[[str], Any]] = MappingProxyType({})
 
 
 class Variables:
@@ -67,37 +69,32 @@ class Variables:
         except ValueError:
             raise ImproperlyConfigured(f"{name} must be a whole number, not {word!r}.") from None
 
-    def decimal(self, name: str, default: float) -> float:
-        """Return a finite number from 0."""
-        return self._decimal(name, default, sys.float_info.max, "a number, not below 0,")
-
     def share(self, name: str, default: float) -> float:
         """Return a number from 0 to 1."""
-        return self._decimal(name, default, 1.0, "a number from 0 to 1,")
-
-    def _decimal(self, name: str, default: float, most: float, wanted: str) -> float:
-        word = self.text(name, str(default))
         try:
-            value = float(word)
-        except ValueError:
-            value = math.nan
-        if not 0 <= value <= most:
-            raise ImproperlyConfigured(f"{name} must be {wanted} not {word!r}.")
-        return value
+            return _decimal(self.text(name, str(default)), 1.0, "a number from 0 to 1")
+        except ValueError as error:
+            raise ImproperlyConfigured(f"{name} must be {error}") from None
 
     def words(self, name: str, default: str = "") -> list[str]:
         """Return a comma-separated list without spaces around its parts."""
         return [part.strip() for part in self.text(name, default).split(",") if part.strip()]
 
     def pairs(
-        self, name: str, default: str, read: Callable[[str], Value], *, unset: Value | None = None
+        self,
+        name: str,
+        default: str,
+        read: Callable[[str], Value],
+        *,
+        unset: Value | None = None,
+        apart: Mapping[str, Callable[[str], Value]] = NO_READERS,
     ) -> dict[str, Value]:
         """Parse a comma-separated list of NAME=VALUE that changes some or all of the default's pairs.
 
-        read: converts the text of a value; raises ValueError with what is expected. unset: the value of names that the
-        variable leaves out, if not their default.
+        read: converts the text of a value; raises ValueError with what is expected. apart: what does so for some names.
+        unset: the value of names that the variable leaves out, if not their default.
         """
-        values = {key: read(word) for key, word in _pairs(default).items()}
+        values = {key: apart.get(key, read)(word) for key, word in _pairs(default).items()}
         if unset is not None:
             values = dict.fromkeys(values, unset)
         text = self.text(name, default)
@@ -109,7 +106,7 @@ class Variables:
             raise ImproperlyConfigured(f"{name} has no {unknown[0]!r}. It has {', '.join(sorted(values))}.")
         for key, word in given.items():
             try:
-                values[key] = read(word)
+                values[key] = apart.get(key, read)(word)
             except ValueError as error:
                 raise ImproperlyConfigured(f"{name}: {key} must be {error}") from None
         return values
@@ -147,6 +144,21 @@ def whole_number(word: str) -> int:
         return int(word)
     except ValueError:
         raise ValueError(f"a whole number, not {word!r}.") from None
+
+
+def decimal(word: str) -> float:
+    """Return a finite number from 0. Raises ValueError with what is expected."""
+    return _decimal(word, sys.float_info.max, "a number, not below 0")
+
+
+def _decimal(word: str, most: float, wanted: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= most:
+        raise ValueError(f"{wanted}, not {word!r}.")
+    return value
 
 
 def _pairs(text: str) -> dict[str, str]:

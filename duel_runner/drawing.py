@@ -15,9 +15,9 @@ from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.evaluations import other_runtime
-from core.jobs.artifacts import recording_stored
+from core.jobs.artifacts import files_stored
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail, job_succeed
-from core.jobs.worker import Lease
 from core.links import page
 from core.models import Evaluation, JobFault, Recording, Validation
 from core.notices.alarms import alarm_raise
@@ -46,7 +46,7 @@ def draw(recording: Recording, lease: Lease) -> None:
         return
     with tempfile.TemporaryDirectory(prefix="arena-recording-") as name:
         folder = Path(name)
-        job = video.Job(
+        job = video.EpisodeToRecord(
             environment=played.environment_version,
             seed=episode.seed,
             actions=episode.actions,
@@ -73,7 +73,7 @@ def draw(recording: Recording, lease: Lease) -> None:
         if made.no_video:
             lease.log(f"There is no video. {made.no_video}")
         files = {field: folder / file for field, file in FIELDS.items() if file in made.files}
-        with recording_stored(recording=recording, files=files) as stored:
+        with files_stored(job=recording, files=files) as stored:
             job_succeed(job=recording, log=lease.text, **stored)
 
 

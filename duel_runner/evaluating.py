@@ -14,7 +14,8 @@ from arena_kit.sandbox.base import Container, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
+from core.jobs.log import log_stage
 from core.models import Evaluation
 from duel_runner.playing import in_time
 from duel_runner.rules import rules
@@ -27,7 +28,8 @@ def evaluation_steps(evaluation: Evaluation, lease: Lease) -> Steps:
     assert evaluation.seed_list is not None
     # An earlier attempt that ended by a platform fault may have left files.
     lease.progress(episodes_done=0, episodes=[])
-    seeds = tuple(evaluation.seed_list.seeds)
+    # A program may ask for fewer episodes than the list has.
+    seeds = tuple(evaluation.seed_list.seeds[: evaluation.episode_count])
     order = secret_order(evaluation.order_secret, len(seeds))
     played = (yield Episodes(evaluation, evaluation.submission, seeds, order)).evaluation
     episodes = [episode_row(record) for record in played.record.episodes]
@@ -86,7 +88,7 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
         else:
             lease.progress(matches_done=len(finished))
 
-    bind(stage="play")
+    log_stage("play")
     lease.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {workplace.sandbox.name}.")
     try:
         with pinned(core):
@@ -105,7 +107,7 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
             )
     except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault
-    bind(stage="store")
+    log_stage("store")
     # The database may have closed the connection during a long evaluation; the result is written next.
     close_old_connections()
     steps = sum(record.length for record in played.record.episodes)

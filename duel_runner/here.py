@@ -8,12 +8,12 @@ from functools import wraps
 from typing import TypeVar
 
 from arena_kit.errors import PlatformFault
-from core.jobs.worker import Lease
-from core.models import Job, Submission
+from core.jobs.lease import Lease
+from core.models import Job
 from duel_runner.evaluating import play_episodes
 from duel_runner.images import images_fetch
 from duel_runner.playing import play_matches
-from duel_runner.steps import Episodes, Matches, Result, Steps
+from duel_runner.steps import MatchesOfJob, PlayResult, Steps
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 
@@ -27,21 +27,17 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
         try:
             wish = next(running)
             while True:
-                images_fetch(*_submissions(wish), lease=lease)
+                images_fetch(*wish.submissions, lease=lease)
                 begun = time.monotonic()
                 try:
-                    played = play_matches(wish, lease) if isinstance(wish, Matches) else play_episodes(wish, lease)
+                    played = play_matches(wish, lease) if isinstance(wish, MatchesOfJob) else play_episodes(wish, lease)
                 except PlatformFault as fault:
                     wish = running.throw(fault)
                 else:
-                    wish = running.send(Result(played, time.monotonic() - begun))
+                    wish = running.send(PlayResult(played, time.monotonic() - begun))
         except StopIteration:
             return
         finally:
             running.close()
 
     return perform
-
-
-def _submissions(wish: Matches | Episodes) -> tuple[Submission, ...]:
-    return wish.players if isinstance(wish, Matches) else (wish.submission,)

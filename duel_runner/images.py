@@ -11,9 +11,9 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.registry import SILENCE_SECONDS
-from arena_kit.log_context import bind
 from core.jobs.images import image_cache, player_registry
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
+from core.jobs.log import log_stage
 from core.models import Submission
 
 
@@ -26,7 +26,7 @@ def images_fetch(*submissions: Submission, lease: Lease) -> None:
     stored = {one.image_digest: one for one in submissions if one.image_digest and one.registry_digest}
     if registry is None or not stored:
         return
-    bind(stage="fetch")
+    log_stage("fetch")
     try:
         with engine(SILENCE_SECONDS) as client:
             for image_id, submission in stored.items():

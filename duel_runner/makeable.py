@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Concatenate, ParamSpec, TypeVar
 
-from arena_kit.environment.availability import Trouble, trouble_of
+from arena_kit.environment.availability import Unavailability, trouble_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from core.environments.availability import (
@@ -21,7 +21,7 @@ from core.environments.availability import (
     unmakeable_settle,
 )
 from core.jobs.claims import leave_out
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
 from core.models import Duel, Environment, Evaluation, Job, Validation
 from duel_runner.rules import rules
 
@@ -29,7 +29,7 @@ AnyPlayed = TypeVar("AnyPlayed", Duel, Validation, Evaluation)
 Rest = ParamSpec("Rest")
 UNMAKEABLE_CODE = "environment_unmakeable"
 
-_known: dict[str, Trouble | None] = {}
+_known: dict[str, Unavailability | None] = {}
 """By spec id: what does not change in the life of a worker, namely that a trial succeeded or a package is missing."""
 
 
@@ -68,7 +68,7 @@ def if_makeable(
     return guarded
 
 
-def trouble_here(spec_id: str) -> Trouble | None:
+def trouble_here(spec_id: str) -> Unavailability | None:
     """Return why this worker cannot make an environment; None when it can."""
     if spec_id in _known:
         return _known[spec_id]

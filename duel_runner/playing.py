@@ -13,10 +13,11 @@ from arena_kit.referee import run as referee
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.duels.selectors import duels_next
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
+from core.jobs.log import log_stage
 from core.models import Duel
 from duel_runner.rules import decided_by, limits_of, rules
-from duel_runner.steps import Matches
+from duel_runner.steps import MatchesOfJob
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
@@ -34,7 +35,7 @@ def in_time(launch: Launch, trial_until: float | None) -> Launch:
     return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
 
 
-def play_matches(wish: Matches, lease: Lease) -> referee.PlayedDuel:
+def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     """Play the matches of a job. Raises PlatformFault."""
     job, players = wish.job, wish.players
     is_heavy = isinstance(job, Duel) and job.is_heavy
@@ -66,7 +67,7 @@ def play_matches(wish: Matches, lease: Lease) -> referee.PlayedDuel:
         lease.raise_if_lost()
         lease.progress(matches_done=matches_done)
 
-    bind(stage="play")
+    log_stage("play")
     lease.log(
         f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."
     )
@@ -97,5 +98,5 @@ def play_matches(wish: Matches, lease: Lease) -> referee.PlayedDuel:
     lease.log(f"Playing took {played.playing_seconds:.3f} s.")
     if played.log:
         lease.log(played.log)
-    bind(stage="store")
+    log_stage("store")
     return played

@@ -8,13 +8,13 @@ from django.conf import settings
 from django.db import close_old_connections
 
 from arena_kit.errors import PlatformFault
-from arena_kit.log_context import bind
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from core.evaluations.services import evaluation_fail, script_succeed
 from core.jobs.artifacts import evaluation_stored
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
+from core.jobs.log import log_stage
 from core.models import Evaluation
 from duel_runner.rules import rules
 from duel_runner.workplace import workplace_of_this_worker
@@ -40,12 +40,12 @@ def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
             limits=ScriptLimits(**settings.SCRIPT_LIMITS),
             labels=workplace.labels(submission),
         )
-        bind(stage="run")
+        log_stage("run")
         lease.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {workplace.sandbox.name}.")
         run = run_script(workplace.sandbox, launch, watch=watch)
     except SandboxError as error:
         raise PlatformFault(str(error), code=error.code) from error
-    bind(stage="store")
+    log_stage("store")
     close_old_connections()
     lease.show("")
     lease.log(f"It ran for {run.end.wall_seconds:.1f} s.")

@@ -11,7 +11,7 @@ from core.models import Evaluation, PlayedJob, Submission, Validation
 
 
 @dataclass(frozen=True, slots=True)
-class Matches:
+class MatchesOfJob:
     """The matches of a job between two submissions. trial_seconds: the time of a trial, see `run_duel`; None: no trial.
 
     test: values of the sequential test that may end the duel early; None without one.
@@ -21,6 +21,11 @@ class Matches:
     players: tuple[Submission, Submission]
     trial_seconds: float | None = None
     test: dict[str, Any] | None = None
+
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """Who plays, one for each container."""
+        return self.players
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +38,14 @@ class Episodes:
     order: tuple[int, ...] | None = None
     trial_seconds: float | None = None
 
+    @property
+    def submissions(self) -> tuple[Submission, ...]:
+        """Who plays, one for each container."""
+        return (self.submission,)
+
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class PlayResult:
     """What was played. seconds: wall time from the first start of a player to the end of play."""
 
     played: PlayedDuel | PlayedEvaluation
@@ -54,5 +64,5 @@ class Result:
         return self.played
 
 
-Steps = Generator[Matches | Episodes, Result, None]
+Steps = Generator[MatchesOfJob | Episodes, PlayResult, None]
 """Yields what is to be played and gets each result, or the PlatformFault instead of it; finishes the job at the end."""

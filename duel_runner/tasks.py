@@ -12,15 +12,15 @@ from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.services import duel_succeed
 from core.environments.holding import duel_hold, is_held_after
 from core.jobs.artifacts import artifacts_stored
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import Lease
 from core.models import Duel, Evaluation, JobFault, SubmissionForm
 from duel_runner.evaluating import evaluation_steps
 from duel_runner.here import here
 from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
 from duel_runner.scripts import evaluate_script
-from duel_runner.steps import Matches, Steps
+from duel_runner.steps import MatchesOfJob, Steps
 from duel_runner.validating import validation_steps
 from duel_runner.workplace import sandbox, worker_label
 
@@ -37,7 +37,7 @@ def leftovers_reap(_: int = 0) -> None:
 def duel_steps(duel: Duel, lease: Lease) -> Steps:
     """Play a duel and store its result; that of a rated duel goes to the ledger."""
     try:
-        played = (yield Matches(duel, (duel.player_1, duel.player_2), test=duel.test)).duel
+        played = (yield MatchesOfJob(duel, (duel.player_1, duel.player_2), test=duel.test)).duel
     except PlatformFault as fault:
         if fault.code != ENVIRONMENT_FAILED or not is_held_after(duel):
             raise

@@ -12,11 +12,11 @@ from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from core.evaluations.selectors import practice_list
 from core.jobs.artifacts import DuelArtifacts, artifacts_stored, evaluation_stored
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
 from core.models import Submission, Validation
 from core.monitoring.metrics import matches_played
 from core.submissions.phases import validation_fail, validation_succeed
-from duel_runner.steps import Episodes, Matches, Result, Steps
+from duel_runner.steps import Episodes, MatchesOfJob, PlayResult, Steps
 
 FORK_FAULTS = (PlayerFault.DID_NOT_START, PlayerFault.DIED)
 """Codes of faults that a fork can cause: the copy lacks threads of native code and handles of devices."""
@@ -34,10 +34,10 @@ def _play_itself(validation: Validation, lease: Lease) -> Steps:
     submission = validation.submission
     limits = submission.agent.environment.limits
 
-    def wish(seconds: float) -> Matches:
-        return Matches(validation, (submission, submission), trial_seconds=seconds)
+    def wish(seconds: float) -> MatchesOfJob:
+        return MatchesOfJob(validation, (submission, submission), trial_seconds=seconds)
 
-    def fault_of(result: Result) -> FoundFault | None:
+    def fault_of(result: PlayResult) -> FoundFault | None:
         return duel_fault(result.duel, limits)
 
     result, fault = yield from _played_twice(submission, lease, wish, fault_of)
@@ -63,7 +63,7 @@ def _practise(validation: Validation, lease: Lease) -> Steps:
     def wish(seconds: float) -> Episodes:
         return Episodes(validation, submission, seeds, trial_seconds=seconds)
 
-    def fault_of(result: Result) -> FoundFault | None:
+    def fault_of(result: PlayResult) -> FoundFault | None:
         return evaluation_fault(result.evaluation, limits)
 
     result, fault = yield from _played_twice(submission, lease, wish, fault_of)
@@ -87,9 +87,9 @@ def _practise(validation: Validation, lease: Lease) -> Steps:
 def _played_twice(
     submission: Submission,
     lease: Lease,
-    wish: Callable[[float], Matches | Episodes],
-    fault_of: Callable[[Result], FoundFault | None],
-) -> Generator[Matches | Episodes, Result, tuple[Result, FoundFault | None]]:
+    wish: Callable[[float], MatchesOfJob | Episodes],
+    fault_of: Callable[[PlayResult], FoundFault | None],
+) -> Generator[MatchesOfJob | Episodes, PlayResult, tuple[PlayResult, FoundFault | None]]:
     """Play, and after a fault that a fork can cause play again in fresh containers if there is time."""
     seconds = submission.agent.environment.limits.validation_seconds
     result = yield wish(seconds)

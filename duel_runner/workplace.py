@@ -15,7 +15,7 @@ from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.sandbox.warm import WarmPlayers
-from core.models import Submission
+from core.models import Submission, SubmissionForm
 
 IDLE_SECONDS = 300.0
 """Seconds after which a container with a loaded player is removed if no duel has used it."""
@@ -32,9 +32,9 @@ def sandbox(name: str = "") -> Sandbox:
     if name == "docker":
         return DockerSandbox(
             base_image=settings.PLAYER_BASE_IMAGE,
-            runtime=settings.PLAYER_RUNTIME,
+            runtime=settings.PLAYER_CONTAINERS["runtime"],
             channel_dir=settings.CHANNEL_DIR,
-            cgroup_parent=settings.PLAYER_CGROUP_PARENT,
+            cgroup_parent=settings.PLAYER_CONTAINERS["cgroup_parent"],
         )
     if name == "process" and settings.DEBUG:
         return ProcessSandbox(channel_dir=settings.CHANNEL_DIR)
@@ -49,7 +49,7 @@ class Workplace:
         self.sandbox.check()
         self.process = os.getpid()
         self._lock_file = LockFile(settings.CHANNEL_DIR)
-        self.players = WarmPlayers(self.sandbox, capacity=settings.WARM_PLAYERS, idle_seconds=IDLE_SECONDS)
+        self.players = WarmPlayers(self.sandbox, capacity=settings.PLAYER_CONTAINERS["warm"], idle_seconds=IDLE_SECONDS)
         self._core: Core | None = None
         self._numbers = itertools.count(1)
         self._at_exit = Finalize(self, self._close, exitpriority=10)
@@ -78,6 +78,7 @@ class Workplace:
             labels=self.labels(submission),
             core=None if core is None else core.number,
             fresh=submission.needs_fresh_container,
+            own_image=submission.form == SubmissionForm.IMAGE,
         )
 
     def close(self) -> None:

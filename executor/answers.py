@@ -8,12 +8,12 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from arena_kit.upload.findings import Finding, Findings
-from core.duels.run_selectors import RunResult, RunState, run_result, run_rows, run_state
+from core.duels.run_selectors import RunResult, RunState, run_environment, run_job, run_result, run_rows, run_state
 from core.links import absolute, page
-from core.models import Environment, JobState, Run, User
+from core.models import Duel, Environment, JobState, Run, User
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.generated.executor import executor_pb2 as old
-from executor.statuses import Code, Ended
+from executor.statuses import CallEnded, Code
 
 PHASES = {
     JobState.QUEUED: v1.PHASE_WAITING,
@@ -38,14 +38,15 @@ def run_find(caller: User, *, run_id: str = "", key: str = "") -> Run:
         is_number = run_id.isascii() and run_id.isdigit() and len(run_id) < 19
         found = rows.filter(pk=int(run_id)).first() if is_number else None
     if found is None:
-        raise Ended(Code.NOT_FOUND, "You have no such run.")
+        raise CallEnded(Code.NOT_FOUND, "You have no such run.")
     return found
 
 
 def match_message(caller: User, run_id: int, *, with_replay: bool) -> old.MatchResponse:
     """Return the answer to RunMatch of a run that is over."""
     run = run_find(caller, run_id=str(run_id))
-    state, result = run_state(run.duel), run_result(run)
+    job = run_job(run)
+    state, result = run_state(job), run_result(run)
     message = old.MatchResponse(
         match_id=run.key,
         status=old.STATUS_TIMEOUT if state.is_timed_out else STATUSES.get(state.state, old.STATUS_UNKNOWN),
@@ -57,17 +58,17 @@ def match_message(caller: User, run_id: int, *, with_replay: bool) -> old.MatchR
     message.execution_time_sec = result.seconds
     for side in result.sides:
         message.agent_results.add(agent_id=side.name, score=side.score, errors=side.errors, error_message=side.error)
-    if with_replay:
+    if with_replay and isinstance(job, Duel):
         message.replay_url, message.replay_html_url = (
-            absolute(page("match_replay", run.duel.pk, 1, form)) for form in ("json", "html")
+            absolute(page("match_replay", job.pk, 1, form)) for form in ("json", "html")
         )
     return message
 
 
 def run_message(run: Run) -> v1.Run:
     """Return a run as the newer service shows it."""
-    duel = run.duel
-    state = run_state(duel)
+    job = run_job(run)
+    state = run_state(job)
     created, expires = Timestamp(), Timestamp()
     created.FromDatetime(run.created_at)
     expires.FromDatetime(run.expires_at)
@@ -75,7 +76,7 @@ def run_message(run: Run) -> v1.Run:
     return v1.Run(
         id=str(run.pk),
         key=run.key,
-        environment=duel.player_1.agent.environment.slug,
+        environment=run_environment(run).slug,
         phase=_phase(state),
         match_count=state.match_count,
         matches_done=state.matches_done,
@@ -84,14 +85,17 @@ def run_message(run: Run) -> v1.Run:
         expire_time=expires,
         result=None if result is None else _result(result),
         sequence=state.sequence,
-        duel=str(duel.pk),
+        duel=str(job.pk) if isinstance(job, Duel) else "",
     )
 
 
-def findings_message(found: Findings) -> v1.ValidateAgentResponse:
+def findings_message(found: Findings, *, matches: int = 0) -> v1.ValidateAgentResponse:
     """Return a verdict as the newer service shows it."""
     return v1.ValidateAgentResponse(
-        valid=not found.errors, errors=map(_finding, found.errors), warnings=map(_finding, found.warnings)
+        valid=not found.errors,
+        errors=map(_finding, found.errors),
+        warnings=map(_finding, found.warnings),
+        matches_played=matches,
     )
 
 
@@ -108,14 +112,14 @@ def environments_message() -> v1.DescribeEnvironmentsResponse:
 
 
 def _environment(row: Environment) -> v1.Environment:
-    alone = "It has one seat: agents are compared by their scores there." if row.is_scored else ""
+    tasks = "It is an application: its tasks are asked for as rollouts." if row.is_app else ""
     return v1.Environment(
         slug=row.slug,
         id=row.env_id,
         name=row.name,
         version=row.version,
         seats=row.seats,
-        closed_because=alone or row.closed_because,
+        closed_because=tasks or row.closed_because,
     )
 
 

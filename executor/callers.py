@@ -11,7 +11,7 @@ from django.utils import timezone
 from core.models import TokenScope, User
 from core.people.second_factor_selectors import second_factor_get
 from core.people.tokens import token_find
-from executor.statuses import Code, Ended
+from executor.statuses import CallEnded, Code
 
 HOW = "Create one for the executor on your profile page."
 UNNAMED = f"Send a token in the metadata: authorization: Bearer TOKEN. {HOW}"
@@ -45,23 +45,23 @@ def caller_find(identity: Identity, *, by_certificate: bool, without_token: str 
     if by_certificate:
         found = User.objects.filter(username__in=identity.names, is_active=True)[:2]
         if len(found) != 1:
-            raise Ended(Code.UNAUTHENTICATED, NOT_NAMED)
+            raise CallEnded(Code.UNAUTHENTICATED, NOT_NAMED)
         return _allowed(found[0])
     scheme, _, token = identity.authorization.partition(" ")
     if not identity.authorization and without_token:
         user = User.objects.filter(username=without_token, is_active=True).first()
         if user is None:
-            raise Ended(Code.UNAUTHENTICATED, f"There is no account {without_token!r}.")
+            raise CallEnded(Code.UNAUTHENTICATED, f"There is no account {without_token!r}.")
         return user
     if scheme.lower() != "bearer" or not token:
-        raise Ended(Code.UNAUTHENTICATED, UNNAMED)
+        raise CallEnded(Code.UNAUTHENTICATED, UNNAMED)
     row = token_find(token, now=timezone.now(), scope=TokenScope.EXECUTOR)
     if row is None:
-        raise Ended(Code.UNAUTHENTICATED, WRONG)
+        raise CallEnded(Code.UNAUTHENTICATED, WRONG)
     return _allowed(row.owner)
 
 
 def _allowed(user: User) -> User:
     if user.is_staff and settings.REQUIRE_STAFF_TOTP and second_factor_get(user) is None:
-        raise Ended(Code.UNAUTHENTICATED, NO_SECOND_FACTOR)
+        raise CallEnded(Code.UNAUTHENTICATED, NO_SECOND_FACTOR)
     return user

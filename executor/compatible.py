@@ -12,7 +12,7 @@ from executor.door import Context, Door, caller
 from executor.generated.executor import executor_pb2 as old
 from executor.generated.executor.executor_pb2_grpc import ExecutorServicer
 from executor.playing import Playing
-from executor.statuses import Ended
+from executor.statuses import CallEnded
 from executor.validating import arriving
 
 
@@ -40,7 +40,7 @@ class CompatibleExecutor(ExecutorServicer):
         """Say whether matches can be played now; everybody may ask."""
         try:
             can_play, playing = await self._playing.database.ask(_health)
-        except Ended:
+        except CallEnded:
             can_play, playing = False, 0
         is_healthy = can_play and not self._door.is_draining
         return old.HealthCheckResponse(healthy=is_healthy, version=arena_version(), active_matches=playing)

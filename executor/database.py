@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -27,8 +28,10 @@ class Database:
     async def ask(self, work: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
         """Run a function in a thread. Raises Ended when the database is away, and what the function raises."""
         loop = asyncio.get_running_loop()
+        # Threads do not inherit the log context and the trace of a call.
+        call = partial(copy_context().run, _fresh, partial(work, *args, **kwargs))
         try:
-            return await loop.run_in_executor(self._pool, partial(_fresh, partial(work, *args, **kwargs)))
+            return await loop.run_in_executor(self._pool, call)
         except (OperationalError, InterfaceError) as error:
             raise unavailable("The arena's database does not answer. Try again in a moment.") from error
 

@@ -19,10 +19,11 @@ from arena_kit.log_context import bound
 from core.errors import Refused
 from core.models import User
 from core.monitoring.metrics import call_answered
+from core.tracing import Current, span
 from executor.callers import caller_find, identity_of
 from executor.database import Database
 from executor.rates import Rate
-from executor.statuses import Code, Ended, ended_by, unavailable
+from executor.statuses import CallEnded, Code, ended_by, unavailable
 
 logger = logging.getLogger(__name__)
 Answer = TypeVar("Answer")
@@ -30,6 +31,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 OPEN = ("/grpc.health.v1.Health/", "/executor.Executor/HealthCheck")
 """Methods that everybody may call: probes have no token."""
 VALIDATES = "ValidateAgent"
+OURS = (Code.INTERNAL, Code.UNAVAILABLE, Code.UNKNOWN)
+"""Statuses that are not a caller's mistake."""
 MESSAGE_BYTES = 1024 * 1024
 """The largest message of any other method; the server's own limit is that of uploads."""
 WITHOUT_DEADLINE_SECONDS = 900.0
@@ -125,6 +128,12 @@ class Door(grpc.aio.ServerInterceptor):
     @asynccontextmanager
     async def _passed(self, method: str, context: Context) -> AsyncIterator[None]:
         """Let a call in, and turn what it raises into a status."""
+        with span(method.removeprefix("/"), kind="server", about={"rpc.system": "grpc"}) as traced:
+            async with self._answered(method, context, traced):
+                yield
+
+    @asynccontextmanager
+    async def _answered(self, method: str, context: Context, traced: Current) -> AsyncIterator[None]:
         begun, code = time.monotonic(), Code.OK
         sent = dict(_metadata(context)).get(REQUEST_ID, "")
         request_id = sent if isinstance(sent, str) and 0 < len(sent) <= 64 and sent.isprintable() else uuid.uuid4().hex
@@ -137,14 +146,14 @@ class Door(grpc.aio.ServerInterceptor):
                     yield
                 except Refused as refusal:
                     raise ended_by(refusal) from None
-                except (Ended, grpc.aio.AbortError):
+                except (CallEnded, grpc.aio.AbortError):
                     raise
                 except Exception:
                     logger.exception("A call of %s failed.", method)
-                    raise Ended(
+                    raise CallEnded(
                         Code.INTERNAL, f"The arena made a mistake; its operators find it as {request_id}."
                     ) from None
-        except Ended as end:
+        except CallEnded as end:
             code = end.code
             await context.abort(end.code, str(end), (*end.metadata(), (REQUEST_ID, request_id)))
         except BaseException:
@@ -154,6 +163,9 @@ class Door(grpc.aio.ServerInterceptor):
             self.running -= 1
             if not self.running:
                 self.is_empty.set()
+            traced.set({"rpc.grpc.status_code": int(code.value[0])})
+            if code in OURS:
+                traced.fail(code.name)
             call_answered(method=method.rpartition("/")[2], code=code.name, seconds=time.monotonic() - begun)
 
     async def _check(self, method: str, context: Context) -> None:
@@ -167,14 +179,14 @@ class Door(grpc.aio.ServerInterceptor):
             found = await self._database.ask(
                 caller_find, identity, by_certificate=self._by_certificate, without_token=self._without_token
             )
-        except Ended as end:
+        except CallEnded as end:
             # Good tokens pass still: behind a proxy, many callers have one address.
             if end.code is Code.UNAUTHENTICATED and (seconds := self._wrong.wait(peer)):
                 why = "Too many wrong tokens from your address."
-                raise Ended(Code.RESOURCE_EXHAUSTED, why, retry_seconds=seconds) from None
+                raise CallEnded(Code.RESOURCE_EXHAUSTED, why, retry_seconds=seconds) from None
             raise
         if seconds := self._calls.wait(str(found.pk)):
-            raise Ended(Code.RESOURCE_EXHAUSTED, "You have sent too many calls.", retry_seconds=seconds)
+            raise CallEnded(Code.RESOURCE_EXHAUSTED, "You have sent too many calls.", retry_seconds=seconds)
         _CALLER.set(found)
 
 
@@ -182,9 +194,9 @@ async def _only(method: str, requests: AsyncIterator[Any]) -> Any:
     """Return the message of a call that has one. Raises Ended."""
     async for request in requests:
         if isinstance(request, Message) and not method.endswith(VALIDATES) and request.ByteSize() > MESSAGE_BYTES:
-            raise Ended(Code.RESOURCE_EXHAUSTED, f"A message of {method} has at most {MESSAGE_BYTES:,} bytes.")
+            raise CallEnded(Code.RESOURCE_EXHAUSTED, f"A message of {method} has at most {MESSAGE_BYTES:,} bytes.")
         return request
-    raise Ended(Code.INVALID_ARGUMENT, "The call has no message.")
+    raise CallEnded(Code.INVALID_ARGUMENT, "The call has no message.")
 
 
 async def _every(_method: str, requests: AsyncIterator[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -10,6 +11,8 @@ from pathlib import Path
 from django.conf import settings
 
 UNIX = "unix:"
+CLIENTS = "clients.crt"
+"""The authority of clients' certificates. Not ca.crt, which cert-manager writes beside every certificate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +44,19 @@ class Listening:
         host, _, port = self.address.rpartition(":")
         if not self.address.startswith(UNIX) and not (host and port.isdecimal() and int(port) < 2**16):
             yield f"EXECUTOR_ADDRESS is {self.address!r}, neither HOST:PORT nor unix:PATH."
-        if bool(self.certificate) != bool(self.key):
-            yield "EXECUTOR_CERTIFICATE and EXECUTOR_KEY belong together: set both or neither."
-        if self.client_ca and not self.certificate:
-            yield "EXECUTOR_CLIENT_CA is set without EXECUTOR_CERTIFICATE: certificates of clients need TLS."
         if not self.is_local and not self.is_encrypted:
             yield f"The executor would listen on {self.address} in plain text, where tokens can be read on their way."
-        names = {"CERTIFICATE": self.certificate, "KEY": self.key, "CLIENT_CA": self.client_ca}
-        for name, path in names.items():
+        for path in (self.certificate, self.key, self.client_ca):
             if path and not Path(path).is_file():
-                yield f"EXECUTOR_{name} names {path}, which is no file."
+                yield f"The folder of EXECUTOR_TLS has no file {path}."
 
 
 def listening() -> Listening:
-    """Return what the settings say."""
-    return Listening(
-        settings.EXECUTOR_ADDRESS, settings.EXECUTOR_CERTIFICATE, settings.EXECUTOR_KEY, settings.EXECUTOR_CLIENT_CA
-    )
+    """Return what the settings say: EXECUTOR_TLS is a folder like the files of a Kubernetes Secret of type tls."""
+    if not settings.EXECUTOR_TLS:
+        return Listening(settings.EXECUTOR_ADDRESS)
+    folder = Path(settings.EXECUTOR_TLS)
+    clients = folder / CLIENTS
+    # A link that leads nowhere is a file that is missing, not permission to connect without a certificate.
+    client_ca = str(clients) if os.path.lexists(clients) else ""
+    return Listening(settings.EXECUTOR_ADDRESS, str(folder / "tls.crt"), str(folder / "tls.key"), client_ca)

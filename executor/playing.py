@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
@@ -13,12 +14,17 @@ from core.duels.run_requests import RunRequest
 from core.duels.run_selectors import RunState, run_states
 from core.duels.runs import run_cancel, run_start, runs_expire
 from core.models import Run, User
+from core.submissions.trials import Trial, trial_end, trial_state
 from executor.database import Database
 from executor.door import Context, is_detached, patience
 from executor.leaving import Leaving
-from executor.statuses import Code, Ended
+from executor.statuses import CallEnded, Code, unavailable
 from executor.validating import Arriving, environment_row
-from executor.waiting import Waiting
+from executor.waiting import WaitingCalls
+
+logger = logging.getLogger(__name__)
+TRIAL_SECONDS = 1.0
+"""Seconds between two looks at an archive that plays against itself."""
 
 
 @dataclass(slots=True)
@@ -27,11 +33,12 @@ class Playing:
 
     database: Database
     inspections: Database
-    waiting: Waiting = field(init=False)
+    waiting: WaitingCalls = field(init=False)
     leaving: Leaving = field(init=False)
+    _endings: set[asyncio.Future[None]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        self.waiting = Waiting(self._states)
+        self.waiting = WaitingCalls(self._states)
         self.leaving = Leaving(self._cancel)
 
     async def start(self, caller: User, request: RunRequest) -> tuple[Run, bool]:
@@ -64,12 +71,46 @@ class Playing:
                     return await self.waiting.end(run.pk)
             except TimeoutError:
                 why = "Your deadline is near. The match goes on: call again with the same id to wait for it."
-                raise Ended(Code.DEADLINE_EXCEEDED, why) from None
+                raise CallEnded(Code.DEADLINE_EXCEEDED, why) from None
 
     async def findings(self, archive: Arriving, environment: str, caller: User) -> Findings:
         """Return the verdict on an archive. Raises Refused and Ended."""
         row = await self.database.ask(environment_row, environment)
         return await self.inspections.ask(archive.findings, row, caller)
+
+    async def self_play(self, archive: Arriving, environment: str, caller: User, context: Context) -> Trial:
+        """Let an archive play against itself; it is deleted when this ends, whatever the reason.
+
+        Raises Refused and Ended.
+        """
+        row = await self.database.ask(environment_row, environment)
+        starting = asyncio.ensure_future(self.inspections.ask(archive.start_trial, row, caller))
+        try:
+            version = await asyncio.shield(starting)
+            async with asyncio.timeout(patience(context)):
+                # Workers tell nobody of builds, so the row is looked at.
+                while not (state := await self.database.ask(trial_state, version)).is_over:  # noqa: ASYNC110
+                    await asyncio.sleep(TRIAL_SECONDS)
+        except TimeoutError:
+            raise CallEnded(Code.DEADLINE_EXCEEDED, "Your deadline is near, and the self-play is not over.") from None
+        finally:
+            # Also when the caller has gone: the version is made whether or not the call is still there.
+            starting.add_done_callback(self._trial_over)
+        if state.is_ours:
+            raise unavailable(f"The arena could not try it: {state.error}")
+        return state
+
+    def _trial_over(self, starting: asyncio.Future[int]) -> None:
+        if not starting.cancelled() and starting.exception() is None:
+            ending = asyncio.ensure_future(self.database.ask(trial_end, starting.result()))
+            self._endings.add(ending)
+            ending.add_done_callback(self._ended)
+
+    def _ended(self, ending: asyncio.Future[None]) -> None:
+        self._endings.discard(ending)
+        if not ending.cancelled() and (error := ending.exception()) is not None:
+            # The retention deletes it later.
+            logger.warning("A trial could not be deleted: %s", error)
 
     async def _states(self, ids: Collection[int]) -> dict[int, RunState]:
         return await self.database.ask(_states_now, ids)

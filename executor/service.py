@@ -6,20 +6,22 @@ import asyncio
 import hashlib
 import uuid
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from typing import IO
 
+from arena_kit.upload.findings import Finding
 from core.duels.run_requests import RunPlayer, RunRequest
-from core.duels.run_selectors import run_rows
+from core.duels.run_selectors import run_job, run_rows
 from core.duels.runs import run_cancel
-from core.duels.selectors import NotStored, records_without_traces
-from core.models import Run, User
+from core.duels.selectors import NotStored, file_get, records_without_traces
+from core.models import Evaluation, Run, User
 from core.submissions.selectors import agent_source_visible
 from executor.answers import environments_message, findings_message, run_find, run_message
 from executor.door import Context, caller, patience
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.generated.arena.executor.v1.executor_pb2_grpc import ExecutorServiceServicer
 from executor.playing import Playing
-from executor.statuses import Code, Ended
+from executor.statuses import CallEnded, Code
 from executor.validating import arriving
 
 PAGE, MOST_OF_A_PAGE = 50, 500
@@ -63,7 +65,9 @@ class ExecutorService(ExecutorServiceServicer):
                     after, is_over = max(state.sequence, message.sequence), state.is_over or message.HasField("result")
                     yield v1.WatchRunResponse(run=message)
         except TimeoutError:
-            raise Ended(Code.DEADLINE_EXCEEDED, "Your deadline is near: watch again after the last sequence.") from None
+            raise CallEnded(
+                Code.DEADLINE_EXCEEDED, "Your deadline is near: watch again after the last sequence."
+            ) from None
 
     async def GetRecord(self, request: v1.GetRecordRequest, context: Context) -> AsyncIterator[v1.GetRecordResponse]:  # noqa: N802
         """Send the file of a run's records."""
@@ -81,13 +85,18 @@ class ExecutorService(ExecutorServiceServicer):
         self, request_iterator: AsyncIterator[v1.ValidateAgentRequest], context: Context
     ) -> v1.ValidateAgentResponse:
         """Say what an upload would be refused for."""
-        environment = ""
+        environment, plays = "", False
         with arriving() as archive:
             async for request in request_iterator:
-                environment = environment or request.environment
+                environment, plays = environment or request.environment, plays or request.self_play
                 archive.write(request.chunk)
             found = await self._playing.findings(archive, environment, caller())
-        return findings_message(found)
+            if not plays or found.errors:
+                return findings_message(found)
+            trial = await self._playing.self_play(archive, environment, caller(), context)
+        if not trial.has_passed:
+            found = replace(found, errors=(Finding(trial.code, trial.error),))
+        return findings_message(found, matches=trial.matches)
 
     async def DescribeEnvironments(  # noqa: N802
         self, request: v1.DescribeEnvironmentsRequest, context: Context
@@ -116,7 +125,7 @@ def _page(user: User, request: v1.ListRunsRequest) -> v1.ListRunsResponse:
     rows = run_rows(user)
     if request.page_token:
         if not (request.page_token.isascii() and request.page_token.isdigit() and len(request.page_token) < 19):
-            raise Ended(Code.INVALID_ARGUMENT, "This is no token of a page.", field="page_token")
+            raise CallEnded(Code.INVALID_ARGUMENT, "This is not the token of a page.", field="page_token")
         rows = rows.filter(pk__lt=int(request.page_token))
     size = min(request.page_size or PAGE, MOST_OF_A_PAGE)
     found: list[Run] = list(rows[: size + 1])
@@ -132,10 +141,20 @@ def _cancelled(user: User, run_id: str) -> v1.Run:
 
 
 def _record(user: User, run_id: str) -> IO[bytes]:
-    duel = run_find(user, run_id=run_id).duel
+    duel = run_job(run_find(user, run_id=run_id))
+    if isinstance(duel, Evaluation):
+        return _episodes(duel)
     agents = (duel.player_1.agent, duel.player_2.agent)
     closed = [player for player, agent in enumerate(agents) if not agent_source_visible(agent, user)]
     try:
         return records_without_traces(duel, closed)
     except NotStored as missing:
-        raise Ended(Code.FAILED_PRECONDITION, str(missing)) from None
+        raise CallEnded(Code.FAILED_PRECONDITION, str(missing)) from None
+
+
+def _episodes(evaluation: Evaluation) -> IO[bytes]:
+    """Open the records of an evaluation, whose seeds are public and whose player belongs to the caller."""
+    try:
+        return file_get(evaluation.records, "These records are")
+    except NotStored as missing:
+        raise CallEnded(Code.FAILED_PRECONDITION, str(missing)) from None

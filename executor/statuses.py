@@ -26,7 +26,7 @@ UNAVAILABLE_SECONDS = 5
 """After which a client may try again when the database or the executor is away."""
 
 
-class Ended(Exception):
+class CallEnded(Exception):
     """A call ends with this status. field: of the request. retry_seconds: when to try again, if that makes sense."""
 
     def __init__(
@@ -46,17 +46,17 @@ class Ended(Exception):
         return ((DETAILS, status.SerializeToString()),) if status.details else ()
 
 
-def ended_by(refusal: Refused) -> Ended:
+def ended_by(refusal: Refused) -> CallEnded:
     """Return the status of a refusal."""
     if isinstance(refusal, QuotaExceeded):
-        return Ended(Code.RESOURCE_EXHAUSTED, str(refusal), retry_seconds=refusal.retry_after_seconds)
+        return CallEnded(Code.RESOURCE_EXHAUSTED, str(refusal), retry_seconds=refusal.retry_after_seconds)
     code = CODES.get(refusal.code, Code.INVALID_ARGUMENT)
-    return Ended(code, str(refusal), field=refusal.field or "")
+    return CallEnded(code, str(refusal), field=refusal.field or "")
 
 
-def unavailable(message: str) -> Ended:
+def unavailable(message: str) -> CallEnded:
     """Return the status of what is away for some seconds."""
-    return Ended(Code.UNAVAILABLE, message, retry_seconds=UNAVAILABLE_SECONDS)
+    return CallEnded(Code.UNAVAILABLE, message, retry_seconds=UNAVAILABLE_SECONDS)
 
 
 def _add(status: Status, detail: BadRequest | RetryInfo) -> None:

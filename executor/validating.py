@@ -13,7 +13,8 @@ from core.duels.run_requests import UNKNOWN
 from core.errors import Refused
 from core.models import Environment, User
 from core.submissions.findings import Unfinished, upload_findings
-from executor.statuses import Code, Ended, unavailable
+from core.submissions.trials import trial_start
+from executor.statuses import CallEnded, Code, unavailable
 
 ARCHIVE_BYTES = 50 * 1024 * 1024
 
@@ -28,7 +29,7 @@ class Arriving:
         """Add a part. Raises Ended for more than ARCHIVE_BYTES."""
         self._file.size = (self._file.size or 0) + len(chunk)
         if self._file.size > ARCHIVE_BYTES:
-            raise Ended(
+            raise CallEnded(
                 Code.INVALID_ARGUMENT, f"An archive has at most {ARCHIVE_BYTES // 2**20} MiB.", field="code_zip"
             )
         self._file.write(chunk)
@@ -40,6 +41,11 @@ class Arriving:
             return upload_findings(archive=self._file, environment=environment, owner=caller)
         except Unfinished as busy:
             raise unavailable(str(busy)) from None
+
+    def start_trial(self, environment: Environment, caller: User) -> int:
+        """Put the archive in line for self-play; return the number of its version. Raises Refused."""
+        self._file.seek(0)
+        return trial_start(caller=caller, environment=environment, archive=self._file).pk
 
     def close(self) -> None:
         """Remove the file."""

@@ -8,21 +8,21 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection
 
 from core.duels.run_selectors import RunState
-from executor.statuses import Code, Ended
+from executor.statuses import CallEnded, Code
 
 logger = logging.getLogger(__name__)
 PAUSE_SECONDS = 0.25
 Read = Callable[[Collection[int]], Awaitable[dict[int, RunState]]]
 
 
-class Waiting:
+class WaitingCalls:
     """Calls that wait for news of runs. read: asks for the states of runs, those that are gone left out."""
 
     def __init__(self, read: Read, *, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._read, self._pause_seconds = read, pause_seconds
         self._calls: dict[int, list[tuple[int, asyncio.Future[RunState]]]] = defaultdict(list)
         self._filled = asyncio.Event()
-        self._closed: Ended | None = None
+        self._closed: CallEnded | None = None
 
     @property
     def count(self) -> int:
@@ -62,7 +62,7 @@ class Waiting:
                 self._tell(asked, states)
             await asyncio.sleep(self._pause_seconds)
 
-    def close(self, reason: Ended) -> None:
+    def close(self, reason: CallEnded) -> None:
         """End all calls that wait, and those that come."""
         self._closed = reason
         for calls in self._calls.values():
@@ -77,7 +77,7 @@ class Waiting:
                 if future.done():
                     continue
                 if state is None:
-                    future.set_exception(Ended(Code.NOT_FOUND, "This run has been deleted."))
+                    future.set_exception(CallEnded(Code.NOT_FOUND, "This run has been deleted."))
                 elif state.sequence > after:
                     future.set_result(state)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from publisher.git import Git, GitError
-from publisher.source import Source
+from publisher.source import PublishedSource
 
 PUSH_ATTEMPTS = 4
 AUTHOR = {
@@ -43,7 +43,7 @@ class Repository:
         return cls(folder, remote, branch, Git(folder, secret=remote))
 
     def publish(
-        self, source: Source, *, environment: str, agent: str, message: str, before_push: Callable[[], None]
+        self, source: PublishedSource, *, environment: str, agent: str, message: str, before_push: Callable[[], None]
     ) -> str:
         """Replace `<environment>/<agent>/` on the remote branch by `source`; return the commit's id.
 
@@ -90,7 +90,7 @@ class Repository:
         )
         return self.git.run("rev-parse", "--verify", f"{self._ref}^{{commit}}").strip()
 
-    def _commit(self, source: Source, folder: str, message: str, parent: str) -> str:
+    def _commit(self, source: PublishedSource, folder: str, message: str, parent: str) -> str:
         with tempfile.TemporaryDirectory(prefix="arena-index-") as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self.git.run("read-tree", parent or "--empty", variables=index)

@@ -24,7 +24,7 @@ class SourceRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PublishedSource:
     """Unpacked files, ready to be published."""
 
     folder: Path
@@ -35,7 +35,7 @@ class Source:
     """Sentences about files that are left out or replaced."""
 
 
-def unpack_source(archive: IO[bytes], folder: Path) -> Source:
+def unpack_source(archive: IO[bytes], folder: Path) -> PublishedSource:
     """Unpack an archive into an empty folder and prepare it for a repository. Raises SourceRefused."""
     try:
         report = unpack_archive(archive, folder)
@@ -59,7 +59,7 @@ def unpack_source(archive: IO[bytes], folder: Path) -> Source:
         if total > TOTAL_BYTES:
             raise SourceRefused(f"The files have more than {TOTAL_BYTES // 2**20} MiB together.", code="too_large")
         paths.append(name)
-    return Source(folder, tuple(paths), report.entry_point, tuple(notes))
+    return PublishedSource(folder, tuple(paths), report.entry_point, tuple(notes))
 
 
 def is_git_folder(part: str) -> bool:

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from arena_kit.errors import PlatformFault
 from core.jobs.control import job_cancel
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail, job_succeed
-from core.jobs.worker import Lease
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
 from publisher.git import GitError
 from publisher.repository import Repository

@@ -44,8 +44,14 @@ def rows() -> dict[str, Any]:
 
 
 def files() -> dict[str, bytes]:
-    root = Path(default_storage.path(""))
-    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    found, folders = {}, [""]
+    for folder in folders:
+        inner, names = default_storage.listdir(folder)
+        folders += [f"{folder}{name}/" for name in inner]
+        for name in names:
+            with default_storage.open(f"{folder}{name}") as file:
+                found[f"{folder}{name}"] = file.read()
+    return found
 
 
 def state() -> tuple[dict[str, Any], dict[str, bytes]]:

@@ -24,6 +24,7 @@ LEFT_OUT = frozenset(word[1:] for word in REQUIRED if word.startswith("-"))
 SECOND_BASE_IMAGE = "rl-arena-base-3.13"
 SCRIPT_IMAGE = "rl-arena-script"
 APP_IMAGE = "rl-arena-app-node"
+WIKI_IMAGE = "rl-arena-app-mediawiki"
 BROWSER_IMAGE = "rl-arena-browser"
 """What make-base-image.sh and make-script-image.sh make with the names that the documentation gives them."""
 
@@ -54,6 +55,12 @@ def missing_script_image() -> str:
 def missing_app_images() -> str:
     """Why tests with the base images of application services cannot run; empty when they can."""
     return _missing_image(APP_IMAGE, "make-app-images.sh")
+
+
+@cache
+def missing_wiki_image() -> str:
+    """Why tests with the package of MediaWiki cannot run; empty when they can."""
+    return missing_app_images() or _missing_image(WIKI_IMAGE, "make-mediawiki-image.sh")
 
 
 @cache
@@ -174,17 +181,26 @@ def missing_nginx() -> str:
     return "" if shutil.which("nginx") else "nginx is not installed"
 
 
+@cache
+def missing_prometheus() -> str:
+    names = ("prometheus", "promtool", "prometheus-alertmanager", "amtool")
+    missing = [name for name in names if not shutil.which(name)]
+    return f"{missing[0]} is not installed" if missing else ""
+
+
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
     "gvisor": missing_gvisor,
     "second_base": missing_second_base,
     "script_image": missing_script_image,
     "app_images": missing_app_images,
+    "wiki_image": missing_wiki_image,
     "browser_image": missing_browser_image,
     "postgres": missing_postgres,
     "redis": missing_redis,
     "cluster": missing_cluster,
     "nginx": missing_nginx,
+    "prometheus": missing_prometheus,
     "registry": missing_registry,
     "browser": missing_browser,
     "network": missing_network,

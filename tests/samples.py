@@ -13,8 +13,8 @@ from django_q.models import OrmQ
 
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
-from core.jobs.worker import Lease
 from core.models import Environment, JobFault, Recording, Submission, User
 from core.submissions.services import agent_create
 

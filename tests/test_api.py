@@ -16,7 +16,7 @@ from tests.samples import BALANCING, archive, deliver_messages
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 TRAIN = b"""
 import json, sys
-import player  # the helper, whatever it is called: this is no player
+import player  # the helper, whatever it is called: this is not a player
 from agent import SCORE
 print(sys.argv[1])
 print(json.dumps({"score": SCORE, "metrics": [1, 2]}))

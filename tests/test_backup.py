@@ -30,8 +30,8 @@ from core.operations.backup.archive import reading
 from core.operations.backup.errors import BackupError
 from core.operations.backup.make import backup_make
 from core.removed import removed_name
+from core.submissions.existing import submission_delete
 from core.submissions.images import CHECK
-from core.submissions.services import submission_delete
 from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state
 from tests.samples import FIRST, tic_tac_toe, upload, zip_of
 from web.tests import played

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.files.storage import Storage, default_storage, storages
 from django.core.management import CommandError
 from django.db import connection
 from pytest_django.fixtures import Settings
@@ -64,12 +64,13 @@ def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
     names = sorted(name for name in files() if name.endswith("records.zip"))
     bad, gone = names[0], names[1]
     default_storage.delete(gone)
-    size = FileSystemStorage.size
+    kind = type(storages["default"])
+    size = kind.size
 
     class ClientError(Exception):
         """As of a store of objects: no OSError, also for what is not there."""
 
-    def size_of_others(store: FileSystemStorage, name: str) -> int:
+    def size_of_others(store: Storage, name: str) -> int:
         if name in (bad, gone):
             raise ClientError("refused")
         return size(store, name)
@@ -78,7 +79,7 @@ def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
     folder.mkdir()
     backup_make(folder, now=NOW)
     with monkeypatch.context() as patch:
-        patch.setattr(FileSystemStorage, "size", size_of_others)
+        patch.setattr(kind, "size", size_of_others)
         with pytest.raises(CommandError, match="lacks 1 files .* no older one was deleted"):
             run("backup", folder, "--keep", "1")
     old, new = sorted(folder.iterdir())
@@ -91,7 +92,7 @@ def test_a_file_that_the_store_does_not_give_is_said_and_costs_no_other(
         raise ClientError("refused")
 
     with monkeypatch.context() as patch:
-        patch.setattr(FileSystemStorage, "exists", fail)
+        patch.setattr(kind, "exists", fail)
         with pytest.raises(CommandError, match="The store fails for .*ClientError: refused"):
             run("restore", old, "--replace")
 
@@ -104,6 +105,7 @@ def test_a_store_that_is_not_there_does_not_push_out_the_backups_that_have_it_al
     folder.mkdir()
     whole = backup_make(folder, now=NOW)
     settings.MEDIA_ROOT = tmp_path / "not mounted"
+    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.storage.LocalStorage"}}
     with pytest.raises(CommandError, match="The store has no file that the rows name.* no older one was deleted"):
         run("backup", folder, "--keep", "1")
     assert whole.path.exists()

@@ -11,20 +11,31 @@ import yaml
 from django.conf import settings
 
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
-SITE_AND_WORKERS = {"migrate", "web", "worker-build", "worker-duel", "worker-tournament", "worker-publish"}
+SITE_AND_WORKERS = {
+    "migrate", "web", "worker-build", "worker-duel", "worker-rollout", "worker-tournament", "worker-publish",
+    "monitoring-files",
+}  # fmt: skip
+WATCHERS = {
+    "prometheus", "alertmanager", "grafana", "loki", "log-shipper", "redis-exporter", "node-exporter",
+    "blackbox-exporter",
+}  # fmt: skip
+"""The services of the profile `monitoring` that are not the arena's own."""
 HOLDERS = {
     "INVITATION_CODE": {"web"},
-    "PIP_INDEX_URL": {"worker-build"},
+    "SUPERUSER_PASSWORD": {"migrate"},
+    "PIP_INDEX_URL": {"worker-build", "worker-rollout"},
+    "MODEL_KEYS": {"worker-rollout"},
     "PUBLISHER_REMOTE": {"worker-publish"},
     # They push and pull players' images.
-    "PLAYER_REGISTRY_PASSWORD": {"worker-build", "worker-duel"},
-    # Every process of Django needs the key and the database (and to know of a pooler before it), may raise an alarm,
-    # which is mailed, sends its errors to Sentry, through the proxy if there is one, and has metrics.
+    "PLAYER_REGISTRY_PASSWORD": {"worker-build", "worker-duel", "worker-rollout"},
+    # Every process of Django needs the key, the database (and to know of a pooler before it) and the files, may
+    # raise an alarm, which is mailed, sends its errors to Sentry, through the proxy if there is one, and has metrics.
     **dict.fromkeys(
         (
             "SECRET_KEY",
             "POSTGRES_PASSWORD",
             "DATABASE_DIRECT_URL",
+            "STORAGE",
             "EMAIL_URL",
             "SENTRY_DSN",
             "HTTPS_PROXY",
@@ -87,7 +98,7 @@ def test_every_variable_of_the_settings_reaches_a_service() -> None:
 
 def test_other_programs_get_nothing_of_the_arena() -> None:
     others = {name: content for name, content in services().items() if name not in SITE_AND_WORKERS}
-    assert set(others) == {"postgres", "redis", "nginx", "base"}
+    assert set(others) == {"postgres", "redis", "nginx", "base", *WATCHERS}
     file = in_a_file(set(settings.VARIABLES.names))
     inside = {name: set(environment(content, file)) for name, content in others.items()}
     assert inside == {
@@ -95,7 +106,12 @@ def test_other_programs_get_nothing_of_the_arena() -> None:
         "redis": set(),
         "nginx": set(),
         "base": set(),
-    }
+        **{name: set() for name in WATCHERS},
+        "grafana": {
+            "GF_SECURITY_ADMIN_PASSWORD", "GF_ANALYTICS_REPORTING_ENABLED", "GF_ANALYTICS_CHECK_FOR_UPDATES",
+            "GF_USERS_ALLOW_SIGN_UP",
+        },
+    }  # fmt: skip
 
 
 def test_every_service_knows_whether_versions_are_published() -> None:
@@ -108,13 +124,21 @@ def test_compose_runs_one_worker_for_every_queue() -> None:
     queues = {
         service["environment"]["Q_CLUSTER_NAME"] for name, service in services().items() if name.startswith("worker-")
     }
-    assert queues == set(settings.QUEUES)
+    assert queues == {*settings.QUEUES, settings.ROLLOUT_QUEUE}
 
 
-def test_compose_opens_no_port_but_that_of_nginx() -> None:
-    assert [name for name, service in services().items() if "ports" in service] == ["nginx"]
+def test_compose_opens_no_port_to_others_but_that_of_nginx() -> None:
+    ports = {name: service["ports"] for name, service in services().items() if "ports" in service}
+    own = {name: found for name, found in ports.items() if not all(one.startswith("127.0.0.1:") for one in found)}
+    assert set(own) == {"nginx"}
+    assert set(ports) == {"nginx", "prometheus", "alertmanager", "grafana"}
+
+
+def test_what_watches_the_arena_starts_only_when_it_is_asked_for() -> None:
+    profiles = {name: service.get("profiles") for name, service in services().items()}
+    assert {name for name, found in profiles.items() if found == ["monitoring"]} == {*WATCHERS, "monitoring-files"}
 
 
 def test_compose_gives_the_engine_only_to_the_workers_that_start_containers() -> None:
     with_engine = {name for name, service in services().items() if "docker.sock" in str(service.get("volumes"))}
-    assert with_engine == {"worker-build", "worker-duel"}
+    assert with_engine == {"worker-build", "worker-duel", "worker-rollout"}

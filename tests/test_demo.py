@@ -18,15 +18,28 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.errors import PlatformFault
 from arena_kit.examples import names
 from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
 from core.demo.agents import SCORED, examples_upload, game_players, images_follow_sandbox, scored_upload
+from core.demo.application import ApplicationDemo, images_missing
 from core.demo.processes import Child, port_is_free
 from core.demo.progress import leaderboard, measure, score_board
 from core.environments.services import environment_sync
 from core.management.commands.demo import Command, only_one
-from core.models import Agent, Build, Environment, JobState, Participant, Tournament, User
-from core.tests import factories
+from core.models import (
+    Agent,
+    Batch,
+    Build,
+    Environment,
+    JobState,
+    Package,
+    Participant,
+    Rollout,
+    Tournament,
+    User,
+)
+from core.tests import applications, factories
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -298,6 +311,42 @@ def test_example_agents_for_tasks_are_uploaded_once_and_those_that_learn_have_le
     assert (trained, said) == (["dummy", "q_learning"], ["q-learning learns FrozenLake ..."])
     assert scored_upload(owner, [environment], said.append) == []
     assert set(Agent.objects.values_list("name", flat=True)) == {"dummy", "q-learning"}
+
+
+@pytest.mark.django_db
+def test_the_demo_goes_on_with_its_application_as_far_as_it_is(settings: Settings) -> None:
+    settings.ROLLOUTS, settings.SITE_URL = "members", "http://127.0.0.1:8000"
+    owner, said = factories.user("demo"), list[str]()
+    demo = ApplicationDemo(applications.organiser(), owner, said.append)
+    demo.follow()
+    demo.follow()
+    package = Package.objects.get(environment__slug="shop")
+    assert len(said) == 1
+    applications.built(package)
+    demo.follow()
+    batch = Batch.objects.get(owner=owner, purpose="ASKED")
+    assert Agent.objects.get().name == "shop-clerk"
+    assert f"http://127.0.0.1:8000/batches/{batch.public_id}/" in said[1]
+    first, *others = batch.rollouts.order_by("pk")
+    applications.finished(first, "NOT_SOLVED")
+    Rollout.objects.filter(pk__in=[other.pk for other in others[1:]]).delete()
+    applications.finished(others[0])
+    # As after another start.
+    ApplicationDemo(applications.organiser(), owner, said.append).follow()
+    assert said[2].startswith(
+        "Application: the script has solved 1 of 2 tasks: http://127.0.0.1:8000/environments/shop/"
+    )
+    assert (Package.objects.count(), Agent.objects.count()) == (1, 1)
+
+
+def test_a_demo_without_the_images_of_applications_says_which_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(names: dict[str, str]) -> dict[str, str]:
+        if "rl-arena-browser" in names:
+            raise PlatformFault("The image is not on this engine.", code="image_missing")
+        return names
+
+    monkeypatch.setattr("core.demo.application.base_images", found)
+    assert images_missing() == "the image rl-arena-browser is not here"
 
 
 def test_a_child_that_ignores_the_request_to_stop_is_killed(tmp_path: Path) -> None:

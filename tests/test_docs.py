@@ -19,8 +19,9 @@ COMPOSE = ROOT / "docker-compose.yml"
 DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
 """Variables whose default is computed: the example shows one that could be."""
 MAX_PAGE_BYTES = 15_000
-MADE_BY_PEOPLE_OR_PROGRAMS = {"environment.yml", "weights.json"} | {
+MADE_BY_PEOPLE_OR_PROGRAMS = {"image.txt", "environment.yml", "weights.json"} | {
     "manifest.json", "duel.json", "episode.json", "text.json", "tasks.json", "compose.yml", "rollout.json",
+    "changes.json",
 }  # fmt: skip
 """Names of files in archives and backups, which are not in the repository."""
 

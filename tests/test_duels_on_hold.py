@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone
 from django_q.models import Schedule
 
-from arena_kit.environment.availability import Trouble
+from arena_kit.environment.availability import Unavailability
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.match import pair_seed
 from builder.tasks import images_remove_unused
@@ -35,7 +35,7 @@ from core.models import (
 )
 from core.operations.expiry import jobs_requeue_expired
 from core.operations.watchdog import _standstill
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tests.working import run
 from core.tournaments.ladders import agent_rest
@@ -245,7 +245,7 @@ def test_a_duel_whose_environment_never_failed_is_void_as_before(duel: Duel, mon
 
 def test_an_environment_that_is_not_available_meanwhile_ends_no_hold(duel: Duel, game: Environment) -> None:
     used_up(duel)
-    availability_note(environment=game, trouble=Trouble("Its library is missing."))
+    availability_note(environment=game, trouble=Unavailability("Its library is missing."))
     duel.refresh_from_db()
     assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")
     jobs_end_delay()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
@@ -26,8 +27,11 @@ from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox
 from arena_kit.tests.environment.playing import TASKS, installed
 from arena_kit.tests.image.archives import archive as zip_with
+from core.duels.run_requests import RunPlayer, RunRequest
+from core.duels.run_selectors import run_result, run_rows
+from core.duels.runs import run_start
 from core.evaluations.board import BoardFilter, BoardRow, board_page
-from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Validation, Verdict
+from core.models import Build, Environment, Evaluation, JobFault, JobState, RecheckVerdict, Recording, Validation
 from core.submissions.services import submission_create
 from core.tests import factories
 from duel_runner.tests.commands import verify
@@ -184,11 +188,23 @@ def test_an_upload_is_built_practises_is_evaluated_ranked_and_recorded_and_plays
     assert all((recording.steps, recording.video, recording.poster)), recording.log
     assert all((recording.replay_document, recording.replay_page))
 
+    # A program's run of it plays the first of the public seeds, and changes nothing on the board.
+    request = RunRequest("mine", environment.slug, (RunPlayer("me", f"submission:{submission.pk}"),), 600)
+    run, _ = run_start(caller=submission.agent.owner, request=request, now=timezone.now())
+    deliver_messages()
+    run = run_rows(run.caller).get()
+    result = run_result(run)
+    assert result is not None
+    assert run.evaluation.seed_list is not None
+    assert result.sides[0].score > 50
+    assert [one.seed for one in recorded(run.evaluation).episodes] == run.evaluation.seed_list.seeds[:1]
+    assert (Evaluation.objects.get(), Recording.objects.get()) == (evaluation, recording)
+
     code, said = verify(evaluation, "--replay-players")
 
     evaluation.refresh_from_db()
     assert code == 0, said
-    assert evaluation.verdict == Verdict.VERIFIED
+    assert evaluation.verdict == RecheckVerdict.VERIFIED
     assert f"Played again, sandbox {sandbox}: the same; {EPISODES} of {EPISODES} episodes went as recorded." in said
 
 

@@ -16,8 +16,8 @@ from arena_kit.sandbox.base import SandboxError
 from core.evaluations.board import standing
 from core.evaluations.episodes import practice_results
 from core.evaluations.selectors import practice_list
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim
-from core.jobs.worker import Lease
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation
 from core.submissions.services import submission_create
 from core.tests import factories

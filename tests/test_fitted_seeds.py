@@ -12,8 +12,8 @@ import pytest
 from django.test import Client
 
 from arena_kit.tests.threaded import ThreadedContainer
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim
-from core.jobs.worker import Lease
 from core.models import Environment, Evaluation, JobState, SeedPurpose, Submission
 from core.tests import factories
 from duel_runner import evaluating, tasks
@@ -100,6 +100,7 @@ def evaluated(submission: Submission, make: type[Follower], monkeypatch: pytest.
     return row
 
 
+@pytest.mark.slow
 def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,13 +13,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
-    "web", "builder", "duel_runner", "tournament_manager", "publisher", "executor", "core", "arena_kit", "tests",
-    "benchmarks",
+    "web", "builder", "duel_runner", "tournament_manager", "publisher", "rollout_runner", "executor", "core",
+    "arena_kit", "tests", "benchmarks",
 )  # fmt: skip
-NAME_OF_ROOM = re.compile(r"(web|builder|duel_runner|tournament_manager|publisher)(\.[a-z_]+)+|(web|admin):[a-z_]+")
+NAME_OF_ROOM = re.compile(
+    r"(web|builder|duel_runner|tournament_manager|publisher|rollout_runner)(\.[a-z_]+)+|(web|admin):[a-z_]+"
+)
 """A string that names a module of a room or a page of the site."""
+QUOTED_ROOM = re.compile(r"[\"'](web|builder|duel_runner|tournament_manager|publisher|rollout_runner|admin)[.:]")
+"""What only sources with such a string have: reading a source's tree takes a hundred times as long."""
 LOWER = {"arena_kit": (), "core": ("core/settings",), "builder": (), "duel_runner": (), "tournament_manager": (),
-         "publisher": ()}  # fmt: skip
+         "publisher": (), "rollout_runner": ()}  # fmt: skip
 """Packages below the site, with folders that may name rooms: Django's settings name middleware and handlers."""
 READERS = {
     "core/settings/base.py",  # the only reader of the arena's variables
@@ -45,6 +49,8 @@ def circles() -> list[list[str]]:
 
 def named_rooms(source: str, own: str) -> list[str]:
     """The strings of a module that name a room other than its own, docstrings left out."""
+    if not QUOTED_ROOM.search(source):
+        return []
     tree = ast.parse(source)
     words = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     return [
@@ -60,6 +66,8 @@ def named_rooms(source: str, own: str) -> list[str]:
 
 def reads_variables(source: str) -> bool:
     """Whether a module takes anything from `os.environ` but a copy of all, or changes it by more than a default."""
+    if not re.search(r"\b(environ|getenv)\b", source):
+        return False
     tree = ast.parse(source)
     harmless: set[int] = set()
     for node in ast.walk(tree):
@@ -145,7 +153,74 @@ def test_a_view_with_a_line_too_many_is_found() -> None:
 
 
 def test_no_view_is_longer_than_the_house_allows() -> None:
-    modules = {path for name in VIEWS for path in ROOT.joinpath("web").glob(f"*/{name}")}
+    modules = {path for name in VIEWS for path in ROOT.joinpath("web").rglob(name) if "tests" not in path.parts}
     found = {str(path.relative_to(ROOT)): path.read_text() for path in modules}
-    assert {"web/tournaments/bracket_views.py", "web/tournaments/api.py"} <= found.keys()
+    assert {"web/tournaments/bracket_views.py", "web/tournaments/api.py", "web/api/compatible/views.py"} <= found.keys()
     assert {path: long_views(source) for path, source in found.items() if long_views(source)} == {}
+
+
+def test_the_makefile_uses_no_variable_that_is_not_there() -> None:
+    """Make reads a name that nobody has given as nothing, and goes on."""
+    text = (ROOT / "Makefile").read_text()
+    used = set(re.findall(r"\$\((?:call )?([A-Za-z_]+)[),]", text))
+    own = set(re.findall(r"^(?:[a-z-]+: export )?([A-Za-z_]+) *[:?]?=", text, re.MULTILINE))
+    of_callers = set(re.findall(r"([A-Z]+)=", text.partition("\n\n")[0])) | {"CACHE"}
+    assert "BIN" in used
+    assert used <= own | of_callers
+
+
+CLOCKS = {name + end for name in ("monotonic", "perf_counter", "process_time", "time") for end in ("", "_ns")}
+TAKEN = re.compile(r"(?:monotonic|perf_counter|process_time|time\.time)(?:_ns)?\(\) - ")
+
+
+def timed_asserts(source: str) -> list[int]:
+    """Lines of a test's asserts that compare with a bound how long something took by a clock."""
+
+    def is_taken(node: ast.AST) -> bool:
+        spans = (each.left for each in ast.walk(node) if isinstance(each, ast.BinOp) and isinstance(each.op, ast.Sub))
+        calls = (each.func for each in spans if isinstance(each, ast.Call))
+        return any(
+            (each.attr if isinstance(each, ast.Attribute) else getattr(each, "id", "")) in CLOCKS for each in calls
+        )
+
+    lines = []
+    for function in (each for each in ast.walk(ast.parse(source)) if isinstance(each, ast.FunctionDef)):
+        taken = {
+            target.id
+            for each in ast.walk(function)
+            if isinstance(each, ast.Assign) and is_taken(each.value)
+            for target in each.targets
+            if isinstance(target, ast.Name)
+        }
+        lines += [
+            each.lineno
+            for each in ast.walk(function)
+            if isinstance(each, ast.Assert)
+            and any(
+                isinstance(part, ast.Compare)
+                and any(isinstance(operator, ast.Lt | ast.LtE) for operator in part.ops)
+                and (is_taken(part) or any(isinstance(name, ast.Name) and name.id in taken for name in ast.walk(part)))
+                for part in ast.walk(each)
+            )
+        ]
+    return lines
+
+
+@pytest.mark.parametrize(
+    ("body", "is_timed"),
+    [
+        ("assert time.monotonic() - began < 2", True),
+        ("took = perf_counter() - began; assert took <= 2", True),
+        ("assert time.monotonic() < deadline", False),
+        ("left = until - time.monotonic(); assert left < 2", False),
+    ],
+)
+def test_an_assert_about_how_long_something_took_is_found(body: str, is_timed: bool) -> None:
+    assert bool(timed_asserts(f"def test_speed() -> None:\n    {body}")) == is_timed
+
+
+def test_no_test_asserts_how_fast_anything_is() -> None:
+    folders = (each for each in ROOT.iterdir() if each.is_dir() and each.name[0] != "." and each.name != "node_modules")
+    sources = {path: path.read_text() for folder in folders for path in folder.rglob("test_*.py")}
+    found = {path.name: timed_asserts(text) for path, text in sources.items() if TAKEN.search(text)}
+    assert {name: lines for name, lines in found.items() if lines} == {}

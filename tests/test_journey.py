@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.postgres,
     pytest.mark.redis,
     pytest.mark.slow,
+    pytest.mark.nightly,
 ]
 
 

@@ -78,7 +78,7 @@ def objects(request: pytest.FixtureRequest) -> list[Plain]:
 
 
 def lot() -> Plain:
-    player = PodPlayerSpec("registry.test/players@sha256:" + "b" * 64, Limits(), gpus=1)
+    player = PodPlayerSpec("registry.test/players@sha256:" + "b" * 64, Limits(gpu_count=1))
     job = LotJob("duel", 1, 1, "0123456789abcdef", "{}", (player, player), 1800.0)
     site = Site(
         "arena", "arena-players", "registry.test/arena@sha256:" + "a" * 64, runtime_class="gvisor",
@@ -93,6 +93,7 @@ def test_a_lot_is_valid_for_new_versions(version: str) -> None:
     kubernetes_validate.validate(lot(), version, strict=True)
 
 
+@pytest.mark.slow
 def test_all_files_are_valid_for_new_versions(objects: list[Plain]) -> None:
     for one in objects:
         for version in (VERSIONS[0], VERSIONS[-1]):

@@ -280,10 +280,8 @@ def test_a_submission_for_which_nothing_is_gained_gets_the_small_image(index: In
 
 
 @pytest.mark.docker
-@pytest.mark.parametrize(
-    "source",
-    [pytest.param(SUBMISSION, id="factory", marks=pytest.mark.nightly), pytest.param(SUBCLASS, id="subclass")],
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("source", [pytest.param(SUBMISSION, id="factory"), pytest.param(SUBCLASS, id="subclass")])
 def test_an_agent_of_the_older_library_plays_unchanged(index: Index, source: str) -> None:
     index.add("rl-arena", "0.1.2", OLDER_AGENT)
     made = build(index, {"agent.py": source, "requirements.txt": "rl-arena==0.1.2\n"})

@@ -24,6 +24,7 @@ from core.monitoring import metrics
 from core.operations.figures import ArenaFigures
 from tests.programs import answers, database_url, free_port, running
 from tests.samples import FIRST, tic_tac_toe, upload
+from tests.watching import OF_EXPORTERS, alert_rules, dashboard_queries
 
 ROOT = Path(__file__).resolve().parent.parent
 DEADLINE_SECONDS = 120
@@ -40,7 +41,7 @@ def variables(tmp_path: Path) -> dict[str, str]:
         "METRICS_DIR": str(tmp_path / "metrics"),
         "METRICS_TOKEN": TOKEN,
         "REDIS_URL": "",
-        "LOG_FORMAT": "json",
+        "LOGS": "format=json",
         "TRUSTED_PROXIES": "1",
     }
 
@@ -189,7 +190,8 @@ def test_what_forked_workers_count_can_be_read_at_the_port_of_their_program(
 # --- Dashboards and alerts ------------------------------------------------------------------------------------
 
 FUNCTIONS = frozenset({
-    "sum", "rate", "increase", "max", "min", "by", "le", "histogram_quantile", "avg_over_time", "and", "or",
+    "sum", "avg", "rate", "increase", "max", "min", "by", "le", "histogram_quantile", "avg_over_time", "and", "or",
+    "time",
 })  # fmt: skip
 
 
@@ -215,18 +217,14 @@ def names_shown() -> set[str]:
 
 
 def expressions() -> Iterator[tuple[str, str]]:
-    for path in sorted((ROOT / "monitoring/grafana").glob("*.json")):
-        for panel in json.loads(path.read_text())["panels"]:
-            for target in panel["targets"]:
-                yield f"{path.name}: {panel['title']}", target["expr"]
-    for line in (ROOT / "monitoring/alerts.yml").read_text().splitlines():
-        if line.strip().startswith("expr: "):
-            yield "alerts.yml", line.strip().removeprefix("expr: ")
+    yield from dashboard_queries("prometheus")
+    for name, rule in alert_rules().items():
+        yield f"alerts.yml: {name}", rule["expr"]
 
 
 @pytest.mark.django_db(transaction=True)
 def test_dashboards_and_alerts_use_only_what_is_measured_and_all_that_is_measured_is_explained() -> None:
-    shown, of_prometheus = names_shown(), {"up"}
+    shown, of_prometheus = names_shown(), {"up", *OF_EXPORTERS}
     used = list(expressions())
     assert len(used) > 50
     for where, expression in used:

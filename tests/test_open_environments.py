@@ -15,7 +15,7 @@ from core.evaluations.board import standing
 from core.models import Environment, JobState, Recording, Submission
 from tests.samples import BALANCING, archive, deliver_messages
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow, pytest.mark.nightly]
 
 
 def test_an_agent_adds_an_environment_and_is_evaluated_drawn_and_checked_in_it(

@@ -21,7 +21,7 @@ from builder.tasks import images_remove_unused, images_restore
 from core.jobs import worker
 from core.jobs.images import images_evict, registry_is_down
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState, Validation
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 from core.tests.working import run
 from duel_runner.workplace import leave_workplace
 from tests.samples import FIRST, LAST, deliver_messages, tic_tac_toe, upload

@@ -8,6 +8,7 @@ import pytest
 from django.utils import timezone
 from django_q.models import Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.fixtures import Settings
 
 from core.duels import challenges
 from core.duels.challenges import challenges_follow
@@ -30,7 +31,7 @@ from core.models import (
 )
 from core.operations import watchdog as watch
 from core.operations.reaper import look
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.working import rung
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +56,11 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
         case "evaluation":
             task = scored()
             jobs = [factories.evaluation(task, JobState.QUEUED) for _ in range(2)]
+        case "packagebuild":
+            jobs = [applications.package(is_built=False, slug=slug).builds.get() for slug in ("one", "two")]
+        case "rollout":
+            desk = applications.package().environment
+            jobs = list(applications.batch(version.agent.owner, desk, "count", attempts=2).rollouts.order_by("pk"))
         case _:
             make = {"build": factories.build, "validation": factories.validation, "publication": factories.publication}
             jobs = [make[kind](version, JobState.QUEUED) for _ in range(2)]
@@ -88,7 +94,9 @@ def test_a_job_that_cannot_be_given_back_leaves_the_others_their_next_worker(
     players: tuple[Submission, Submission],
     caplog: pytest.LogCaptureFixture,
     django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+    settings: Settings,
 ) -> None:
+    settings.QUEUES = (*settings.QUEUES, settings.ROLLOUT_QUEUE)
     poisoned, good = expired(kind, *players)
     with django_capture_on_commit_callbacks(execute=True):
         look()

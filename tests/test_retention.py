@@ -11,7 +11,8 @@ from django.apps import apps
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session
 from django.core import serializers
-from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.files.base import ContentFile
+from django.core.files.storage import Storage, default_storage, storages
 from django.core.management import CommandError, call_command
 from django.db.models import FileField
 from django.test import Client
@@ -28,31 +29,32 @@ from core.models import (
     LedgerEntry,
     Participant,
     Rating,
+    RecheckVerdict,
     Recording,
+    Rollout,
     Submission,
     TournamentState,
-    Verdict,
 )
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.operations.retention import retention_apply, retention_run
+from core.rollouts.judging import can_be_judged
+from core.submissions.existing import submission_rebuild
 from core.submissions.phases import build_succeed
-from core.submissions.services import submission_rebuild
-from core.tests import factories
+from core.tests import applications, factories
 from duel_runner.recheck.sample import results_verify
 from tournament_manager.follow import standings_refresh
 from tournament_manager.ledger import ratings_refresh
 from web.tests import played, scored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("store")]
 NOW = timezone.now()
 LONG_AGO = NOW - timedelta(days=100)
-NAMES = ("KEEP_LOGS_DAYS", "KEEP_RECORDS_DAYS", "KEEP_RECORDINGS_DAYS", "KEEP_IMAGES_DAYS")
+NAMES = ("logs", "records", "recordings", "rollouts", "images")
 
 
 @pytest.fixture(autouse=True)
 def days(settings: Settings) -> None:
-    for name in NAMES:
-        setattr(settings, name, 30)
+    settings.KEEP_DAYS = dict.fromkeys(NAMES, 30)
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def duel() -> Duel:
     ratings_refresh(environment)
     tournament.state, tournament.ended_at = TournamentState.FINISHED, LONG_AGO
     tournament.save()
-    Duel.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO, verdict=Verdict.VERIFIED, verified_at=LONG_AGO)
+    Duel.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO, verdict=RecheckVerdict.VERIFIED, verified_at=LONG_AGO)
     row.refresh_from_db()
     return row
 
@@ -81,7 +83,9 @@ def evaluation() -> Evaluation:
     scored.recording(old, Recording.Choice.BEST, video=b"video", practice=old.submission.validations.get())
     scored.evaluation(made, scored.scores_around(210, 20))
     Recording.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO)
-    Evaluation.objects.update(ended_at=LONG_AGO, started_at=LONG_AGO, verified_at=LONG_AGO, verdict=Verdict.VERIFIED)
+    Evaluation.objects.update(
+        ended_at=LONG_AGO, started_at=LONG_AGO, verified_at=LONG_AGO, verdict=RecheckVerdict.VERIFIED
+    )
     old.refresh_from_db()
     return old
 
@@ -164,7 +168,7 @@ def test_what_stands_on_a_board_keeps_its_records_and_episodes(evaluation: Evalu
 @pytest.mark.parametrize(
     "change",
     [
-        {"verdict": Verdict.MISMATCH},
+        {"verdict": RecheckVerdict.MISMATCH},
         {"verified_at": None, "verdict": ""},
         {"ended_at": NOW - timedelta(days=29)},
     ],
@@ -206,12 +210,11 @@ def test_records_that_are_gone_raise_no_alarm_and_keep_their_verdict(duel: Duel,
     assert failed.value.returncode == 2
     assert not Alarm.objects.exists()
     duel.refresh_from_db()
-    assert duel.verdict == Verdict.VERIFIED
+    assert duel.verdict == RecheckVerdict.VERIFIED
 
 
 def test_nothing_goes_where_the_days_are_0(duel: Duel, evaluation: Evaluation, settings: Settings) -> None:
-    for name in NAMES:
-        setattr(settings, name, 0)
+    settings.KEEP_DAYS = dict.fromkeys(NAMES, 0)
     assert counts() == {}
 
 
@@ -287,24 +290,26 @@ def test_a_store_that_is_away_is_asked_again_the_next_day(monkeypatch: pytest.Mo
     def fail(_: object, name: str) -> None:
         raise ClientError("no route to host")
 
+    kind = type(storages["default"])
     with monkeypatch.context() as patch:
-        patch.setattr(FileSystemStorage, "delete", fail)
+        patch.setattr(kind, "delete", fail)
         assert counts() == {}
-        patch.setattr(FileSystemStorage, "exists", fail)
+        patch.setattr(kind, "exists", fail)
         assert counts() == {}
     assert counts() == {"archives of deleted versions": 1}
     assert not default_storage.exists(str(row.archive.name))
 
 
 def test_a_file_that_the_store_does_not_delete_keeps_no_other(duel: Duel, monkeypatch: pytest.MonkeyPatch) -> None:
-    delete, bad = FileSystemStorage.delete, str(duel.player_1_log.name)
+    kind = type(storages["default"])
+    delete, bad = kind.delete, str(duel.player_1_log.name)
 
-    def delete_others(store: FileSystemStorage, name: str) -> None:
+    def delete_others(store: Storage, name: str) -> None:
         if name == bad:
             raise RuntimeError("The store is confused.")
         delete(store, name)
 
-    monkeypatch.setattr(FileSystemStorage, "delete", delete_others)
+    monkeypatch.setattr(kind, "delete", delete_others)
     assert counts() == {"job logs": 1, "players' logs": 1, "records": 1}
     assert not default_storage.exists(str(duel.records.name))
 
@@ -324,7 +329,7 @@ def test_ended_sessions_and_old_messages_go() -> None:
 
 
 def test_the_command_says_what_goes_and_for_how_long_the_rest_is_kept(duel: Duel, settings: Settings) -> None:
-    settings.KEEP_RECORDINGS_DAYS = 0
+    settings.KEEP_DAYS["recordings"] = 0
     output = io.StringIO()
     call_command("retention", "--dry-run", stdout=output)
     lines = output.getvalue().splitlines()
@@ -332,6 +337,32 @@ def test_the_command_says_what_goes_and_for_how_long_the_rest_is_kept(duel: Duel
     assert "recorded episodes, kept forever: 0 would be deleted" in lines
     call_command("retention", stdout=output)
     assert "records, kept for 30 days: 1 deleted" in output.getvalue()
+
+
+def test_of_a_rollout_videos_and_logs_go_and_what_it_is_judged_by_stays() -> None:
+    package = applications.package()
+    names: Any = {
+        field: default_storage.save(f"rollouts/1/{field}", ContentFile(b"x"))
+        for field in ("record", "steps", "pages", "video", "trace", "har", "export", "changes", "world_log",
+                      "model_log", "player_log")
+    }  # fmt: skip
+    ann = factories.user("ann")
+    rollout = applications.finished(applications.batch(ann, package.environment, "count").rollouts.get(), **names)
+    Rollout.objects.filter(pk=rollout.pk).update(ended_at=LONG_AGO, started_at=LONG_AGO, log="It began.")
+
+    assert counts() == {"job logs": 1, "players' logs": 3, "recorded rollouts": 3}
+
+    rollout.refresh_from_db()
+    kept = {field for field in names if default_storage.exists(names[field])}
+    assert kept == {"record", "steps", "har", "export", "changes"}
+    assert "no longer kept" in rollout.log
+    assert (rollout.outcome, rollout.verdicts.count()) == ("SOLVED", 1)
+    assert can_be_judged(rollout)
+    client = Client()
+    client.force_login(applications.organiser())
+    for name in ("video", "world_log"):
+        assert client.get(f"/api/v1/rollouts/{rollout.public_id}/files/{name}/").status_code == 410
+    assert "no longer kept" in client.get(f"/rollouts/{rollout.public_id}/").content.decode()
 
 
 def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
@@ -342,11 +373,15 @@ def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
         for field in model._meta.fields
         if isinstance(field, FileField)
     }
-    kept_for_ever = {"Build.sbom"}
+    kept_for_ever = {
+        "Build.sbom", "Package.archive", "PackageBuild.fresh",
+        *(f"Rollout.{name}" for name in ("record", "steps", "har", "export", "changes")),
+    }  # fmt: skip
     with_their_days = {
         "Submission.archive",
         *(f"{kind}.{name}" for kind in ("Duel", "Validation") for name in ("records", "player_1_log", "player_2_log")),
         *(f"Evaluation.{name}" for name in ("records", "player_log")),
+        *(f"Rollout.{name}" for name in ("video", "trace", "pages", "world_log", "model_log", "player_log")),
         *(f"Recording.{name}" for name in ("video", "poster", "steps", "text", "replay_document", "replay_page")),
     }
     assert found == kept_for_ever | with_their_days

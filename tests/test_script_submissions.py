@@ -45,6 +45,7 @@ def run(sandbox: Sandbox, image: str, environment: str) -> ScriptRun:
     return run_script(sandbox, ScriptLaunch(image, name, environment, ScriptLimits(), {"arena.test": "script"}))
 
 
+@pytest.mark.slow
 def test_the_template_scores_in_a_local_process(folder: Path) -> None:
     (folder / "files").mkdir()
     (folder / "files" / "submission.py").write_text(template())

@@ -34,6 +34,8 @@ environ = {
     "CONTENT_LENGTH": str(len(body)),
     "wsgi.input": BytesIO(body),
     "REMOTE_ADDR": "203.0.113.9",
+    "wsgi.url_scheme": "https",
+    "HTTP_REFERER": "https://127.0.0.1/password-reset/",
     "HTTP_AUTHORIZATION": "Bearer s3cret",
     "HTTP_COOKIE": "sessionid=s3cret; csrftoken=" + 32 * "s",
     "HTTP_X_CSRFTOKEN": 32 * "s",

@@ -80,7 +80,7 @@ def test_only_what_a_small_site_does_without_and_what_is_not_read_any_more_is_wa
     said = checked(small)
     assert ids(said) - NEEDS_THE_MACHINE == {"arena.W001", "arena.W002", "arena.W005"}
     assert "(arena.W005) KEEP_JOB_LOGS_DAYS is set" in said
-    assert "Set KEEP_LOGS_DAYS." in said
+    assert "Set KEEP_DAYS=logs=..." in said
 
 
 SHOWN = """
@@ -88,7 +88,10 @@ import json
 from django.conf import settings as s
 print(json.dumps([s.CSRF_TRUSTED_ORIGINS, s.EMAIL_HOST, s.EMAIL_HOST_PASSWORD, s.EMAIL_USE_TLS,
                   s.QUOTAS["uploads_per_day"], s.QUOTAS["active_agents"], s.QUOTAS_ANONYMOUS["uploads_per_day"],
-                  s.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["login"]]))
+                  s.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["login"], s.HTTPS, s.SESSION_COOKIE_SECURE,
+                  s.MAX_UPLOAD_BYTES, s.DEFAULT_FROM_EMAIL, s.KEEP_DAYS, s.SCRIPT_LIMITS, s.PLAYER_CONTAINERS,
+                  s.KUBERNETES_OPTIONS["lots"], s.KUBERNETES_NODES,
+                  [s.PLAYER_REGISTRY_USER, s.PLAYER_REGISTRY], s.PIP_ENVIRONMENT]))
 """
 
 
@@ -101,10 +104,22 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
         EMAIL_URL_FILE=str(file),
         QUOTAS="uploads_per_day=7,anonymous_uploads_per_day=8",
         RATES="login=9/minute",
+        KEEP_DAYS="logs=30",
+        SCRIPT_LIMITS="seconds=60",
+        PLAYER_CONTAINERS="runtime=runsc,warm=0",
+        KUBERNETES_OPTIONS="lots=3,nodes=pool=spot; disk=fast",
+        PLAYER_REGISTRY="ann@registry.example.org:5000/players",
+        PIP_INDEX_URL="http://ann:secret@index.example.org:8080/simple/",
     )
     done = run(variables, "-c", SHOWN)
     assert json.loads(done.stdout) == [
         ["https://arena.example.org:8443"], "mail.example.org", "k3yK0mbu@", True, 7, 10, 8, "9/minute",
+        True, True, 100 * 2**20, "arena@arena.example.org",
+        {"logs": 30, "records": 0, "recordings": 0, "rollouts": 30, "images": 0},
+        {"memory_limit_bytes": 512 * 2**20, "cpu_count": 0.5, "seconds": 60.0, "pids": 50},
+        {"runtime": "runsc", "cgroup_parent": "", "warm": 0}, 3, ["pool=spot", "disk=fast"],
+        ["ann", "registry.example.org:5000/players"],
+        {"PIP_INDEX_URL": variables["PIP_INDEX_URL"], "PIP_TRUSTED_HOST": "index.example.org:8080"},
     ]  # fmt: skip
 
 

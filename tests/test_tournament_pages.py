@@ -15,8 +15,8 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.ranking import formats
 from arena_kit.ranking.formats import (
+    CountedDuel,
     DoubleElimination,
-    DuelRecord,
     DuelState,
     Format,
     GroupsKnockOut,
@@ -32,7 +32,7 @@ from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.brackets import Drawn, bracket_get
 from tests.tournaments import entered, organised
-from web.tournaments.bracket_parts import Column, Join, Result, bracket_columns, cross_table, swiss_rows
+from web.tournaments.bracket_parts import BracketRound, Join, MeetingResult, bracket_columns, cross_table, swiss_rows
 from web.tournaments.format_parts import settings_words
 
 NAMES = [f"agent-{letter}" for letter in "abcdefghijklmnop"]
@@ -63,7 +63,7 @@ def page(client: Client, tournament: Tournament, query: str = "") -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", text)).split())
 
 
-def drawn(form: Format, count: int, duels: tuple[DuelRecord, ...] = ()) -> Drawn:
+def drawn(form: Format, count: int, duels: tuple[CountedDuel, ...] = ()) -> Drawn:
     """A tournament of so many, 101 the best seed, without a database."""
     plan = form.plan(History(tuple(range(101, 101 + count)), duels, seed=7))
     rows = {number: Participant(pk=number, submission_id=number) for number in range(101, 101 + count)}
@@ -117,7 +117,7 @@ def test_every_meeting_of_a_bracket_stands_in_the_middle_of_those_that_lead_to_i
                     assert heights[meeting.key] == pytest.approx(sum(leading) / 2)
 
 
-def follows(join: Join, place: int, column: Column, after: Column) -> bool:
+def follows(join: Join, place: int, column: BracketRound, after: BracketRound) -> bool:
     """Whether the line from a slot ends at a meeting that it leads to: the one above comes from the upper slot."""
     to = after.slots[place if join == Join.STRAIGHT else place // 2]
     slot = column.slots[place]
@@ -130,29 +130,35 @@ def follows(join: Join, place: int, column: Column, after: Column) -> bool:
 
 
 def test_what_the_arena_could_not_play_is_half_in_a_swiss_table_and_nothing_in_a_cross_table() -> None:
-    void = tuple(DuelRecord(key, 1, (101, 102), DuelState.VOID) for key in (1, 2, 3))
+    void = tuple(CountedDuel(key, 1, (101, 102), DuelState.VOID) for key in (1, 2, 3))
     swiss = drawn(Swiss(), 2, void)
     lines = swiss_rows(swiss, swiss.outline.stages[0], swiss.lines(swiss.outline.table))
-    assert [[seen and seen.result for seen in line.rounds] for line in lines] == [[Result.DRAWN], [Result.DRAWN]]
+    assert [[seen and seen.result for seen in line.rounds] for line in lines] == [
+        [MeetingResult.DRAWN],
+        [MeetingResult.DRAWN],
+    ]
     robin = drawn(RoundRobin(), 2, void)
     crosses = cross_table(robin, robin.outline.stages[0])
     assert [[cell and cell[0].result for cell in line.cells] for line in crosses] == [
-        [None, Result.NONE],
-        [Result.NONE, None],
+        [None, MeetingResult.NONE],
+        [MeetingResult.NONE, None],
     ]
 
 
 def test_a_cross_table_has_both_legs_and_who_sat_first() -> None:
-    played = DuelRecord(1, 1, (101, 102), DuelState.PLAYED, (12, 8), (4.0, -4.0))
+    played = CountedDuel(1, 1, (101, 102), DuelState.PLAYED, (12, 8), (4.0, -4.0))
     robin = drawn(RoundRobin(legs=2), 2, (played,))
     first, second = cross_table(robin, robin.outline.stages[0])
     assert first.cells[1] is not None
     assert second.cells[0] is not None
     assert [(seen.result, seen.is_player_1, seen.points) for seen in first.cells[1]] == [
-        (Result.WON, True, (12, 8)),
-        (Result.OPEN, False, (0, 0)),
+        (MeetingResult.WON, True, (12, 8)),
+        (MeetingResult.OPEN, False, (0, 0)),
     ]
-    assert [(seen.result, seen.is_player_1) for seen in second.cells[0]] == [(Result.LOST, False), (Result.OPEN, True)]
+    assert [(seen.result, seen.is_player_1) for seen in second.cells[0]] == [
+        (MeetingResult.LOST, False),
+        (MeetingResult.OPEN, True),
+    ]
 
 
 def test_a_running_bracket_says_who_waits_for_whom(client: Client, players: list[Submission]) -> None:
@@ -277,7 +283,7 @@ def test_what_was_struck_is_said(client: Client, players: list[Submission]) -> N
     first, *_, last = tournament.duels.order_by("round", "number")
     assert f"Round 1: 1 duel void: duel {first.pk} . The clock was wrong in May." in words
     assert f"Round 3: 1 duel void: duel {last.pk} . The clock was wrong in June." in words
-    # Those that were, and those that are not played, are no part of how far it is.
+    # Those that were, and those that are not played, are not part of how far it is.
     assert "0 duels, ended" in words
 
 

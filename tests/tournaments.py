@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from arena_kit.ranking.formats import DuelRecord, DuelState, Format, History, Plan, format_settings
+from arena_kit.ranking.formats import CountedDuel, DuelState, Format, History, Plan, format_settings
 from core.models import Duel, Environment, JobState, Participant, Submission, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON
@@ -52,7 +52,7 @@ def organised(
         **{"name": f"{form.name} cup", **fields},
     )
     place = {player.pk: number for number, player in enumerate(players, start=1)}
-    records: list[DuelRecord] = []
+    records: list[CountedDuel] = []
     while True:
         plan = form.plan(History(tuple(place), tuple(records), left or {}, seed=7))
         if plan.is_finished or until(plan) or len(records) >= most:
@@ -61,11 +61,11 @@ def organised(
             points = judge(*(place[player] for player in order.players))
             scores = (points / 2 - 5, 5 - points / 2)
             records.append(
-                DuelRecord(
+                CountedDuel(
                     len(records) + 1, order.round, order.players, DuelState.PLAYED, (points, 20 - points), scores
                 )
             )
-    records += [DuelRecord(key, order.round, order.players) for key, order in enumerate(plan.play, len(records) + 1)]
+    records += [CountedDuel(key, order.round, order.players) for key, order in enumerate(plan.play, len(records) + 1)]
     plan = form.plan(History(tuple(place), tuple(records), left or {}, seed=7))
     by_pk = {player.pk: player for player in players}
     for record in records:
@@ -83,7 +83,7 @@ def organised(
     return tournament
 
 
-def _duel(tournament: Tournament, record: DuelRecord, number: int, players: Mapping[int, Submission]) -> Duel:
+def _duel(tournament: Tournament, record: CountedDuel, number: int, players: Mapping[int, Submission]) -> Duel:
     one, other = (players[player] for player in record.players)
     state = JobState.SUCCEEDED if record.state == DuelState.PLAYED else JobState.QUEUED
     row = factories.duel(tournament, one, other, number=number, state=state)

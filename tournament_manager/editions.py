@@ -16,7 +16,8 @@ from core.errors import Refused
 from core.jobs.apart import apart
 from core.links import page
 from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
-from core.moderation.services import participants_withdraw_barred, quarantine_where_due
+from core.moderation.services import quarantine_where_due
+from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_tell, ratings_failed
 from core.tournaments.ladder_selectors import ladder_outlook

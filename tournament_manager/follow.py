@@ -32,7 +32,7 @@ from core.models import (
 from core.ratings.ledger import ledger_adopt, ledger_change, ledger_version
 from core.ratings.ledger_sums import sums_hold, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
-from tournament_manager.results import Played, between, counted, of_players, played, results_of, until
+from tournament_manager.results import LedgerDuel, between, counted, of_players, played, results_of, until
 from tournament_manager.sums import Struck, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 
 Kind = LedgerChange.Kind
@@ -131,7 +131,7 @@ def _concerned(environment: Environment, keys: Collection[int], others: Changes)
 
 def _tables_follow(
     tournaments: Mapping[int, Tournament],
-    new: Iterable[Played],
+    new: Iterable[LedgerDuel],
     others: Changes,
     struck: Iterable[Struck],
     sums: LedgerSums,

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import Count, Min, OuterRef, Subquery
 
 from arena_kit.ranking.formats import Impossible
-from arena_kit.ranking.matchmaking import Candidate, Choice, Pairing, Rules, choose_pairs
+from arena_kit.ranking.matchmaking import Candidate, ChosenPairs, MatchmakingRules, Pairing, choose_pairs
 from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
-from core.models import Audience, Duel, Environment, JobState, PairTotal, RatingPool, Submission, Tournament
+from core.models import Duel, Environment, JobState, PairTotal, RatingPool, Submission, Tournament
+from core.ratings.pairs import rated_duels
 from tournament_manager.predictions import Strength, strengths
 
 OVERLAP = timedelta(hours=1)
@@ -33,13 +34,13 @@ LIMITS: dict[str, tuple[float, float]] = {
 class LadderSettings:
     """The settings of a ladder. cap_days: older duels do not count towards pair_cap; 0: all count."""
 
-    rules: Rules = dataclasses.field(default_factory=Rules)
+    rules: MatchmakingRules = dataclasses.field(default_factory=MatchmakingRules)
     cap_days: int = 30
 
 
 def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
     """Settings from plain values, e.g. read from JSON, with defaults for those left out. Raises Impossible."""
-    defaults = {field.name: field.default for field in dataclasses.fields(Rules)} | {"cap_days": 30}
+    defaults = {field.name: field.default for field in dataclasses.fields(MatchmakingRules)} | {"cap_days": 30}
     for name, value in settings.items():
         if name not in defaults:
             raise Impossible(f"A ladder has no setting {name!r}. Its settings are {', '.join(defaults)}.")
@@ -51,7 +52,7 @@ def ladder_settings(settings: Mapping[str, object]) -> LadderSettings:
             kind = "a whole number" if is_whole else "a number"
             raise Impossible(f"{name} is {value!r}; make it {kind} from {lowest:g} to {highest:g}.")
     rules = {name: value for name, value in settings.items() if name != "cap_days"}
-    return LadderSettings(Rules(**rules), settings.get("cap_days", 30))  # type: ignore[arg-type]  # checked above
+    return LadderSettings(MatchmakingRules(**rules), settings.get("cap_days", 30))  # type: ignore[arg-type]  # checked above
 
 
 def met_today(ladder: Tournament, pairings: Iterable[Pairing], now: datetime) -> Counter[frozenset[int]]:
@@ -67,7 +68,7 @@ def met_today(ladder: Tournament, pairings: Iterable[Pairing], now: datetime) ->
 
 def pairs_choose(
     free: Sequence[Submission], ladder: Tournament, count: int, now: datetime, coming: Counter[tuple[int, int]]
-) -> Choice:
+) -> ChosenPairs:
     """Choose pairs among submissions without an open duel. coming: open duels by players."""
     settings = ladder_settings(ladder.settings)
     met, matches = _met(ladder.environment)
@@ -103,15 +104,13 @@ def _met_since(
     found = dict(met)
     often = {pair for pair in met if met[pair] + met.get(pair[::-1], 0) >= cap}
     if often:
-        duels = Duel.objects.filter(
-            tournament__environment=environment,
-            tournament__is_rated=True,
-            tournament__results=Audience.PUBLIC,
-            state=JobState.SUCCEEDED,
-            void__isnull=True,
-            ended_at__gte=since,
+        of_late = (
+            rated_duels(environment)
+            .filter(ended_at__gte=since)
+            .order_by()
+            .values("player_1", "player_2")
+            .annotate(duels=Count("pk"))
         )
-        of_late = duels.order_by().values("player_1", "player_2").annotate(duels=Count("pk"))
         counts = {(one, other): count for one, other, count in of_late.values_list("player_1", "player_2", "duels")}
         found |= {pair: counts.get(pair, 0) for pair in often}
     return found

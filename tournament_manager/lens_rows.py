@@ -13,10 +13,10 @@ from arena_kit.ranking.calibration import Prediction, calibration
 from arena_kit.ranking.lenses import HeadToHead, Tally, cycle_steps, cycles, head_to_head, who_beats_whom
 from arena_kit.ranking.nash import NashStanding, nash_ranking
 from core.links import page
-from core.models import Alarm, Audience, Duel, Environment, JobState, Lens, RatingPool
+from core.models import Alarm, Environment, Lens, RatingPool
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.lenses import lens_save
-from core.ratings.pairs import LENS_SIZE, best_ratings, pair_totals
+from core.ratings.pairs import LENS_SIZE, best_ratings, pair_totals, rated_duels
 
 logger = logging.getLogger(__name__)
 KEPT_CYCLES = 12
@@ -98,14 +98,7 @@ def _nash(table: HeadToHead, values: Sequence[float]) -> list[NashStanding]:
 
 def _predictions(environment: Environment) -> Iterator[Prediction]:
     """Predictions and results of duels, seen from the player who was expected to win."""
-    duels = Duel.objects.filter(
-        tournament__environment=environment,
-        tournament__is_rated=True,
-        tournament__results=Audience.PUBLIC,
-        state=JobState.SUCCEEDED,
-        void__isnull=True,
-        expected__isnull=False,
-    )
+    duels = rated_duels(environment).filter(expected__isnull=False)
     won, lost = F("player_1_wins") + F("player_2_errors"), F("player_2_wins") + F("player_1_errors")
     rows = duels.order_by("-pk").values_list("player_1_id", "player_2_id", "expected", won, "draws", lost)
     for one, other, expected, wins, draws, losses in rows[:MOST_PREDICTIONS].iterator():

@@ -14,7 +14,7 @@ from django.db.models import F
 
 from arena_kit.ranking.formats import (
     MOST_PAIRS,
-    DuelRecord,
+    CountedDuel,
     DuelState,
     Format,
     History,
@@ -79,7 +79,7 @@ def history_of(tournament: Tournament) -> History:
     for key, number, one, other, state, started_at in duels:
         # Only where a player has left, so that a plan that is kept holds when a worker begins any other duel.
         is_begun = started_at is not None and (one in left or other in left)
-        record = DuelRecord(key, number, (one, other), DUEL_STATES[JobState(state)], is_begun=is_begun)
+        record = CountedDuel(key, number, (one, other), DUEL_STATES[JobState(state)], is_begun=is_begun)
         if record.state is DuelState.PLAYED:
             result = results.get(key)
             if result is None:
@@ -87,7 +87,7 @@ def history_of(tournament: Tournament) -> History:
                 continue
             sides = [result.submissions.index(one), result.submissions.index(other)]
             points, scores = result.points, result.scores
-            record = DuelRecord(
+            record = CountedDuel(
                 key,
                 number,
                 (one, other),

@@ -21,7 +21,7 @@ _MORE = ("seat", "losses", "errors", "duel__player_1", "duel__tournament", "crea
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class LedgerDuel:
     """A duel of the ledger. seatings: one per submission in the first seat. at: when its result came in.
 
     version: of the ledger when its result came in; 0 for entries without one, see `core.ratings.ledger.ledger_adopt`.
@@ -73,7 +73,7 @@ def between(environment: Environment, after: int, version: int) -> QuerySet[Ledg
     )
 
 
-def played(rows: QuerySet[LedgerEntry]) -> Iterator[Played]:
+def played(rows: QuerySet[LedgerEntry]) -> Iterator[LedgerDuel]:
     """Duels in the order of their results. They are read one at a time, because there may be a million rows."""
     in_order = rows.order_by(F(_VERSION).asc(nulls_first=True), "duel_id", "pk").values_list(*COLUMNS, *_MORE)
     for _, duel in groupby(in_order.iterator(), key=itemgetter(0)):
@@ -95,11 +95,11 @@ def entries(rows: QuerySet[LedgerEntry]) -> list[Entry]:
     return [Entry(*row) for row in rows.order_by("duel_id", "pk").values_list(*COLUMNS)]
 
 
-def results_of(found: Iterable[Played]) -> list[DuelResult]:
+def results_of(found: Iterable[LedgerDuel]) -> list[DuelResult]:
     return [row.result for row in found]
 
 
-def _played(rows: list[tuple[object, ...]]) -> Played:
+def _played(rows: list[tuple[object, ...]]) -> LedgerDuel:
     size = len(COLUMNS)
     found = [Entry(*row[:size]) for row in rows]  # type: ignore[arg-type]  # columns in the order of its fields
     seatings = []
@@ -111,4 +111,4 @@ def _played(rows: list[tuple[object, ...]]) -> Played:
             seatings.append((entry.duel, entry.submission, entry.opponent, wins, entry.draws, lost))
     player_1, tournament, at, version = rows[0][size + 3 :]
     (result,) = duel_results(found)
-    return Played(result, tuple(seatings), player_1, tournament, at, version or 0)  # type: ignore[arg-type]  # columns of its duel
+    return LedgerDuel(result, tuple(seatings), player_1, tournament, at, version or 0)  # type: ignore[arg-type]  # columns of its duel

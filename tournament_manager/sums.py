@@ -27,7 +27,7 @@ from core.ratings.ledger_sums import (
     pairs_add,
     pairs_replace,
 )
-from tournament_manager.results import Played, between_players, played, rated, results_of, since, until
+from tournament_manager.results import LedgerDuel, between_players, played, rated, results_of, since, until
 
 DIGITS = 6
 """The digits of stored ratings: fits of the same results agree to more digits, whatever the order of the rows."""
@@ -65,7 +65,7 @@ def strikes_followed(struck: Iterable[Struck]) -> None:
     FollowedStrike.objects.bulk_create([FollowedStrike(void_id=row.void) for row in struck], ignore_conflicts=True)
 
 
-def sums_add(environment: Environment, sums: LedgerSums, new: Collection[Played], version: int) -> None:
+def sums_add(environment: Environment, sums: LedgerSums, new: Collection[LedgerDuel], version: int) -> None:
     """Add new results, which are all rated ones up to a version."""
     pairs_add(environment=environment, pairs=pair_sums(new))
     players = {player for row in new for player in row.result.submissions}
@@ -101,7 +101,7 @@ def sums_anew(environment: Environment, sums: LedgerSums, version: int) -> datet
     return _live_anew(environment, sums, rows, before=0)
 
 
-def pair_sums(found: Iterable[Played]) -> dict[tuple[int, int], PairSum]:
+def pair_sums(found: Iterable[LedgerDuel]) -> dict[tuple[int, int], PairSum]:
     """What these duels add to the totals of pairs."""
     pairs: dict[tuple[int, int], PairSum] = defaultdict(PairSum)
     for row in found:

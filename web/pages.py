@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-JOBS = ("build", "validation", "duel", "evaluation", "recording", "publication")
+JOBS = ("build", "validation", "duel", "evaluation", "recording", "packagebuild", "rollout", "publication")
 PAGES = {
     "agent": "web:agent",
+    "batch": "web:batch",
     **{f"{job}_admin": f"admin:core_{job}_change" for job in JOBS},
     "challenge": "web:challenge",
     "duel": "web:duel",
@@ -16,6 +17,7 @@ PAGES = {
     "home": "web:home",
     "lenses_admin": "admin:core_lens_changelist",
     "match_replay": "web:match_replay",
+    "operations": "web:operations",
     "password_reset": "web:password_reset_confirm",
     "profile": "web:profile",
     "ratings_admin": "admin:core_ratingpool_changelist",

@@ -18,12 +18,16 @@ from web.evaluations import replay_views as recordings
 from web.evaluations import views as evaluations
 from web.kit import views as kit
 from web.notices import views as inbox
+from web.operations import day_views as day
 from web.operations import views as operations
 from web.people import second_factor_views as second_factor
 from web.people import user_views as users
 from web.people import views as accounts
 from web.ratings import export_views as exports
 from web.ratings import lens_views as lenses
+from web.rollouts import batch_views as batches
+from web.rollouts import rollout_views as rollouts
+from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
 from web.submissions import status_views as status
@@ -65,7 +69,9 @@ site = [
     path("submit/", submitting.submit, name="submit"),
     path("status/", status.status, name="status"),
     re_path(r"^health/live/?$", operations.live, name="live"),
+    path("operations/", day.operations, name="operations"),
     re_path(r"^metrics/?$", operations.metrics, name="metrics"),
+    re_path(r"^api/alertmanager/webhook/?$", operations.alerts, name="alerts"),
     path("kit/", kit.kit, name="kit"),
     path("kit/simple/", kit.index, name="kit_index"),
     path("kit/simple/<str:name>/", kit.project, name="kit_project"),
@@ -99,6 +105,21 @@ site = [
     path(edition + "agents/<str:name>/", tournaments.participant, name="participant"),
     path("environments/<slug:slug>/seasons/<int:season_id>/", seasons.season, name="season"),
     path(edition + "agents/<str:name>/withdraw/", tournaments.participant_withdraw, name="participant_withdraw"),
+    path("environments/<slug:slug>/tasks/", applications.tasks, name="rollout_tasks"),
+    path("environments/<slug:slug>/tasks/<str:key>/", applications.task, name="rollout_task"),
+    path("environments/<slug:slug>/told/", applications.told, name="rollouts_told"),
+    path("environments/<slug:slug>/batches/", batches.batches, name="batches"),
+    path("environments/<slug:slug>/batches/new/", batches.batch_new, name="batch_new"),
+    path("batches/compare/", batches.batches_compared, name="batches_compared"),
+    path("batches/<uuid:public_id>/", batches.batch, name="batch"),
+    path("batches/<uuid:public_id>/cancel/", batches.cancel, name="batch_cancel"),
+    path("rollouts/compare/", rollouts.rollouts_compared, name="rollouts_compared"),
+    path("rollouts/<uuid:public_id>/", rollouts.rollout, name="rollout"),
+    path("rollouts/<uuid:public_id>/cancel/", rollouts.cancel, name="rollout_cancel"),
+    path("rollouts/<uuid:public_id>/judge/", rollouts.judge, name="rollout_judge"),
+    path("rollouts/<uuid:public_id>/video/", rollouts.video, name="rollout_video"),
+    path("rollouts/<uuid:public_id>/pictures/<str:name>", rollouts.picture, name="rollout_picture"),
+    path("models/", applications.models, name="models"),
     path("environments/<slug:slug>/challenges/", challenges.create, name="challenge_create"),
     path("challenges/<int:challenge_id>/", challenges.challenge, name="challenge"),
     path("challenges/<int:challenge_id>/cancel/", challenges.cancel, name="challenge_cancel"),

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 
 from arena_kit.cli.common import DONE, BadArgument, add_json_option, run_command, show, tell
-from arena_kit.cli.follow import POLL_SECONDS, patiently
+from arena_kit.cli.follow import challenge_follow
 from arena_kit.cli.naming import AGENT_HELP, agent_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
@@ -15,12 +14,12 @@ from arena_kit.client.answers import Challenge
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Make a challenge. Returns 0 if the site took it, with `--follow` if it is over."""
+    """Make a challenge. Returns 0 if the site accepted it, with `--follow` if it is over."""
     parser = argparse.ArgumentParser(
         prog="arena challenge",
         description="Let an agent of yours play unrated duels against another agent, or against the top ten.",
-        epilog="Exit code: 0 taken (with --follow: over), 3 refused, 1 the network or the site failed, "
-        "2 wrong arguments, 4 log in first.",
+        epilog="Exit code: 0 accepted (with --follow: over), 3 refused, 1 the network or the site failed (with "
+        "--follow: or a duel failed, or waiting longer does not help), 2 wrong arguments, 4 log in first.",
     )
     parser.add_argument("agent", help=AGENT_HELP)
     parser.add_argument("opponent", nargs="?", default="", help="id of an agent or ENVIRONMENT/AGENT")
@@ -38,12 +37,13 @@ def _challenge(options: argparse.Namespace) -> int:
     client = client_of(options, needs_token=True)
     opponent = _number(client, options.opponent) if options.opponent else None
     challenge = client.challenge_create(agent=_number(client, options.agent), opponent=opponent)
-    number = challenge.id
-    while options.follow and not challenge.is_over:
-        time.sleep(POLL_SECONDS)
-        challenge = patiently(lambda: client.challenge(number), tell)
+    status = DONE
+    if options.follow:
+        # Said first: if following fails, this is how to find the challenge again.
+        tell(_heading(challenge, client.site))
+        challenge, status = challenge_follow(client, challenge.id, tell)
     show(options, challenge.answer, challenge_text(challenge, client.site))
-    return DONE
+    return status
 
 
 def _number(client: Client, word: str) -> int:
@@ -53,9 +53,13 @@ def _number(client: Client, word: str) -> int:
 
 def challenge_text(challenge: Challenge, site: str) -> str:
     """Return a challenge with its duels as lines for a terminal."""
-    lines = [f"Challenge {challenge.id} in {challenge.environment}: {site}/challenges/{challenge.id}/"]
+    lines = [_heading(challenge, site)]
     for duel in challenge.duels:
         result = f"{duel.won} won, {duel.drawn} drawn, {duel.lost} lost"
         shown = result if duel.won + duel.drawn + duel.lost else duel.state.lower()
         lines.append(f"  against {duel.opponent}: {shown} (duel {duel.duel})")
     return "\n".join(lines)
+
+
+def _heading(challenge: Challenge, site: str) -> str:
+    return f"Challenge {challenge.id} in {challenge.environment}: {site}/challenges/{challenge.id}/"

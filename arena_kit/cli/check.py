@@ -17,20 +17,10 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import (
-    DONE,
-    LABEL,
-    NO,
-    TRY_LATER,
-    add_json_option,
-    add_sandbox_options,
-    chosen_sandbox,
-    run_command,
-    show,
-    tell,
-)
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, add_json_option, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
@@ -48,7 +38,7 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 
 FIRST_SEED, SELF_SEED = 1, 0
 MAX_UPLOAD_BYTES = 100 * 1024 * 1024
-"""The largest upload of a site whose MAX_UPLOAD_BYTES was not changed."""
+"""The largest upload of a site that has not changed upload_bytes in QUOTAS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +144,7 @@ def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -
 
 def _warnings(file: IO[bytes], folder: Path, told: Sequence[str]) -> tuple[Finding, ...]:
     """Return what often goes wrong and refuses nothing. told: notes that were printed already."""
-    # Another process opens the file by its path, and that of an archive without one is no path.
+    # Another process opens the file by its path, and that of an archive without one is not a path.
     copy = folder / "warned.zip"
     file.seek(0)
     with copy.open("wb") as target:
@@ -211,7 +201,7 @@ def _play(options: argparse.Namespace, sandbox: Sandbox, image: str, packages: s
         return _verdict(duel_fault(duel, spec.limits), len(duel.record.matches), "\n".join(duel.player_logs))
 
 
-def _advance(bar: tqdm, done: int) -> None:  # type: ignore[type-arg]  # tqdm is no generic type at run time
+def _advance(bar: tqdm, done: int) -> None:  # type: ignore[type-arg]  # tqdm is not a generic type at run time
     bar.update(done - bar.n)
 
 

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Iterable
 from pathlib import Path
 
+from arena_kit.cli.common import BadArgument
 from arena_kit.environment.registry import get_spec, use_folder
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -23,12 +24,14 @@ def add_folder_option(parser: argparse.ArgumentParser) -> None:
 
 
 def use_own_environments(options: argparse.Namespace) -> None:
-    """Make the environments of the folder known, if one is given. Raises ArenaEnvironmentError."""
+    """Make the environments of the folder known, if one is given. Raises BadArgument and ArenaEnvironmentError."""
     if options.environments is not None:
+        if not options.environments.is_dir():
+            raise BadArgument(f"There is no folder {options.environments} with environments.")
         use_folder(options.environments)
 
 
 def chosen_spec(options: argparse.Namespace) -> EnvironmentSpec:
-    """Return the rules that `--environment` names. Raises ArenaEnvironmentError."""
+    """Return the rules that `--environment` names. Raises BadArgument and ArenaEnvironmentError."""
     use_own_environments(options)
     return get_spec(options.environment)

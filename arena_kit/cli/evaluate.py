@@ -11,25 +11,12 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import (
-    LABEL,
-    BadArgument,
-    add_json_option,
-    add_sandbox_options,
-    chosen_sandbox,
-    content_write,
-    display_name,
-    output_check,
-    output_open,
-    player_image,
-    positive,
-    print_json,
-    run_command,
-    sandbox_check,
-)
+from arena_kit.cli.common import LABEL, BadArgument, add_json_option, not_negative, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.output import content_write, output_check, output_open
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, display_name, player_image, sandbox_check
 from arena_kit.environment.episodes import write_evaluation
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
@@ -75,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
     add_environment_options(parser, (spec.public_id for spec in all_specs() if spec.seats == 1), metavar="ID")
     parser.add_argument("--episodes", type=positive, help="number of episodes (default: as in a validation)")
-    parser.add_argument("--first-seed", type=_seed, default=FIRST_SEED, metavar="SEED",
+    parser.add_argument("--first-seed", type=not_negative, default=FIRST_SEED, metavar="SEED",
                         help="seed of the first episode; the others count up from it (default 1)")  # fmt: skip
     parser.add_argument("--parallel", type=positive, help="episodes played at once (default: the environment's)")
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
@@ -84,13 +71,6 @@ def _parser() -> argparse.ArgumentParser:
     add_install_option(parser)
     add_json_option(parser)
     return parser
-
-
-def _seed(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise argparse.ArgumentTypeError("must be 0 or more")
-    return number
 
 
 def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> int:

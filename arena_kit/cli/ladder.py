@@ -22,11 +22,6 @@ from arena_kit.cli.common import (
     TRY_LATER,
     BadArgument,
     add_json_option,
-    add_sandbox_options,
-    chosen_sandbox,
-    content_write,
-    output_check,
-    player_image,
     positive,
     run_command,
     show,
@@ -34,8 +29,10 @@ from arena_kit.cli.common import (
 )
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
-from arena_kit.cli.ladder_report import Row, report_html
+from arena_kit.cli.ladder_report import ReportRow, report_html
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.output import content_write, output_check
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, player_image
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
@@ -135,7 +132,7 @@ def _name(path: Path) -> str:
     return path.name.removesuffix(".zip")
 
 
-def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[Row]]:
+def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow]]:
     """Return the function that ranks, which needs an extra. Raises BadArgument before anything is played."""
     try:
         from arena_kit.cli.ladder_ranking import ranked
@@ -205,7 +202,7 @@ def _advance(bar: tqdm, before: float, done: int) -> None:  # type: ignore[type-
     bar.update(before + done - bar.n)
 
 
-def ladder_text(rows: Sequence[Row]) -> str:
+def ladder_text(rows: Sequence[ReportRow]) -> str:
     """Return the table for a terminal."""
     width = max(5, *(len(row.name) for row in rows))
     lines = [f"rank  {'agent':{width}}  rating  95% interval   points  forfeits"]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena_kit.cli.ladder_report import Row
+from arena_kit.cli.ladder_report import ReportRow
 from arena_kit.environment.records import DuelRecord, Outcome
 from arena_kit.ranking.rating import Seating, fit_ratings, ranking
 
 
-def ranked(names: Sequence[str], records: Sequence[DuelRecord]) -> list[Row]:
+def ranked(names: Sequence[str], records: Sequence[DuelRecord]) -> list[ReportRow]:
     """Return the rows of the table, best first. names: unique, as in the records."""
     place = {name: number for number, name in enumerate(names)}
     seatings = [seating for number, record in enumerate(records) for seating in _seatings(number, record, place)]
@@ -24,7 +24,7 @@ def ranked(names: Sequence[str], records: Sequence[DuelRecord]) -> list[Row]:
             matches[name] += summary.match_count
     fitted = fit_ratings(seatings, submissions=range(len(names)))
     return [
-        Row(
+        ReportRow(
             rank=row.rank,
             best_rank=row.best_rank,
             worst_rank=row.worst_rank,

@@ -15,7 +15,7 @@ from arena_kit.text import plain_line
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ReportRow:
     """One agent in the table. low, high: the 95% interval of the rating. points: 1 for a match won, 0.5 for a draw."""
 
     rank: int
@@ -33,7 +33,7 @@ class Row:
         return asdict(self)
 
 
-def report_html(spec: EnvironmentSpec, rows: Sequence[Row], records: Sequence[DuelRecord]) -> str:
+def report_html(spec: EnvironmentSpec, rows: Sequence[ReportRow], records: Sequence[DuelRecord]) -> str:
     """Return the whole report."""
     shown = shown_matches([row.name for row in rows], records)
     style = player_style() + _file("ladder.css")
@@ -66,7 +66,7 @@ def _lead(agents: int, records: Sequence[DuelRecord]) -> str:
     )
 
 
-def _table(rows: Sequence[Row]) -> Iterator[str]:
+def _table(rows: Sequence[ReportRow]) -> Iterator[str]:
     low, high = min((row.low for row in rows), default=0.0), max((row.high for row in rows), default=0.0)
     yield '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table><thead><tr>'
     yield '<th scope="col">Rank</th><th scope="col" class="name">Agent</th>'
@@ -83,7 +83,7 @@ def _table(rows: Sequence[Row]) -> Iterator[str]:
     yield "</tbody></table></div>"
 
 
-def _bar(row: Row, low: float, high: float) -> str:
+def _bar(row: ReportRow, low: float, high: float) -> str:
     """Return the interval as a line with its value as a dot."""
     width = max(1.0, high - low)
     left, right, dot = (100 * (value - low) / width for value in (row.low, row.high, row.rating))
@@ -94,7 +94,7 @@ def _bar(row: Row, low: float, high: float) -> str:
     )
 
 
-def _cross(rows: Sequence[Row], records: Sequence[DuelRecord], shown: Sequence[Shown]) -> Iterator[str]:
+def _cross(rows: Sequence[ReportRow], records: Sequence[DuelRecord], shown: Sequence[Shown]) -> Iterator[str]:
     # The first match shown of each duel.
     numbers = {one.record.players: one.number for one in reversed(shown)}
     cells = {}

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena_kit.cli.common import DONE, BadArgument, content_write
+from arena_kit.cli.common import DONE, BadArgument
 from arena_kit.cli.environments import use_own_environments
+from arena_kit.cli.output import content_write
 from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
 from arena_kit.environment.local_document import local_record
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive

@@ -66,18 +66,25 @@ def _login(options: argparse.Namespace) -> int:
 def _made(client: Client, options: argparse.Namespace) -> str:
     """Make a token with e-mail and password, which are asked for and never given as arguments."""
     if not sys.stdin.isatty():
-        raise BadArgument("Standard input is no terminal. Use --with-token, or set ARENA_TOKEN instead of logging in.")
-    email = options.email or input("E-mail: ").strip()
-    password, code = getpass.getpass("Password: "), ""
-    while True:
-        try:
-            made = client.token_create(email=email, password=password, code=code, name=options.name, days=options.days)
-        except SiteError as error:
-            if code or error.trouble is not Trouble.LOGIN_NEEDED or CODE_NEEDED not in str(error):
-                raise
-            code = input("Code of your second factor: ").strip()
-            continue
-        return made.token
+        raise BadArgument(
+            "Standard input is not a terminal. Use --with-token, or set ARENA_TOKEN instead of logging in."
+        )
+    try:
+        email = options.email or input("E-mail: ").strip()
+        password, code = getpass.getpass("Password: "), ""
+        while True:
+            try:
+                made = client.token_create(
+                    email=email, password=password, code=code, name=options.name, days=options.days
+                )
+            except SiteError as error:
+                if code or error.trouble is not Trouble.LOGIN_NEEDED or CODE_NEEDED not in str(error):
+                    raise
+                code = input("Code of your second factor: ").strip()
+                continue
+            return made.token
+    except EOFError:
+        raise BadArgument("The input ended before the question was answered. Nothing is saved.") from None
 
 
 def _forget(options: argparse.Namespace) -> int:

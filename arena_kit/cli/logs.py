@@ -37,7 +37,7 @@ def _logs(options: argparse.Namespace) -> int:
     version = version_named(client, options.version)
     phases = [phase for phase in version.phases if options.kind in (None, phase.kind)]
     found: dict[str, str] = {}
-    refused = f"{version.title} has no such phase yet."
+    refused, code = f"{version.title} has no such phase yet.", "no_such_phase"
     for phase in phases:
         for player in (0, *PLAYED.get(phase.kind, ())):
             name = f"{phase.kind}, player {player}" if player else phase.kind
@@ -46,9 +46,10 @@ def _logs(options: argparse.Namespace) -> int:
             except SiteError as error:
                 if error.trouble not in HIDDEN:
                     raise
-                refused = str(error)
+                refused, code = str(error), error.code
     text = "\n".join(f"--- {name} ---\n{log.rstrip()}" for name, log in found.items())
-    show(options, {"id": version.id, "logs": found}, text or refused)
+    trouble = {} if found else {"code": code, "error": refused}
+    show(options, {"id": version.id, "logs": found, **trouble}, text or refused)
     return DONE if found else NO
 
 

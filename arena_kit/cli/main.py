@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 
+from arena_kit.cli.ending import BAD_ARGUMENTS, end, print_error, streams_check
+
 VERBS = {
     "new": "Make the folder of a new agent from a starter kit.",
     "play": "Play a duel between two players.",
@@ -26,14 +28,27 @@ VERBS = {
     "pull": "Fetch the files of a version, or the folder of an environment.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""
-DONE, BAD_ARGUMENTS = 0, 2
+DONE = 0
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a verb and return its exit status, 2 for a verb that does not exist."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    streams_check()
+    as_json = "--json" in words
+    return end(lambda: _run(words, as_json), as_json=as_json)
+
+
+def _run(words: Sequence[str], as_json: bool) -> int:
     if words and words[0] in VERBS:
-        status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
+        try:
+            status: int = import_module(f"arena_kit.cli.{words[0]}").main(words[1:])
+        except SystemExit as stopped:
+            if as_json and stopped.code == BAD_ARGUMENTS:
+                # The sentence itself is on standard error already.
+                sentence = f"The arguments are wrong. `arena {words[0]} --help` lists them."
+                print_error("bad_arguments", sentence)
+            raise
         return status
     if words and words[0] in {"-h", "--help"}:
         print(usage())

@@ -31,7 +31,7 @@ def agent_named(client: Client, word: str) -> AgentLine | int:
     found = _called(client, name if slash else word, **own)
     if not found:
         whose = f"in {plain_line(environment)}" if slash else "of yours"
-        raise SiteError(f"There is no agent {plain_line(word)!r} {whose}.", trouble=Trouble.MISSING)
+        raise SiteError(f"There is no agent {plain_line(name if slash else word)!r} {whose}.", trouble=Trouble.MISSING)
     if len(found) > 1:
         places = ", ".join(f"{one.environment}/{one.name}" for one in found)
         raise BadArgument(f"{word} names more than one agent. Say which: {places}.")
@@ -44,7 +44,7 @@ def version_named(client: Client, word: str) -> Version:
         return client.version(word)
     parts = word.split("/")
     if not 2 <= len(parts) <= 3 or not all(parts) or (len(parts) == 3 and not parts[2].isdecimal()):
-        raise BadArgument(f"{plain_line(word)} is no {VERSION_HELP}.")
+        raise BadArgument(f"{plain_line(word)} names no version. Give the {VERSION_HELP}.")
     agent = agent_named(client, "/".join(parts[:2]))
     number = agent if isinstance(agent, int) else agent.id
     for public_id in client.versions(number):

@@ -8,17 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import (
-    DONE,
-    NO,
-    BadArgument,
-    add_json_option,
-    output_check,
-    output_open,
-    run_command,
-    show,
-    tell,
-)
+from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.output import output_check, output_open
 from arena_kit.upload.archive import inspect_contents
 from arena_kit.upload.zip_safety import READ_BYTES, ArchiveRefused
 

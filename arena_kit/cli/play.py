@@ -14,26 +14,12 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena_kit.cli.common import (
-    LABEL,
-    BadArgument,
-    add_json_option,
-    add_sandbox_options,
-    chosen_sandbox,
-    content_write,
-    display_name,
-    folder_made,
-    output_check,
-    output_open,
-    player_image,
-    positive,
-    print_json,
-    run_command,
-    sandbox_check,
-)
+from arena_kit.cli.common import LABEL, BadArgument, add_json_option, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.output import content_write, folder_made, output_check, output_open
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, display_name, player_image, sandbox_check
 from arena_kit.environment.classic import match_result
 from arena_kit.environment.local_document import local_document
 from arena_kit.environment.openings import check_openings
@@ -110,7 +96,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)
-    error = ""
+    error, code = "", ""
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
 
     def launch(player: int) -> Container:
@@ -138,12 +124,12 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                 on_progress=show,
             )
     except (SandboxError, PlatformFault) as fault:
-        error = str(fault)
+        error, code = str(fault), fault.code
         print(f"arena: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
         played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)
     _write(spec, played, error, options)
     if options.json:
-        print_json({**summary_data(spec, played), "error": error})
+        print_json({**summary_data(spec, played), "code": code, "error": error})
     if error:
         return NOT_PLAYED
     if not options.quiet:

@@ -24,7 +24,7 @@ VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class RecheckOfFile:
     """The outcome of a check. head: what the file holds, in one line. checked: what was compared, in words."""
 
     mismatches: list[Mismatch]
@@ -47,9 +47,11 @@ def _recheck(options: argparse.Namespace) -> int:
             else:
                 check = _duel(file, options.sha256)
     except (OSError, ArtifactDamaged, ArenaEnvironmentError, CannotCheck) as error:
-        print(plain_text(f"arena: {error}"), file=sys.stderr)
+        found = isinstance(error, OSError) and error.strerror
+        sentence = plain_text(f"{options.records} cannot be read: {found}." if found else str(error))
+        print(f"arena: {sentence}", file=sys.stderr)
         if options.json:
-            print_json({"verifies": None, "error": str(error), "mismatches": []})
+            print_json({"verifies": None, "code": "cannot_check", "error": sentence, "mismatches": []})
         return NOT_CHECKED
     if options.json:
         print_json(
@@ -80,18 +82,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _duel(file: IO[bytes], sha256: str) -> Check:
+def _duel(file: IO[bytes], sha256: str) -> RecheckOfFile:
     record = DuelArchive(file).record()
     found = duels.verify_record(get_spec(record.environment), record, sha256=sha256)
     head = f"{record.environment}, seed {record.seed}, {len(record.matches)} matches, sha256 {record_sha256(record)}"
-    return Check(found, head, duels.CHECKED)
+    return RecheckOfFile(found, head, duels.CHECKED)
 
 
-def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> Check:
+def _evaluation(file: IO[bytes], sha256: str, sha256_of_seeds: str) -> RecheckOfFile:
     record = EvaluationArchive(file).record()
     spec = get_spec(record.environment)
     found = evaluations.verify_evaluation(spec, record, sha256=sha256, sha256_of_seeds=sha256_of_seeds)
     count = len(record.episodes)
     mean = sum(episode.score for episode in record.episodes) / max(1, count)
     head = f"{record.environment}, {count} episodes, mean score {mean:g}, sha256 {evaluation_sha256(record)}"
-    return Check(found, head, evaluations.CHECKED)
+    return RecheckOfFile(found, head, evaluations.CHECKED)

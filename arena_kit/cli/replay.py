@@ -7,10 +7,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, add_json_option, add_sandbox_options, positive, run_command
+from arena_kit.cli.common import BadArgument, add_json_option, positive, run_command
 from arena_kit.cli.environments import add_folder_option
 from arena_kit.cli.install import add_install_option
 from arena_kit.cli.local_replay import replay_local
+from arena_kit.cli.players import add_sandbox_options
 from arena_kit.cli.site_replay import compare, replay_site
 from arena_kit.cli.sites import add_site_option
 from arena_kit.environment.replay_file.document import MAX_FRAMES, ReplayOptions

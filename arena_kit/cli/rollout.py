@@ -15,13 +15,13 @@ from arena_kit.cli.common import (
     TRY_LATER,
     BadArgument,
     add_json_option,
-    folder_made,
     positive,
     print_json,
     run_command,
     tell,
 )
 from arena_kit.cli.install import add_install_option
+from arena_kit.cli.output import folder_made
 from arena_kit.errors import PlatformFault
 
 if TYPE_CHECKING:
@@ -45,21 +45,21 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena rollout",
         description="Let an agent work at tasks in an application: a fresh world and a browser for each attempt.",
-        epilog="Exit code: 0 everything was judged, 1 the platform failed, 2 wrong arguments, 3 --accept or --replay "
-        "found what does not hold.",
+        epilog="Exit code: 0 everything was judged, 1 the platform failed, 2 wrong arguments, 3 a task was not "
+        "accepted (--accept) or a replay ended differently (--replay).",
     )
     parser.add_argument("tasks", type=Path, metavar="TASKS", help="tasks.json, or the package for its own tasks")
     parser.add_argument("--package", type=Path, required=True, metavar="FOLDER", help="the package: a folder or a zip")
     parser.add_argument("--agent", default=SCRIPTED, metavar="AGENT",
                         help="scripted (the oracles of the tasks), null, model, or a folder, zip or image with "
                         "player.py (default scripted)")  # fmt: skip
-    parser.add_argument("--only", action="append", metavar="ID", help="a task to take; may be given again")
+    parser.add_argument("--only", action="append", metavar="ID", help="id of a task to play; may be repeated")
     parser.add_argument("--attempts", type=positive, default=1, help="attempts at each task (default 1)")
-    parser.add_argument("--seed", type=int, default=0, help="what the application's data are made from (default 0)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the application's data (default 0)")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep the recordings of all attempts here")
     parser.add_argument("--no-video", action="store_true", help="make no videos")
     parser.add_argument("--accept", action="store_true",
-                        help="only try whether each task holds: its oracle passes and doing nothing fails")  # fmt: skip
+                        help="only test each task: its oracle must solve it, and doing nothing must not")  # fmt: skip
     parser.add_argument("--replay", type=Path, metavar="FOLDER",
                         help="play the recorded rollout in FOLDER again and compare what it leaves")  # fmt: skip
     parser.add_argument("--judge", type=Path, metavar="FOLDER", help="judge the recorded rollout in FOLDER again")
@@ -84,9 +84,9 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
                        help="address of the endpoint, e.g. https://example.org/v1")  # fmt: skip
     group.add_argument("--model-key", default="", metavar="FILE", help="file that holds the key of the endpoint")
     group.add_argument("--model-form", choices=("openai", "gemini"), default="openai",
-                       help="how the endpoint is spoken to (default openai)")  # fmt: skip
-    group.add_argument("--vision", action="store_true", help="show the player pictures of the page, too")
-    group.add_argument("--prompt", default="", metavar="TEXT", help="further words for the model")
+                       help="protocol of the endpoint (default openai)")  # fmt: skip
+    group.add_argument("--vision", action="store_true", help="also show the player pictures of the page")
+    group.add_argument("--prompt", default="", metavar="TEXT", help="text to add to the instructions for the model")
     group.add_argument("--temperature", type=float, help="of the model's answers (default: the endpoint's)")
     group.add_argument("--price", type=float, nargs=2, default=(0.0, 0.0), metavar=("IN", "OUT"),
                        help="price of a million tokens, for the limit on cost")  # fmt: skip

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.cli.common import LABEL, BadArgument, tell
+from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
@@ -24,8 +25,9 @@ from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
-from arena_kit.rollout.judge import Fault, Outcome
+from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
 from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
 from arena_kit.rollout.recording.recorder import Recorder
@@ -38,7 +40,6 @@ from arena_kit.rollout.worlds.host import Worlds, base_images
 
 PREFIX = "rl-arena-home-"
 """Begins the names of images, before the process that made them."""
-BASES = ("python", "postgres", "redis", "nginx", "node")
 MOST_FILES, MOST_TRIES = 20_000, 3
 
 
@@ -64,7 +65,7 @@ class Home:
             verdict, facts = played.verdict, played.facts
             if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
                 break
-            tell(f"{task.key}: the platform has spoilt it ({verdict.code}).")
+            tell(f"{task.key}: the platform failed ({verdict.code}), so this attempt does not count.")
         return {
             "task": task.key, "attempt": number, "tries": tried,
             "outcome": verdict.outcome.value, "fault": verdict.fault.value,
@@ -99,7 +100,7 @@ class Home:
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise
-                tell(f"{task.key}: the platform has spoilt it ({fault.code}).")
+                tell(f"{task.key}: the platform failed ({fault.code}), so this attempt does not count.")
             else:
                 return
             finally:
@@ -120,16 +121,16 @@ class Home:
     def summary(self, results: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Return the figures of all attempts, and lines for people."""
         counted = [each for each in results if each["fault"] != Fault.PLATFORM]
-        solved = sum(each["outcome"] == Outcome.SOLVED for each in counted)
+        solved = sum(each["outcome"] == TaskOutcome.SOLVED for each in counted)
         spoilt = len(results) - len(counted)
         line = f"{solved} of {len(counted)} attempts at {len(self.tasks)} tasks are solved."
-        more = [f"{spoilt} attempts were spoilt by the platform and count for nothing."] if spoilt else []
+        more = [f"{spoilt} attempts do not count, because the platform failed."] if spoilt else []
         return {"solved": solved, "attempts": len(counted), "spoilt": spoilt, "lines": [line, *more]}
 
     def _task_of(self, kept: Path) -> Task:
         key = record_read(kept)["task"]["key"]
         if (task := next((each for each in self.tasks if each.key == key), None)) is None:
-            raise BadArgument(f"The tasks have none called {key}, which {kept} is about.")
+            raise BadArgument(f"{kept} is a recording of the task {key}, which is not among these tasks.")
         return task
 
     def _output(self, name: str) -> Path:
@@ -161,7 +162,8 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
     Raises BadArgument, and PlatformFault if this machine cannot do it now.
     """
     file = _packed(options.package)
-    bases = Bases({f"base:{name}": f"{options.app_images}-{name}" for name in BASES}, f"{PREFIX}{os.getpid()}")
+    names = {base: f"{options.app_images}-{base.removeprefix('base:')}" for base in BASES}
+    bases = Bases(names, f"{PREFIX}{os.getpid()}")
     try:
         package = package_read(file)
         tasks = _tasks(options, package)
@@ -203,7 +205,7 @@ def _packed(path: Path) -> io.BytesIO:
             return io.BytesIO(path.read_bytes())
         files = [each for each in sorted(path.rglob("*")) if each.is_file() and "__pycache__" not in each.parts]
         if not files or len(files) > MOST_FILES:
-            raise BadArgument(f"{path} is no folder of a package.")
+            raise BadArgument(f"{path} is not the folder of a package.")
         packed = io.BytesIO()
         with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
             for each in files:

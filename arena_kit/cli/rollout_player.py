@@ -7,14 +7,15 @@ import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from arena_kit.cli.common import LABEL, BadArgument, player_image
+from arena_kit.cli.common import LABEL, BadArgument
 from arena_kit.cli.install import install
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.players import player_image
 from arena_kit.environment.spec import Limits
 from arena_kit.examples import FOLDER
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.agents.player import PlayerAgent
-from arena_kit.rollout.gateway.endpoint import ChatForm, Endpoint, Form, Model, Prices
+from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint, Form, Prices
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
@@ -61,12 +62,15 @@ def player_agent(
             Launch(image, name, limits=LIMITS, labels=labels, packages=packages, model_folder=model_folder)
         )
 
-    agent = HomeAgent(launch, meter, environment=task.environment, wants_pictures=options.vision, prompt=options.prompt)
+    agent = HomeAgent(
+        launch, meter, environment=task.environment, wants_pictures=options.vision, prompt=options.prompt,
+        memory_bytes=LIMITS.memory_limit_bytes,
+    )  # fmt: skip
     agent.gateway = gateway
     return agent
 
 
-def _model(options: argparse.Namespace) -> Model:
+def _model(options: argparse.Namespace) -> AskedModel:
     key = ""
     if options.model_key:
         try:
@@ -78,4 +82,4 @@ def _model(options: argparse.Namespace) -> Model:
     price_in, price_out = (round(price * 1_000_000) for price in options.price)
     prices = Prices(tokens_in=price_in, tokens_cached=price_in, tokens_out=price_out)
     fixed = {} if options.temperature is None else {"temperature": options.temperature}
-    return Model(options.model or "model", options.model_url, key, prices, fixed)
+    return AskedModel(options.model or "model", options.model_url, key, prices, fixed)

@@ -10,22 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arena_kit.cli.common import (
-    LABEL,
-    BadArgument,
-    add_json_option,
-    add_sandbox_options,
-    chosen_sandbox,
-    content_write,
-    image_name,
-    output_check,
-    print_json,
-    run_command,
-    sandbox_check,
-    unpack,
-)
+from arena_kit.cli.common import LABEL, BadArgument, add_json_option, print_json, run_command
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.output import content_write, output_check
+from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, image_name, sandbox_check, unpack
 from arena_kit.referee.script import ScriptFailure, ScriptRun, run_script
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits

@@ -9,24 +9,14 @@ import sys
 import time
 from pathlib import Path
 
-from arena_kit.cli.common import (
-    DONE,
-    LABEL,
-    NO,
-    TRY_LATER,
-    BadArgument,
-    chosen_sandbox,
-    output_open,
-    player_image,
-    print_json,
-    sandbox_check,
-    show,
-)
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, BadArgument, print_json, show
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
 from arena_kit.cli.local_replay import Replay as LocalReplay
 from arena_kit.cli.local_replay import write_replay
 from arena_kit.cli.needed import requirements_of
+from arena_kit.cli.output import output_open
+from arena_kit.cli.players import chosen_sandbox, player_image, sandbox_check
 from arena_kit.cli.sites import client_of
 from arena_kit.client import Client
 from arena_kit.client.answers import DuelLine

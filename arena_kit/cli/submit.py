@@ -23,7 +23,7 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Upload a submission. Returns 0 if the site took it, with `--follow` if it is ready."""
+    """Upload a submission. Returns 0 if the site accepted it, with `--follow` if it is ready."""
     options = _parser().parse_args(arguments)
     return run_command(lambda _: _submit(options), as_json=options.json)
 
@@ -32,8 +32,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="arena submit",
         description="Upload a folder or a zip as a new agent, or as a new version of one.",
-        epilog="Exit code: 0 taken (with --follow: ready), 3 refused or failed, 1 the network or the site failed, "
-        "2 wrong arguments, 4 log in first.",
+        epilog="Exit code: 0 accepted (with --follow: ready), 3 refused or failed, 1 the network or the site failed "
+        "(with --follow: or waiting longer does not help), 2 wrong arguments, 4 log in first.",
     )
     parser.add_argument("player", help="a folder, or a zip")
     parser.add_argument("--new-version-of", metavar="AGENT", default="", help=AGENT_HELP)
@@ -71,6 +71,9 @@ def _submit(options: argparse.Namespace) -> int:
                 version = _upload(
                     client, shown, options, agent if agent is None or isinstance(agent, int) else agent.id
                 )
+            said = {"notes": list(version.notes)}
+            for note in version.notes:
+                tell(note)
     except (ArchiveRefused, Unpackable) as refusal:
         data = {"code": refusal.code, "error": str(refusal)}
         show(options, data, f"Refused, and not sent ({refusal.code}): {refusal}")
@@ -79,7 +82,7 @@ def _submit(options: argparse.Namespace) -> int:
     if options.follow:
         version, status = follow(client, version.id, tell)
     job = waiting_job(client, version)
-    show(options, version_data(version, job), version_text(version, job))
+    show(options, version_data(version, job) | said, version_text(version, job))
     return status
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import IO, TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from arena_kit.client import answers
+from arena_kit.client import reading
 from arena_kit.client.answers import (
     AgentLine,
     Arena,
@@ -57,13 +57,13 @@ class Client:
             if error.trouble is not Trouble.MISSING:
                 raise
             raise SiteError(
-                f"{self.site} is no arena, or an arena that is older than this arena-kit.",
+                f"{self.site} is not an arena, or one that is older than this arena-kit.",
                 trouble=Trouble.NO_ARENA,
                 status=error.status,
             ) from None
         if not isinstance(data, dict) or data.get("service") != "rl-arena":
-            raise SiteError(f"{self.site} is a site, but no arena. Check the address.", trouble=Trouble.NO_ARENA)
-        found = answers.arena_of(data)
+            raise SiteError(f"{self.site} is a site, but not an arena. Check the address.", trouble=Trouble.NO_ARENA)
+        found = reading.arena_of(data)
         if API_VERSION not in found.api_versions:
             raise SiteError(
                 f"{self.site} no longer speaks version 1 of the API. Install the arena-kit that it offers: "
@@ -77,7 +77,7 @@ class Client:
         sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
         if code:
             sent["code"] = code
-        return answers.token_of(self._transport.json(f"{API}/tokens/", sent=sent))
+        return reading.token_of(self._transport.json(f"{API}/tokens/", sent=sent))
 
     def username(self) -> str:
         """Return whose token this is."""
@@ -86,13 +86,13 @@ class Client:
     def environment(self, name: str) -> Environment:
         """Return an environment by its slug, or by its id for clients of older systems, e.g. `FrozenLake-v1`."""
         try:
-            return answers.environment_of(self._get(f"environments/{_part(name)}/"))
+            return reading.environment_of(self._get(f"environments/{_part(name)}/"))
         except SiteError as error:
             if error.trouble is not Trouble.MISSING:
                 raise
             for found in self._pages("environments/", {"page_size": 100}, "the environments"):
                 if found.has("env_id") and found.raw_text("env_id") == name:
-                    return answers.environment_of(found.data)
+                    return reading.environment_of(found.data)
             raise
 
     def environment_folder(self, slug: str, target: IO[bytes]) -> str:
@@ -104,14 +104,14 @@ class Client:
         environment = self.environment(name)
         query, slug = {"limit": limit}, environment.slug
         if environment.is_scored:
-            return answers.scores_of(self._get(f"environments/{_part(slug)}/board/", query), slug)
-        return answers.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), slug)
+            return reading.scores_of(self._get(f"environments/{_part(slug)}/board/", query), slug)
+        return reading.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), slug)
 
     def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
         """Yield the agents of an environment or a person, newest first. name: a part of the name."""
         query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
         for found in self._pages("agents/", query, "the agents"):
-            yield answers.agent_of(found)
+            yield reading.agent_of(found)
 
     def agent_create(
         self,
@@ -131,7 +131,7 @@ class Client:
         return self._upload(f"agents/{agent}/submissions/", archive, {"algorithm": algorithm} if algorithm else {})
 
     def version(self, public_id: str) -> Version:
-        return answers.version_of(self._get(f"submissions/{_part(public_id)}/"))
+        return reading.version_of(self._get(f"submissions/{_part(public_id)}/"))
 
     def versions(self, agent: int) -> Iterator[str]:
         """Yield the ids of an agent's versions, newest first."""
@@ -143,7 +143,7 @@ class Client:
         return self._transport.download(f"{API}/submissions/{_part(public_id)}/archive.zip", target)
 
     def job(self, kind: str, number: int) -> Job:
-        return answers.job_of(self._get(f"jobs/{_part(kind)}/{number}/"))
+        return reading.job_of(self._get(f"jobs/{_part(kind)}/{number}/"))
 
     def job_log(self, kind: str, number: int) -> str:
         """Return the arena's log of a job."""
@@ -157,16 +157,16 @@ class Client:
     def challenge_create(self, *, agent: int, opponent: int | None) -> Challenge:
         """Challenge another agent, or the top ten with None."""
         sent = {"agent": agent, "opponent": opponent}
-        return answers.challenge_of(self._transport.json(f"{API}/challenges/", sent=sent))
+        return reading.challenge_of(self._transport.json(f"{API}/challenges/", sent=sent))
 
     def challenge(self, number: int) -> Challenge:
-        return answers.challenge_of(self._get(f"challenges/{number}/"))
+        return reading.challenge_of(self._get(f"challenges/{number}/"))
 
     def duel(self, number: int) -> DuelLine:
-        return answers.duel_of(self._get(f"duels/{number}/"))
+        return reading.duel_of(self._get(f"duels/{number}/"))
 
     def match(self, duel: int, number: int) -> MatchRecord:
-        return answers.match_of(self._get(f"duels/{duel}/matches/{number}/"))
+        return reading.match_of(self._get(f"duels/{duel}/matches/{number}/"))
 
     def replay(self, duel: int, number: int, options: ReplayOptions | None = None) -> Replay:
         """Return the replay of a match; what is too large to be read at once is for `replay_file`."""
@@ -205,7 +205,7 @@ class Client:
         before, after, kind = multipart(form, archive, "archive.zip")
         body = Body(_Joined(before, archive, after), len(before) + size + len(after), kind)
         sent = self._transport.request("POST", f"{API}/{path}", body=body, at_least_seconds=UPLOAD_SECONDS)
-        return answers.version_of(self._transport.read_json(sent, path))
+        return reading.version_of(self._transport.read_json(sent, path))
 
 
 class _Joined:

@@ -96,7 +96,7 @@ def network_error(error: Exception, site: str) -> SiteError:
             sentence = f"{site} did not answer in time. Try again later."
             trouble = Trouble.TIMED_OUT
         case http.client.BadStatusLine() if not isinstance(cause, http.client.RemoteDisconnected):
-            sentence = f"What answers at {site} speaks no HTTP. Check the address and the port."
+            sentence = f"What answers at {site} does not speak HTTP. Check the address and the port."
             trouble = Trouble.NO_ARENA
         case http.client.InvalidURL() | UnicodeError():
             sentence, trouble = f"{site} is not a web address.", Trouble.BAD_ADDRESS
@@ -107,10 +107,10 @@ def network_error(error: Exception, site: str) -> SiteError:
     return SiteError(sentence, trouble=trouble)
 
 
-def status_error(status: int, retry_after: str | None, answer: Any, site: str) -> SiteError:
+def status_error(status: int, retry_after: str | None, answer: Any, site: str, *, has_token: bool = True) -> SiteError:
     """Return what an answer of 400 or more means. answer: its JSON, or None if it is something else.
 
-    retry_after: the header of this name, if any.
+    retry_after: the header of this name, if any. has_token: whether a token was sent.
     """
     said = sentences(answer)
     code = answer.get("code") if isinstance(answer, dict) else None
@@ -120,15 +120,21 @@ def status_error(status: int, retry_after: str | None, answer: Any, site: str) -
     if answer is None and status in (400, 403, 404, 405, 410, 415):
         # A proxy or another site speaks in this way; every error of the API is JSON.
         return SiteError(
-            f"{site} answers with status {status} and no JSON, so it is no arena, or something stands before it. "
+            f"{site} answers with status {status} and no JSON, so it is not an arena, or something stands before it. "
             "Check the address.",
             trouble=Trouble.NO_ARENA,
             status=status,
         )
-    if status == 429 and seconds is not None:
-        sentence = f"{said or sentence} Ask again in {seconds} seconds."
-        said = ""
-    if status == 401 and said:
+    if 300 <= status < 400:
+        return SiteError(
+            f"{site} sends from one address to the next without an end (status {status}). Check the address.",
+            trouble=Trouble.REDIRECTED,
+            status=status,
+        )
+    if status in (429, 503) and seconds is not None:
+        sentence = said or (sentence if status == 429 else f"{site} is busy or closed for the moment.")
+        sentence, said = f"{sentence} Ask again in {seconds} seconds.", ""
+    if status == 401 and said and has_token:
         said += " `arena login` saves a new token."
     return SiteError(said or sentence, trouble=trouble, code=reason, status=status, retry_after_seconds=seconds)
 

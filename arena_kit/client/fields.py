@@ -24,7 +24,7 @@ class Fields:
         """what: names the object in sentences."""
         self.what = what
         if not isinstance(data, dict):
-            raise self.wrong("is no object")
+            raise self.wrong("is not an object")
         self.data: Mapping[str, Any] = data
 
     def line(self, name: str) -> str:

@@ -124,15 +124,17 @@ class Transport:
         """Return the JSON of a response and close it. Raises SiteError."""
         with response as answer, self._network():
             data = answer.read(MAX_JSON_BYTES + 1)
-            kind = answer.headers.get_content_type()
+            kind, length = answer.headers.get_content_type(), answer.headers.get("Content-Length", "")
         if len(data) > MAX_JSON_BYTES:
             raise SiteError(f"The answer of {self.site} is too large.", trouble=Trouble.TOO_LONG)
+        if length.isdigit() and int(length) > len(data):
+            raise SiteError(f"The answer of {self.site} is not complete. Try again.", trouble=Trouble.CUT)
         found = _parsed(data)
         if found is None:
-            what = "a web page" if kind == "text/html" else "something that is no JSON"
+            what = "a web page" if kind == "text/html" else "something that is not JSON"
             raise SiteError(
-                f"{self.site} answers {plain_line(path)} with {what}, so it is no arena, or its address is another. "
-                "Check the address.",
+                f"{self.site} answers {plain_line(path)} with {what}, so it is not an arena, or something stands "
+                "before it. Check the address.",
                 trouble=Trouble.NO_ARENA,
                 status=200,
             )
@@ -188,7 +190,9 @@ class Transport:
     def _refusal(self, error: HTTPError) -> SiteError:
         with error, self._network():
             data = error.read(MAX_ERROR_BYTES)
-        return status_error(error.code, error.headers.get("Retry-After"), _parsed(data), self.site)
+        return status_error(
+            error.code, error.headers.get("Retry-After"), _parsed(data), self.site, has_token=bool(self._token)
+        )
 
     @contextlib.contextmanager
     def _network(self) -> Iterator[None]:

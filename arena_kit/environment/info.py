@@ -33,6 +33,8 @@ GYMNASIUM_DEFAULTS: dict[str, Any] = {
     "matches_per_validation": 10,
 }
 """Default values for the file of an environment that Gymnasium has registered."""
+SET_LATER = ("folder", "file", "is_outside", "kept_text", "earlier")
+"""Fields of a spec that no key of a file sets."""
 
 
 class BadInfo(ArenaEnvironmentError):
@@ -49,7 +51,8 @@ def read_info(path: Path, facts: Facts | None = None) -> EnvironmentSpec:
         data = read_yaml(path)
     except BadFile as error:
         raise BadInfo(f"{where} {error}.") from None
-    return _info(where, path.parent, data, facts)
+    spec = _info(where, path.parent, data, facts)
+    return replace(spec, file=path, earlier=tuple(replace(one, file=path) for one in spec.earlier))
 
 
 def read_text(text: str, where: str) -> EnvironmentSpec:
@@ -142,7 +145,7 @@ def _checked(where: str, kind: type, data: object, **nested: Any) -> dict[str, A
     """
     if not isinstance(data, Mapping):
         raise BadInfo(f"{where} must be a mapping of keys to values.")
-    known = {field.name: field for field in fields(kind) if field.name not in ("folder", "is_outside", "earlier")}
+    known = {field.name: field for field in fields(kind) if field.name not in SET_LATER}
     types = get_type_hints(kind)
     if unknown := [str(key) for key in data if key not in known]:
         raise BadInfo(f"{where}: {unknown[0]}: there is no such key.")

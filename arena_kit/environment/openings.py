@@ -38,7 +38,7 @@ def opening_of(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     openings = spec.openings
     if openings is None:
         return ()
-    if spec.is_outside:
+    if spec.runs_apart:
         return draw_opening(spec, seed)
     decided = _solver(spec, openings)
     environment = spec.make()
@@ -83,7 +83,7 @@ def check_openings(spec: EnvironmentSpec) -> None:
     openings = spec.openings
     if openings is None:
         return
-    if spec.is_outside:
+    if spec.runs_apart:
         # Its trial has looked at the book, in a process of its own.
         for seed in range(CHECKED_SEEDS):
             opening_of(spec, seed)

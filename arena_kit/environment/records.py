@@ -133,14 +133,14 @@ def summarise(matches: Iterable[MatchRecord]) -> DuelSummary:
     return DuelSummary(outcome, match_count, (wins[0], wins[1]), (errors[0], errors[1]), draws, (scores[0], scores[1]))
 
 
-class Ended(Protocol):
+class HasOutcome(Protocol):
     """Anything with the outcome of a match."""
 
     @property
     def outcome(self) -> Outcome: ...
 
 
-def half_points(matches: Iterable[Ended]) -> list[int]:
+def half_points(matches: Iterable[HasOutcome]) -> list[int]:
     """Return the points of player_1 in each pair of matches, 0 to 4: 2 for a win, 1 for a draw.
 
     matches: from the first on, in the order of the schedule; half a pair at the end is left out.

@@ -14,11 +14,19 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 
-from arena_kit.environment.info import FOLDER, GYMNASIUM_FOLDER, BadInfo, file_name, read_info, read_text
+from arena_kit.environment.info import (
+    FOLDER,
+    GYMNASIUM_DEFAULTS,
+    GYMNASIUM_FOLDER,
+    BadInfo,
+    file_name,
+    read_info,
+    read_text,
+)
 from arena_kit.environment.outside.fitting import check_fit
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.outside.reading import BadFile, read_yaml
-from arena_kit.environment.outside.trial import Verdict, frozen_facts, verdicts
+from arena_kit.environment.outside.trial import TrialResult, frozen_facts, verdicts
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.spec import EnvironmentSpec
 
@@ -82,7 +90,10 @@ def read_own(folder: Path, *, again: bool = False) -> dict[Path, EnvironmentSpec
     """
     paths, store = _files(folder), _stores.get(folder)
     found: dict[Path, EnvironmentSpec | LeftOut] = {path: _readable(path) for path in paths}
-    coded = [path for path, spec in found.items() if isinstance(spec, EnvironmentSpec) and _has_code(spec)]
+    readable = {path: spec for path, spec in found.items() if isinstance(spec, EnvironmentSpec)}
+    # Packages that an organiser has installed may crash as well as code in a folder.
+    found |= {path: _outside(spec) for path, spec in readable.items()}
+    coded = [path for path, spec in readable.items() if _has_code(spec)]
     for path, verdict in verdicts(coded, store, again=again).items():
         found[path] = _tried(path, verdict, store)
     return found
@@ -104,7 +115,7 @@ def _has_code(spec: EnvironmentSpec) -> bool:
     return spec.gymnasium is None
 
 
-def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec | LeftOut:
+def _tried(path: Path, verdict: TrialResult, store: Path | None) -> EnvironmentSpec | LeftOut:
     if verdict.because:
         return _refused(path, verdict.because)
     try:
@@ -124,8 +135,11 @@ def _tried(path: Path, verdict: Verdict, store: Path | None) -> EnvironmentSpec 
         return _refused(path, str(error))
     except ValueError as error:
         return _refused(path, f"{file_name(path)}: {error}")
-    earlier = tuple(replace(one, is_outside=True) for one in spec.earlier)
-    return replace(spec, is_outside=True, earlier=earlier)
+    return _outside(spec)
+
+
+def _outside(spec: EnvironmentSpec) -> EnvironmentSpec:
+    return replace(spec, is_outside=True, earlier=tuple(replace(one, is_outside=True) for one in spec.earlier))
 
 
 def _refused(path: Path, because: str) -> LeftOut:
@@ -154,8 +168,10 @@ def notes() -> tuple[str, ...]:
     found = []
     for spec in all_specs():
         if spec.is_outside:
-            said = (*(spec.classic.notes if spec.classic is not None else ()), picture_note(spec.folder, spec.image))
-            found += [f"{spec.folder.name}/info.yml: {note}" for note in said if note]
+            said = [*(spec.classic.notes if spec.classic is not None else ())]
+            if spec.gymnasium is None or spec.image != GYMNASIUM_DEFAULTS["image"]:
+                said.append(picture_note(spec.file.parent, spec.image))
+            found += [f"{file_name(spec.file)}: {note}" for note in said if note]
     return tuple(found)
 
 
@@ -196,7 +212,7 @@ def _read_kept(text: str) -> EnvironmentSpec | None:
         check_fit(spec)
     except (BadInfo, ValueError):
         return None
-    return spec
+    return replace(spec, kept_text=text)
 
 
 def try_again() -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings
 from arena_kit.environment.outside.classic_info import ClassicSource
-from arena_kit.environment.protocol import Environment, Frame
+from arena_kit.environment.protocol import Environment, Frame, MissingExtra
 from arena_kit.environment.server.client import connect, draw
 from arena_kit.environment.server.frames import Drawing
 
@@ -90,6 +90,8 @@ class Limits:
 
     cpu_count: float = 1.0
     memory_limit_bytes: int = 1 << 30
+    gpu_count: int = 0
+    """Graphics cards of its own. Only a sandbox that gives them out plays an environment with any."""
     move_seconds: float = 2.0
     """Wall time of one move that is not taken from the bank."""
     bank_seconds: float = 20.0
@@ -142,6 +144,9 @@ class EnvironmentSpec:
     heavy: bool = False
     """Whether its evaluations and duels take long: a site lets them stand in lines of their own."""
     deterministic: bool = True
+    isolation: str = "shared"
+    """`apart` where players could gain by telling each other what they see: a sandbox that cannot show that its players
+    have no way to each other then refuses to play it."""
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""
     mirrored: bool = False
@@ -160,8 +165,12 @@ class EnvironmentSpec:
     """Set for an environment of the older arena, which shows its states as HTML."""
     folder: Path = field(default=Path(), compare=False)
     """The folder of its code and `static/`, set by the registry; all of Gymnasium's environments share one."""
+    file: Path = field(default=Path(), compare=False)
+    """The file that describes it, set by the registry; an organiser's pictures are in `static/` beside it."""
     is_outside: bool = field(default=False, compare=False)
-    """Whether its code comes from an organiser's folder: it runs in an environment server, never in this process."""
+    """Whether it is described in a folder of an organiser."""
+    kept_text: str = field(default="", compare=False)
+    """The text that describes it, where no file does: a submission has added it."""
     earlier: tuple[EnvironmentSpec, ...] = field(default=(), compare=False)
     """Earlier versions of its rules, which play no new duels; their records can still be replayed and checked."""
 
@@ -185,6 +194,11 @@ class EnvironmentSpec:
             with suppress(PackageNotFoundError):
                 found.append(f"{package} {version(package)}")
         return ", ".join([*found, _processor()])
+
+    @property
+    def runs_apart(self) -> bool:
+        """Whether others have added it: then its code runs in an environment server, never in this process."""
+        return self.is_outside or bool(self.kept_text)
 
     @property
     def picture(self) -> str:
@@ -230,6 +244,8 @@ class EnvironmentSpec:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if self.mirrored and (self.seats != 2 or self.gymnasium is not None):
             faults.append(("mirrored", "can be true with two seats only, and not with gymnasium."))
+        if self.isolation not in ("shared", "apart"):
+            faults.append(("isolation", "must be shared or apart."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
             faults.append(("image", "must be the name of a file under static/."))
         faults += [
@@ -270,11 +286,17 @@ class EnvironmentSpec:
 
         Raises MissingExtra when a package that it needs is missing, and BrokenEnvironment.
         """
-        return connect(self) if self.is_outside else self.make_here()
+        return connect(self) if self.runs_apart else self.make_here()
 
     def make_here(self) -> Environment:
         """Return a new environment in this process, whatever its code may do. Raises what the code raises."""
-        factory = load(self.entry_point, self.folder)
+        try:
+            factory = load(self.entry_point, self.folder)
+        except ModuleNotFoundError as error:
+            if self.gymnasium is None or error.name != "gymnasium":
+                raise
+            message = f"{self.name} needs the package gymnasium, which is not installed here."
+            raise MissingExtra(message, hint="Run `pip install 'arena-kit[gymnasium]'`.") from None
         if self.gymnasium is not None or self.classic is not None:
             environment: Environment = factory(self)
         else:
@@ -283,7 +305,7 @@ class EnvironmentSpec:
 
     def render(self, frame: Frame) -> str:
         """Draw a frame as a stand-alone SVG picture. Raises BrokenEnvironment for an organiser's environment."""
-        return draw(self, Drawing.PICTURE, frame) if self.is_outside else self.render_here(frame)
+        return draw(self, Drawing.PICTURE, frame) if self.runs_apart else self.render_here(frame)
 
     def render_here(self, frame: Frame) -> str:
         """Draw a frame in this process. Raises what the renderer raises."""

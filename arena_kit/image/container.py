@@ -44,6 +44,15 @@ class NameTaken(Exception):
     """Another container has this name."""
 
 
+def ulimits(*, open_files: int, file_bytes: int) -> list[Ulimit]:
+    """Return the limits of each process of a container: open files, no core files, and the size of one file."""
+    return [
+        Ulimit(name="nofile", soft=open_files, hard=open_files),
+        Ulimit(name="core", soft=0, hard=0),
+        Ulimit(name="fsize", soft=file_bytes, hard=file_bytes),
+    ]
+
+
 class LockedContainer:
     """A running container that ends when its context is left, or when this process dies.
 
@@ -88,11 +97,7 @@ class LockedContainer:
             "oom_score_adj": 1000,
             "pids_limit": 128,
             "nano_cpus": 10**9,
-            "ulimits": [
-                Ulimit(name="nofile", soft=1024, hard=1024),
-                Ulimit(name="core", soft=0, hard=0),
-                Ulimit(name="fsize", soft=FILE_BYTES, hard=FILE_BYTES),
-            ],
+            "ulimits": ulimits(open_files=1024, file_bytes=FILE_BYTES),
             "log_config": LogConfig(type="none"),
             "healthcheck": {"test": ["NONE"]},
             "init": False,

@@ -71,7 +71,7 @@ class Missing:
         newest = next((version for version in reversed(self.versions) if not version.is_prerelease), None)
         if newest is None:
             why = f"no wheel of {self.name} fits the Python of {where}, or there is no such package. "
-            # A name that another package wrote is no slip of the owner.
+            # A name that another package wrote is not a slip of the owner.
             meant = None if self.needed_by else likely_wheel(self.name)
             what = f"Did you mean {meant}?" if meant else "Check the name, or leave it out."
             return BuildFailed(f"{shown}: {why}{what}", code="no_wheel")

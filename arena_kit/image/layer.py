@@ -25,16 +25,25 @@ from arena_kit.image.failures import too_large, too_many_files
 from arena_kit.image.labels import BUILD_LABEL, CONTAINER_LABEL, PREFIX_LABEL, container_name
 
 PIECE_BYTES = 1 << 20
+ENGINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""The path of programs that engines give to an image without one."""
 WHITEOUT = ".wh."
 """A name in a layer that begins with this removes another file, according to the OCI image specification."""
 
 
 def commit_layer(
-    client: docker.DockerClient, parent: str, layer: Iterator[bytes], *, tag: str, labels: Mapping[str, str]
+    client: docker.DockerClient,
+    parent: str,
+    layer: Iterator[bytes],
+    *,
+    tag: str,
+    labels: Mapping[str, str],
+    path: str = "",
 ) -> str:
     """Put a tar of files on an image, tag the new image and return its content id.
 
-    parent: the image's content id, so that the engine never pulls anything. labels: must have PREFIX_LABEL. Raises
+    parent: the image's content id, so that the engine never pulls anything. labels: must have PREFIX_LABEL. path: of
+    the folder with Python, if the engine's own path does not begin with it. Raises
     BuilderUnavailable.
     """
     prefix = labels[PREFIX_LABEL]
@@ -50,7 +59,13 @@ def commit_layer(
             client.api.put_archive(made["Id"], "/", layer)
             repository, _, name = tag.rpartition(":")
             # The base image's entrypoint is removed, because sandboxes name the program to start.
-            conf = {"Labels": {BUILD_LABEL: "", **labels, CONTAINER_LABEL: ""}, "Entrypoint": [], "Cmd": ["python3"]}
+            conf: dict[str, object] = {
+                "Labels": {BUILD_LABEL: "", **labels, CONTAINER_LABEL: ""},
+                "Entrypoint": [],
+                "Cmd": ["python3"],
+            }
+            if path:
+                conf["Env"] = [f"PATH={path}:{ENGINE_PATH}"]
             return str(client.api.commit(made["Id"], repository, name, conf=conf)["Id"])
         finally:
             # `leftovers` removes a container that stays behind.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from ipaddress import ip_address, ip_network
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +16,7 @@ from urllib.parse import urljoin, urlsplit
 
 import docker
 import requests
+from urllib3.exceptions import HTTPError
 
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.registry import DIGEST, FAILED, REFUSED, UNAVAILABLE, Registry, RegistryFailed
@@ -23,6 +24,7 @@ from arena_kit.image.registry import DIGEST, FAILED, REFUSED, UNAVAILABLE, Regis
 logger = logging.getLogger(__name__)
 
 CALL_SECONDS = 30
+MOST_REDIRECTS, PIECE_BYTES = 3, 1 << 20
 MOST_PAGES = 1000
 ACCEPT = ", ".join(
     f"application/vnd.{kind}+json"
@@ -96,30 +98,70 @@ class Manifests:
                 code=REFUSED,
             )
 
-    def _ask(self, method: str, address: str) -> requests.Response:
-        """Return an answer of the registry: success, 404 or 405. Raises RegistryFailed."""
+    def read(self, digest: str, kind: str) -> Iterator[bytes] | None:
+        """Return the content of a digest in pieces; None when the registry does not have it. Raises RegistryFailed.
+
+        kind: manifests or blobs. Registries may send to another host for a blob, which then gets no password.
+        """
+        answer = self._ask("GET", f"/v2/{self._registry.path}/{kind}/{digest}", streams=True)
+        for _ in range(MOST_REDIRECTS):
+            if answer.status_code not in (301, 302, 303, 307, 308):
+                break
+            address = urljoin(answer.url, answer.headers.get("Location", ""))
+            answer.close()
+            if urlsplit(address).scheme != "https" and not address.startswith(f"{self._root}/"):
+                break
+            try:
+                # Not the session: its password is for the registry alone.
+                answer = requests.get(address, stream=True, timeout=CALL_SECONDS, allow_redirects=False)
+            except (requests.RequestException, ValueError) as error:
+                raise self._silent(error) from None
+        if answer.status_code == 404:
+            answer.close()
+            return None
+        if answer.status_code != 200:
+            answer.close()
+            raise RegistryFailed(f"The registry {self._registry.host} answers {answer.status_code}.", code=FAILED)
+        return self._pieces(answer)
+
+    def _pieces(self, answer: requests.Response) -> Iterator[bytes]:
         try:
-            answer = self._send(method, address)
+            # Raw, because a layer is compressed itself and must stay so.
+            while piece := answer.raw.read(PIECE_BYTES):
+                yield piece
+        except (OSError, HTTPError) as error:
+            raise self._silent(error) from None
+        finally:
+            answer.close()
+
+    def _silent(self, error: Exception) -> RegistryFailed:
+        return RegistryFailed(f"The registry {self._registry.host} does not answer: {error}", code=UNAVAILABLE)
+
+    def _ask(self, method: str, address: str, *, streams: bool = False) -> requests.Response:
+        """Return an answer of the registry: success, 404 or 405, or a redirect of a stream. Raises RegistryFailed."""
+        try:
+            answer = self._send(method, address, streams=streams)
             if answer.status_code == 401 and answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer"):
                 token = self._token(answer.headers["WWW-Authenticate"])
-                answer = self._send(method, address, auth=_Bearer(token))
+                answer.close()
+                answer = self._send(method, address, auth=_Bearer(token), streams=streams)
         except (requests.RequestException, ValueError) as error:
-            raise RegistryFailed(
-                f"The registry {self._registry.host} does not answer: {error}", code=UNAVAILABLE
-            ) from None
+            raise self._silent(error) from None
         if answer.status_code in (401, 403):
             raise RegistryFailed(
                 f"The registry {self._registry.host} refuses the user or the password of the settings.", code=REFUSED
             )
+        if streams and answer.is_redirect:
+            return answer
         # Redirects are not followed, so that the password stays here.
         if not 200 <= answer.status_code < 300 and answer.status_code not in (404, 405):
             raise RegistryFailed(f"The registry {self._registry.host} answers {answer.status_code}.", code=FAILED)
         return answer
 
-    def _send(self, method: str, address: str, auth: Any = None) -> requests.Response:
+    def _send(self, method: str, address: str, auth: Any = None, *, streams: bool = False) -> requests.Response:
         return self._session.request(
             method, self._root + address, headers={"Accept": ACCEPT}, timeout=CALL_SECONDS, allow_redirects=False,
-            auth=auth,
+            auth=auth, stream=streams,
         )  # fmt: skip
 
     def _token(self, challenge: str) -> str:

@@ -96,9 +96,9 @@ class Registry:
         return self.find(client, self.reference(digest)) is not None
 
     def reference(self, digest: str) -> str:
-        """Return the name by which engines pull an image. Raises RegistryFailed for what is no digest."""
+        """Return the name by which engines pull an image. Raises RegistryFailed for what is not a digest."""
         if not DIGEST.fullmatch(digest):
-            raise RegistryFailed(f"{digest[:100]!r} is no digest of an image.", code=MISSING)
+            raise RegistryFailed(f"{digest[:100]!r} is not the digest of an image.", code=MISSING)
         return f"{self.repository}@{digest}"
 
     def push(
@@ -174,7 +174,7 @@ class Registry:
         """Pull HOST/PATH@DIGEST of this registry's host. Raises RegistryFailed."""
         name, _, digest = reference.partition("@")
         if not name.startswith(f"{self.host}/") or not DIGEST.fullmatch(digest):
-            raise RegistryFailed(f"{reference} is no digest in the registry {self.host}.", code=MISSING)
+            raise RegistryFailed(f"{reference} is not a digest in the registry {self.host}.", code=MISSING)
         if self.find(client, reference) is None:
             raise RegistryFailed(f"The registry {self.host} has no image {reference}.", code=MISSING)
         events = self._transfer(

@@ -76,7 +76,7 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class RatingModel:
     """A fit, in logits.
 
     strengths: relative to the mean of the pool; the last element is the advantage of the first seat. covariance: of
@@ -98,7 +98,7 @@ class _Pairs:
     results: Floats
 
 
-def fit(count: int, matches: Matches, prior: Prior, strengths: Floats, spread: float) -> Model:
+def fit(count: int, matches: Matches, prior: Prior, strengths: Floats, spread: float) -> RatingModel:
     """Fit the strengths of `count` players and of the first seat.
 
     strengths, spread: where the fit starts; those of an earlier fit save time and give the same result.
@@ -114,7 +114,7 @@ def fit(count: int, matches: Matches, prior: Prior, strengths: Floats, spread: f
         strengths[players] -= strengths[players].mean()
         covariance[players] -= covariance[players].mean(axis=0)
         covariance[:, players] -= covariance[:, players].mean(axis=1, keepdims=True)
-    return Model(strengths, covariance, spread)
+    return RatingModel(strengths, covariance, spread)
 
 
 def _add_up(count: int, matches: Matches) -> _Pairs:

@@ -63,7 +63,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class MatchmakingRules:
     """The rules that an environment may set. Raises ValueError for values that cannot be.
 
     pair_cap: the most duels of the same two submissions, in total or recently. new_below: a submission with fewer
@@ -111,7 +111,7 @@ class Pairing:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ChosenPairs:
     """The chosen pairs, the most urgent first. shortfall: why there are fewer than requested, if there are."""
 
     pairings: tuple[Pairing, ...]
@@ -124,10 +124,10 @@ def choose_pairs(
     *,
     count: int,
     seed: int,
-    rules: Rules | None = None,
+    rules: MatchmakingRules | None = None,
     covariance: Floats | None = None,
     recent: Mapping[tuple[int, int], int] | None = None,
-) -> Choice:
+) -> ChosenPairs:
     """The next `count` pairs, or as many as possible.
 
     met: number of rated duels by (player_1, player_2), without void ones; include submissions that are not candidates,
@@ -141,12 +141,12 @@ def choose_pairs(
     and usually at most longest_wait + candidates / count. With more than 2 * count * longest_wait candidates, all pairs
     are chosen by waiting time.
     """
-    rules = rules or Rules()
+    rules = rules or MatchmakingRules()
     order = sorted(range(len(candidates)), key=lambda place: candidates[place].submission)
     ranked = [candidates[place] for place in order]
     _check(ranked)
     if len(ranked) < 2:
-        return Choice((), f"A duel needs two agents; {len(ranked)} can play." if count else "")
+        return ChosenPairs((), f"A duel needs two agents; {len(ranked)} can play." if count else "")
     if covariance is None:
         covariance = np.diag([candidate.deviation**2 for candidate in ranked])
     elif np.shape(covariance) != (len(ranked), len(ranked)) or not np.isfinite(covariance).all():
@@ -157,7 +157,7 @@ def choose_pairs(
     capped = meetings if recent is None else _Meetings(ranked, recent)
     draw = _Draw(ranked, covariance, meetings, capped.total, rules, seed)
     pairings = tuple(islice(draw.pairs(), count))
-    return Choice(pairings, draw.shortfall() if len(pairings) < count else "")
+    return ChosenPairs(pairings, draw.shortfall() if len(pairings) < count else "")
 
 
 def expected_score(difference: float, variance: float) -> float:
@@ -216,7 +216,7 @@ class _Draw:
         covariance: Floats,
         meetings: _Meetings,
         capped: Integers,
-        rules: Rules,
+        rules: MatchmakingRules,
         seed: int,
     ) -> None:
         self._ranked, self._meetings, self._rules = ranked, meetings, rules

@@ -46,7 +46,7 @@ class Scale(StrEnum):
     LOGISTIC = "Elo"
 
 
-class State(StrEnum):
+class SequentialState(StrEnum):
     """The state of a test; the last three are final."""
 
     GOING_ON = "going on"
@@ -125,7 +125,7 @@ class Conclusion:
     """
 
     test: SequentialTest
-    state: State
+    state: SequentialState
     pairs: int
     counts: tuple[int, int, int, int, int]
     llr: float
@@ -134,24 +134,30 @@ class Conclusion:
     @property
     def is_final(self) -> bool:
         """Whether the test is over."""
-        return self.state is not State.GOING_ON
+        return self.state is not SequentialState.GOING_ON
 
     def sentence(self, first: str, second: str) -> str:
         """The result as a sentence; first, second: names of the two."""
         test = self.test
         llr, lower, upper = (_written(value, ".2f") for value in (self.llr, test.lower, test.upper))
         seen = f"log-likelihood ratio {llr}, limits {lower} and {upper}"
-        if self.state in (State.GOING_ON, State.INCONCLUSIVE) and not test.lower < self.llr < test.upper:
+        if (
+            self.state in (SequentialState.GOING_ON, SequentialState.INCONCLUSIVE)
+            and not test.lower < self.llr < test.upper
+        ):
             seen += "; but the side that it favours is not ahead"
-        elif self.state in (State.ACCEPTED_H0, State.ACCEPTED_H1) and test.lower < self.llr < test.upper:
+        elif (
+            self.state in (SequentialState.ACCEPTED_H0, SequentialState.ACCEPTED_H1)
+            and test.lower < self.llr < test.upper
+        ):
             # Without this, the test would seem to be decided before its limits.
             seen += ", each less the mean overshoot"
         open_question = test.question(first, second)
-        if self.state is State.INCONCLUSIVE:
+        if self.state is SequentialState.INCONCLUSIVE:
             return f"Inconclusive: the maximum of {self.pairs} pairs did not show {open_question} ({seen})."
-        if self.state is State.GOING_ON:
+        if self.state is SequentialState.GOING_ON:
             return f"Not decided after {self.pairs} of at most {test.cap} pairs {open_question} ({seen})."
-        is_first, after = self.state is State.ACCEPTED_H1, f"after {self.pairs} pairs that"
+        is_first, after = self.state is SequentialState.ACCEPTED_H1, f"after {self.pairs} pairs that"
         wrong = f"at most {_percent(test.alpha if is_first else test.beta)} of the time"
         if test.is_symmetric:
             stronger, weaker = (first, second) if is_first else (second, first)
@@ -177,13 +183,15 @@ def decide(test: SequentialTest, half_points: Mapping[int, int]) -> Conclusion:
     while len(in_order) < test.cap and len(in_order) in half_points:
         in_order.append(half_points[len(in_order)])
     if not in_order:
-        return Conclusion(test, State.GOING_ON, 0, (0, 0, 0, 0, 0), 0.0, len(half_points))
+        return Conclusion(test, SequentialState.GOING_ON, 0, (0, 0, 0, 0, 0), 0.0, len(half_points))
     states, ratios, counts = walk(test, in_order)
     final = np.flatnonzero(states)
     last = int(final[0]) if final.size else len(in_order) - 1
-    state = {1: State.ACCEPTED_H1, -1: State.ACCEPTED_H0}.get(int(states[last]), State.GOING_ON)
-    if state is State.GOING_ON and last + 1 == test.cap:
-        state = State.INCONCLUSIVE
+    state = {1: SequentialState.ACCEPTED_H1, -1: SequentialState.ACCEPTED_H0}.get(
+        int(states[last]), SequentialState.GOING_ON
+    )
+    if state is SequentialState.GOING_ON and last + 1 == test.cap:
+        state = SequentialState.INCONCLUSIVE
     a, b, c, d, e = counts[last].tolist()
     return Conclusion(test, state, last + 1, (a, b, c, d, e), float(ratios[last]), len(half_points) - last - 1)
 

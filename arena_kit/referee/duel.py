@@ -233,7 +233,7 @@ class Duel:
                 charged, cpu = self._processor.answered(link.index, seconds, is_idle=is_idle)
                 batches.append((link, answers, charged, cpu / len(answers)))
         since = self._clock()
-        if self._spec.is_outside:
+        if self._spec.runs_apart:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
             for request, answer in answers:

@@ -14,18 +14,19 @@ import json
 import os
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
-from arena_kit.referee.part import Failed, PlayedPart
+from arena_kit.referee.part import LOT_FULL, PLAYER_LOST, Failed, PlayedPart
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
@@ -122,15 +123,23 @@ def play_lot(lot: Lot, writer: Writer, *, clock: Callable[[], float] = time.mono
         parts: list[DuelPart | EvaluationPart] = [*lot.duels, *lot.evaluations]
         for part in parts:
             begun = clock()
-            result = _played(part, players, _Progress(part.id, writer, clock), clock)
+            result: PlayedDuel | PlayedEvaluation | Failed = PLAYER_LOST
+            if not any(players[number].is_lost for number in _numbers(part)):
+                result = _played(part, players, _Progress(part.id, writer, clock), clock)
             all_played = all_played and not isinstance(result, Failed)
-            lost = tuple(number for number, player in enumerate(players) if player.is_lost)
+            lost = tuple(number for number in _numbers(part) if players[number].is_lost)
             try:
                 writer.part(part.id, PlayedPart(result, lost, clock() - begun).to_bytes())
             except SandboxError as fault:
                 all_played = False
-                writer.part(part.id, PlayedPart(Failed(fault.code, str(fault)), lost).to_bytes())
+                failed = Failed(fault.code, str(fault)) if writer.is_empty else LOT_FULL
+                writer.part(part.id, PlayedPart(failed).to_bytes())
     return all_played
+
+
+def _numbers(part: DuelPart | EvaluationPart) -> tuple[int, ...]:
+    """Return the indexes of a part's players."""
+    return part.players if isinstance(part, DuelPart) else (part.player,)
 
 
 def _played(
@@ -206,10 +215,28 @@ def _until(seconds: float | None, clock: Callable[[], float]) -> float | None:
 def main() -> int:
     """Play the lot of the environment variable LOT."""
     lot = Lot.read(os.environ["LOT"])
-    writer = Writer(sys.stdout, lot.claim)
-    all_played = play_lot(lot, writer)
+    log = _own_output()
+    writer = Writer(log, lot.claim)
+    try:
+        all_played = play_lot(lot, writer)
+    except BaseException:
+        # No driver reads the results of a referee that fails.
+        traceback.print_exc(file=log)
+        raise
     Path(os.environ.get("SEAL", "/out/seal")).write_text(writer.seal())
     return 0 if all_played else PLATFORM_FAILED
+
+
+def _own_output() -> IO[str]:
+    """Return the container's output for the results alone. What anything else prints is dropped from now on.
+
+    A cluster's log holds output and errors in one, so a warning or a print of an environment would spoil results.
+    """
+    log = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    for number in (1, 2):
+        os.dup2(nothing, number)
+    return log
 
 
 if __name__ == "__main__":

@@ -51,7 +51,7 @@ class DuelMatches:
         if self._next > self.count or len(self.running) >= room:
             return None
         if not self._coming:
-            self._make(room if self._spec.is_outside else 1)
+            self._make(room if self._spec.runs_apart else 1)
         match = self._coming.popleft()
         self.running[match.number] = match
         self._next += 1
@@ -70,7 +70,7 @@ class DuelMatches:
                 bank=self._bank,
             )
             self._coming.append(match)
-        if self._spec.is_outside:
+        if self._spec.runs_apart:
             coming = list(self._coming)
             matches_begin_ahead([match.beginning() for match in coming], [match.number for match in coming])
 

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.environment.episodes import EvaluationArchive, write_evaluation
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, write_duel
-from arena_kit.referee.evaluation import Failure
+from arena_kit.referee.episode import Failure
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
 from arena_kit.referee.sealed import Reader
 
+PART_LINE = re.compile(r"part \S+ \d+ -?\d+ \d+ [0-9a-f]{64}")
+"""The whole of the line that ends a part."""
 HEAD_BYTES = 4
 """The length of a part's description, little-endian, which is followed by the description and the archive."""
 
@@ -29,14 +32,18 @@ class Failed:
     matches: tuple[int, ...] = ()
 
 
+NOT_PLAYED = "not_played"
+"""The code of a part that a lot could not play for what happened in an earlier one."""
+PLAYER_LOST = Failed(NOT_PLAYED, "A container of its lot was lost in an earlier duel.")
+LOT_FULL = Failed(NOT_PLAYED, "The results of its lot fill the log of a pod.")
 KILLED = Failed("container_killed", "A player's container was killed from outside.")
 
 
 @dataclass(frozen=True, slots=True)
 class PlayedPart:
-    """The result of a part. lost: indexes of the lot's players whose containers were gone when it ended.
+    """The result of a part. lost: indexes, in the lot, of its players whose containers were gone when it ended.
 
-    With a lost container, the result holds only if the pod's status says that the player used too much memory.
+    The result holds unless the pod's status says that such a container was killed from outside.
     """
 
     result: PlayedDuel | PlayedEvaluation | Failed
@@ -104,20 +111,34 @@ def read_part(data: bytes) -> PlayedPart:
     raise ArtifactDamaged("The result of a part of a lot cannot be read.")
 
 
-def read_lot(lines: Iterable[str], seal: str, claim: str, out_of_memory: AbstractSet[int]) -> dict[str, PlayedPart]:
+def read_lot(lines: Iterable[str], seal: str, claim: str, killed: AbstractSet[int]) -> dict[str, PlayedPart]:
     """Return the parts of a lot by id, out of its log and seal. Raises NotSealed and ArtifactDamaged.
 
-    out_of_memory: numbers of the players whose containers the kernel ended for lack of memory. A container that was
-    lost for any other reason is the platform's fault, and so is the result with it.
+    killed: numbers of the players whose containers were killed, but not for lack of memory. That is the platform's
+    fault, and so is a result with such a loss. Any other loss is the player's: one that found a way to end its
+    supervisor could otherwise take back its losses.
     """
     reader = Reader()
     reader.read(lines)
     reader.check(seal, claim)
     parts = {part: read_part(data) for part, data in reader.parts.items()}
     for part, played in parts.items():
-        if not isinstance(played.result, Failed) and not out_of_memory >= set(played.lost):
+        if not isinstance(played.result, Failed) and killed & set(played.lost):
             parts[part] = PlayedPart(KILLED, played.lost, played.seconds)
     return parts
+
+
+def finished_parts(lines: Sequence[str]) -> dict[str, PlayedPart]:
+    """Return the parts that the log of a lot holds, which may still be written or be cut off. They have no seal.
+
+    Each part has a hash of its own, and only the referee's container writes this log. Left out are failures and parts
+    with lost players, of which only the end of the pod says who is to blame. Raises NotSealed and ArtifactDamaged.
+    """
+    ends = [number for number, line in enumerate(lines, start=1) if PART_LINE.fullmatch(line)]
+    reader = Reader()
+    reader.read(lines[: ends[-1] if ends else 0])
+    parts = {part: read_part(data) for part, data in reader.parts.items()}
+    return {part: played for part, played in parts.items() if not (isinstance(played.result, Failed) or played.lost)}
 
 
 def _failure(values: list[Any] | None) -> Failure | None:

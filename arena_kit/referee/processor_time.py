@@ -15,7 +15,7 @@ BURNED_FRACTION = 0.25
 """The largest share of the time out of turn in which a player may use the processor."""
 
 
-class Side(Protocol):
+class ChargedPlayer(Protocol):
     """What this module needs of a player."""
 
     index: int
@@ -52,7 +52,9 @@ class Processor:
     throttled: it gets the processor only while no other process wants it.
     """
 
-    def __init__(self, sides: tuple[Side, Side], *, one_core: bool, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, sides: tuple[ChargedPlayer, ChargedPlayer], *, one_core: bool, clock: Callable[[], float]
+    ) -> None:
         self._sides, self._one_core, self._clock = sides, one_core, clock
         self._uses = (_Use(), _Use())
         self._read: tuple[float | None, float | None] = (None, None)

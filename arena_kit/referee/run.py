@@ -19,7 +19,8 @@ from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.environment.spec import ArraySpec, EnvironmentSpec, Limits
 from arena_kit.referee.deciding import Decided
 from arena_kit.referee.duel import Duel
-from arena_kit.referee.evaluation import Evaluation, Failure
+from arena_kit.referee.episode import Failure
+from arena_kit.referee.evaluation import Evaluation
 from arena_kit.referee.match import pair_seed
 from arena_kit.referee.trial import Trial
 from arena_kit.sandbox.base import Container

@@ -24,6 +24,8 @@ from arena_kit.sandbox.base import SandboxError
 PIECE_BYTES = 45_000
 MAX_BYTES = 6 << 20
 """The most bytes of a lot's results. A kubelet begins a new log file after 10 MiB of lines and shows only the last."""
+KEPT_BYTES, SMALL_BYTES = 256 << 10, 4096
+"""Of them, how many are kept for small parts, which say that there was no room for a result."""
 SEAL_VERSION = 1
 
 
@@ -43,12 +45,18 @@ class Writer:
         self._hash = hashlib.sha256()
         self._parts: list[str] = []
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds no part yet."""
+        return not self._parts
+
     def progress(self, part: str, done: int) -> None:
         print(f"progress {part} {done}", file=self._log, flush=True)
 
     def part(self, part: str, data: bytes) -> None:
         """Write a part. Raises SandboxError when there are too many bytes for a log."""
-        if self._bytes + len(data) > MAX_BYTES:
+        kept = 0 if len(data) <= SMALL_BYTES else KEPT_BYTES
+        if self._bytes + len(data) > MAX_BYTES - kept:
             raise SandboxError(
                 f"The results are larger than {MAX_BYTES >> 20} MiB, the most that a pod's log can carry. "
                 "Lower the matches per duel of this environment, or use SANDBOX=docker for it.",

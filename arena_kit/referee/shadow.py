@@ -25,7 +25,7 @@ POLL_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferentMove:
     """The first move that differs. ply: its place among all actions, from 1; text: the position before it.
 
     played: the recorded action, None where the recorded player forfeited. chosen: the action of the player here; None
@@ -45,7 +45,7 @@ class Shadowed:
     """The result. moves: how many moves of the player were compared and are the same."""
 
     moves: int
-    difference: Difference | None
+    difference: DifferentMove | None
     log: str
 
 
@@ -84,7 +84,7 @@ class _Shadow:
         self._match = Match(spec, encoder, number=record.number, seed=record.seed, seats=record.seats, bank=0.0)
         self._environment = spec.make()
 
-    def play(self) -> tuple[int, Difference | None]:
+    def play(self) -> tuple[int, DifferentMove | None]:
         """Return how many moves are the same, and the first that differs."""
         try:
             self._link.open()
@@ -121,9 +121,9 @@ class _Shadow:
         begin(self._environment, record.seed, opening)
         return len(opening)
 
-    def _compare(self, question: Question, ply: int, seat: int, played: int | None) -> Difference | None:
+    def _compare(self, question: Question, ply: int, seat: int, played: int | None) -> DifferentMove | None:
         if played is not None and played not in question.valid:
-            raise _does_not_fit(f"{played} is no valid action at move {ply}.")
+            raise _does_not_fit(f"{played} is not a valid action at move {ply}.")
         answer = self._ask(question)
         if isinstance(answer, str):
             return self._failed(ply, seat, played, answer)
@@ -132,10 +132,10 @@ class _Shadow:
             return self._failed(ply, seat, played, sentence(PlayerFault.RAISED, first_line(answer.text)))
         if answer.action == played:
             return None
-        return Difference(ply, seat, self._environment.text(), played, int(answer.action))
+        return DifferentMove(ply, seat, self._environment.text(), played, int(answer.action))
 
-    def _failed(self, ply: int, seat: int, played: int | None, error: str) -> Difference:
-        return Difference(ply, seat, self._environment.text() if ply else "", played, None, error)
+    def _failed(self, ply: int, seat: int, played: int | None, error: str) -> DifferentMove:
+        return DifferentMove(ply, seat, self._environment.text() if ply else "", played, None, error)
 
     def _ask(self, question: Question) -> Answer | str:
         """Return the answer to one question, or how the player failed, as a sentence."""

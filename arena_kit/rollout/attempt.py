@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
+from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault, Refused
 from arena_kit.rollout.checks.evidence import SUCCESS, Evidence
 from arena_kit.rollout.exports.requests import Request
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.judge import EndedBy, Fault, Verdict, platform_verdict, rollout_verdict
+from arena_kit.rollout.judge import EndedBy, TaskVerdict, platform_verdict, rollout_verdict
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -48,7 +50,7 @@ class Attempt:
     logs: the end of what each service has printed, also of a rollout that the platform has spoilt.
     """
 
-    verdict: Verdict
+    verdict: TaskVerdict
     work: Work = field(default_factory=Work)
     files: Mapping[str, bytes] = field(default_factory=dict)
     logs: Mapping[str, str] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class Attempt:
 class TaskRefused(Refused):
     """A task that is not accepted: its oracle fails, or doing nothing passes. verdict: of that rollout."""
 
-    def __init__(self, message: str, *, code: str, verdict: Verdict) -> None:
+    def __init__(self, message: str, *, code: str, verdict: TaskVerdict) -> None:
         super().__init__(message, code=code)
         self.verdict = verdict
 
@@ -71,10 +73,32 @@ def null_agent(_world: World, _task: Task) -> Work:
     return Work(None, SUCCESS, actions=("answer",), requests=())
 
 
+class Phase(StrEnum):
+    """How far a rollout is. CLEANING: its world is removed."""
+
+    PROVISIONING = "PROVISIONING"
+    WORKING = "WORKING"
+    EXPORTING = "EXPORTING"
+    CLEANING = "CLEANING"
+    JUDGING = "JUDGING"
+
+
+def unwatched(phase: Phase, world: World | None) -> None:
+    """Do nothing with the news of a rollout."""
+
+
 def task_attempt(
-    worlds: Worlds, package: BuiltPackage, task: Task, agent: Agent, *, labels: Mapping[str, str] | None = None
+    worlds: Worlds,
+    package: BuiltPackage,
+    task: Task,
+    agent: Agent,
+    *,
+    labels: Mapping[str, str] | None = None,
+    watch: Callable[[Phase, World | None], object] = unwatched,
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
+
+    watch: called when a phase begins, with the world while there is one.
 
     An agent that needs memory beside the world, such as that of a browser, says so as `beside_bytes`.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
@@ -82,22 +106,27 @@ def task_attempt(
     logs: dict[str, str] = {}
     try:
         seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside_bytes", 0)
+        watch(Phase.PROVISIONING, None)
         with worlds.open(package, seconds=seconds, labels=labels, beside_bytes=beside) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()
+                watch(Phase.WORKING, world)
                 work = agent(world, task)
+                watch(Phase.EXPORTING, world)
                 files = world.export()
             finally:
                 logs = world.logs()
+                watch(Phase.CLEANING, world)
     except NoRoom:
         raise
     except (PlatformFault, ExportRefused) as fault:
         return Attempt(platform_verdict(fault.code, str(fault)), logs=logs)
+    watch(Phase.JUDGING, None)
     return Attempt(attempt_judge(package, task, work, files), work, files, logs)
 
 
-def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[str, bytes]) -> Verdict:
+def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[str, bytes]) -> TaskVerdict:
     """Return the verdict about what a rollout has left. Pure: it can be repeated at any time."""
     try:
         with package.state(package.fresh) as before, package.state(files) as after:
@@ -126,6 +155,6 @@ def task_accept(worlds: Worlds, package: BuiltPackage, task: Task, oracle: Agent
         raise TaskRefused(sentence, code="null_passed", verdict=idle)
 
 
-def _raise_platform_fault(verdict: Verdict) -> None:
+def _raise_platform_fault(verdict: TaskVerdict) -> None:
     if verdict.fault is Fault.PLATFORM:
         raise PlatformFault(verdict.sentence, code=verdict.code)

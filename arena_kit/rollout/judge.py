@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+from arena_kit.environment.records import Fault
 from arena_kit.rollout.checks.base import Check, Condition, Judged
 from arena_kit.rollout.checks.evidence import Evidence, EvidenceMissing
 from arena_kit.rollout.checks.values import FormatCheck
@@ -17,21 +18,13 @@ JUDGE_VERSION = 1
 ROUNDING = 1e-9
 
 
-class Outcome(StrEnum):
+class TaskOutcome(StrEnum):
     """What became of the task. PARTIAL: some points, but not solved. UNJUDGED: nothing to judge by, or not possible."""
 
     SOLVED = "SOLVED"
     PARTIAL = "PARTIAL"
     NOT_SOLVED = "NOT_SOLVED"
     UNJUDGED = "UNJUDGED"
-
-
-class Fault(StrEnum):
-    """Who is to blame. PLAYER: counts as not solved. PLATFORM: is tried again, and counts for nothing."""
-
-    NONE = "NONE"
-    PLAYER = "PLAYER"
-    PLATFORM = "PLATFORM"
 
 
 class EndedBy(StrEnum):
@@ -48,7 +41,7 @@ class EndedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """A check or a guard, judged. weight: 0 for a guard. All texts but `say` may hold an agent's words."""
 
     kind: str
@@ -63,41 +56,41 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TaskVerdict:
     """Outcome, fault and score, which ranges from 0 to 1. code: why it is not solved, or what the fault is."""
 
-    outcome: Outcome
+    outcome: TaskOutcome
     fault: Fault = Fault.NONE
     score: float = 0.0
     code: str = ""
     sentence: str = ""
-    checks: tuple[Result, ...] = ()
-    guards: tuple[Result, ...] = ()
+    checks: tuple[CheckResult, ...] = ()
+    guards: tuple[CheckResult, ...] = ()
     judge_version: int = JUDGE_VERSION
 
     @property
     def is_solved(self) -> bool:
         """Whether the rollout counts as a success."""
-        return self.outcome is Outcome.SOLVED
+        return self.outcome is TaskOutcome.SOLVED
 
     @property
     def counts(self) -> bool:
         """Whether the rollout is an attempt that rates count."""
-        return self.fault is not Fault.PLATFORM and (self.outcome is not Outcome.UNJUDGED)
+        return self.fault is not Fault.PLATFORM and (self.outcome is not TaskOutcome.UNJUDGED)
 
     def as_json(self) -> dict[str, Any]:
         """Return the verdict as it is stored and hashed."""
         return asdict(self)
 
 
-def rollout_verdict(task: Task, evidence: Evidence, ended_by: EndedBy, *, fault_code: str = "") -> Verdict:
+def rollout_verdict(task: Task, evidence: Evidence, ended_by: EndedBy, *, fault_code: str = "") -> TaskVerdict:
     """Return the verdict about a rollout that was carried out.
 
     fault_code: what the agent's fault was, if one ended the rollout; it is then not solved, and the score of its checks
     is kept for information. What is missing to judge by is the platform's fault.
     """
     if ended_by is EndedBy.CANCELLED:
-        return Verdict(Outcome.UNJUDGED, code="cancelled", sentence="The rollout was cancelled.")
+        return TaskVerdict(TaskOutcome.UNJUDGED, code="cancelled", sentence="The rollout was cancelled.")
     try:
         checks = tuple(_result(each, evidence) for each in _all_checks(task))
         guards = tuple(_guarded(each.condition, each.say, evidence) for each in task.guards)
@@ -107,19 +100,21 @@ def rollout_verdict(task: Task, evidence: Evidence, ended_by: EndedBy, *, fault_
     if ended_by is EndedBy.AGENT_FAULT:
         code = fault_code or "agent_fault"
         score = _score(checks) if any(each.weight for each in checks) else 0.0
-        return Verdict(
-            Outcome.NOT_SOLVED, Fault.PLAYER, score, code, "The agent's fault ended the rollout.", checks, guards
+        return TaskVerdict(
+            TaskOutcome.NOT_SOLVED, Fault.PLAYER, score, code, "The agent's fault ended the rollout.", checks, guards
         )
     if not task.is_judged:
-        return Verdict(Outcome.UNJUDGED, code="no_checks", sentence="The task has neither an answer nor checks.")
+        return TaskVerdict(
+            TaskOutcome.UNJUDGED, code="no_checks", sentence="The task has neither an answer nor checks."
+        )
     score = _score(checks) if any(each.weight for each in checks) else float(not code)
-    outcome = Outcome.SOLVED if not code else Outcome.PARTIAL if score > 0 else Outcome.NOT_SOLVED
-    return Verdict(outcome, Fault.NONE, score, code, sentence, checks, guards)
+    outcome = TaskOutcome.SOLVED if not code else TaskOutcome.PARTIAL if score > 0 else TaskOutcome.NOT_SOLVED
+    return TaskVerdict(outcome, Fault.NONE, score, code, sentence, checks, guards)
 
 
-def platform_verdict(code: str, sentence: str) -> Verdict:
+def platform_verdict(code: str, sentence: str) -> TaskVerdict:
     """Return the verdict about a rollout that the platform has spoilt; it counts for nothing and is tried again."""
-    return Verdict(Outcome.UNJUDGED, Fault.PLATFORM, 0.0, code, sentence)
+    return TaskVerdict(TaskOutcome.UNJUDGED, Fault.PLATFORM, 0.0, code, sentence)
 
 
 def _all_checks(task: Task) -> list[Check]:
@@ -128,27 +123,27 @@ def _all_checks(task: Task) -> list[Check]:
     return [*form, *task.checks]
 
 
-def _result(check: Check, evidence: Evidence) -> Result:
+def _result(check: Check, evidence: Evidence) -> CheckResult:
     judged = check.condition.judge(evidence)
     return _of(check.condition, judged, required=check.required, weight=check.weight, say=check.say)
 
 
-def _guarded(guard: Condition, say: str, evidence: Evidence) -> Result:
+def _guarded(guard: Condition, say: str, evidence: Evidence) -> CheckResult:
     return _of(guard, guard.judge(evidence), required=True, weight=0.0, say=say)
 
 
-def _of(condition: Condition, judged: Judged, *, required: bool, weight: float, say: str) -> Result:
+def _of(condition: Condition, judged: Judged, *, required: bool, weight: float, say: str) -> CheckResult:
     shown = (judged.sentence, judged.expected, judged.actual, judged.normalised)
-    return Result(condition.KIND, judged.passed, required, weight, *shown, say=say)
+    return CheckResult(condition.KIND, judged.passed, required, weight, *shown, say=say)
 
 
-def _score(checks: tuple[Result, ...]) -> float:
+def _score(checks: tuple[CheckResult, ...]) -> float:
     total = sum(each.weight for each in checks)
     return sum(each.weight for each in checks if each.passed) / total
 
 
 def _reason(
-    task: Task, evidence: Evidence, checks: tuple[Result, ...], guards: tuple[Result, ...], ended_by: EndedBy
+    task: Task, evidence: Evidence, checks: tuple[CheckResult, ...], guards: tuple[CheckResult, ...], ended_by: EndedBy
 ) -> tuple[str, str]:
     """Return a code and a sentence that say why the task is not solved, both empty if it is."""
     if ended_by not in (EndedBy.DONE, EndedBy.GAVE_UP):

@@ -16,9 +16,10 @@ from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.browser.observation import Observation, Seen
 from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.exports.requests import NetworkLogRefused, Request, requests_in
-from arena_kit.rollout.judge import EndedBy, Verdict
-from arena_kit.rollout.progress import Progress, state_of
-from arena_kit.rollout.recording.recorder import Recorder
+from arena_kit.rollout.judge import EndedBy, TaskVerdict
+from arena_kit.rollout.progress import RolloutProgress, state_of
+from arena_kit.rollout.recording.har import har_bytes
+from arena_kit.rollout.recording.recorder import BROWSER_HAR, Recorder
 from arena_kit.rollout.recording.steps import Step, target_of
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
@@ -49,25 +50,27 @@ class Way:
 class BrowserWork:
     """Lets an agent work at a task in a world; it is called as an Agent of `task_attempt`. For one rollout.
 
-    beside_bytes: memory that the browser needs beside the package. After the verdict, `tell` lets the agent know.
+    beside_bytes: memory that the browser and the agent need beside the package. `tell` hands the verdict to the agent.
     """
-
-    beside_bytes = Browser.memory_bytes
 
     def __init__(self, way: Way, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
         self._way, self._agent, self._recorder = way, agent, recorder
+        self.beside_bytes = Browser.memory_bytes + getattr(agent, "memory_bytes", 0)
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0
 
     def __call__(self, world: World, task: Task) -> Work:
         """Work until the end; the browser is gone then. Raises PlatformFault."""
-        progress = Progress(self._way.clock())
+        progress = RolloutProgress(self._way.clock())
         with Browser(self._way.place, world) as browser:
             seen = browser.open(task, picture=self._agent.wants_pictures, trace=self._way.trace, video=self._way.video)
             progress.begun = self._way.clock()
-            self._see(progress, seen)
+            progress.observation, progress.error = seen.observation, seen.observation.error
+            progress.requests = self._recorder.begin(seen, round(time.time() * 1000))
+            # What was asked for before, such as the login, is in no log.
+            passed = len(world.requests()) if world.package.front else 0
             try:
                 work = self._work(browser, task, progress)
             except SandboxError as error:
@@ -76,14 +79,14 @@ class BrowserWork:
                 self.steps, self.agent_seconds = progress.steps, progress.agent_seconds
                 self.seconds = self._way.clock() - progress.begun
             self._told = state_of(task, progress, self.meter, self._way.clock())
-            return self._frozen(browser, progress, work)
+            return self._frozen(world, browser, progress, work, passed)
 
-    def tell(self, task: Task, verdict: Verdict) -> None:
+    def tell(self, task: Task, verdict: TaskVerdict) -> None:
         """Let the agent know that it is over, and its score if the task says so."""
         if self._told:
             self._agent.end(self._told, verdict.score if task.tell_score else 0.0)
 
-    def _work(self, browser: Browser, task: Task, progress: Progress) -> Work:
+    def _work(self, browser: Browser, task: Task, progress: RolloutProgress) -> Work:
         while True:
             if ended := self._limit(task, progress):
                 return Work(ended_by=ended)
@@ -103,7 +106,7 @@ class BrowserWork:
                     progress, "too_many_invalid_actions", f"{MOST_INVALID} actions in a row did not work."
                 )
 
-    def _limit(self, task: Task, progress: Progress) -> EndedBy | None:
+    def _limit(self, task: Task, progress: RolloutProgress) -> EndedBy | None:
         """Return the limit that is reached. Raises PlatformFault if the model is at fault."""
         if problem := self.meter.problem:
             raise PlatformFault(problem[1], code=problem[0])
@@ -118,12 +121,12 @@ class BrowserWork:
             return EndedBy.TIME_LIMIT
         return None
 
-    def _is_over(self, task: Task, progress: Progress) -> bool:
+    def _is_over(self, task: Task, progress: RolloutProgress) -> bool:
         """Return whether the rollout ends while the agent is at work, for a reason that is not its own time."""
         is_late = self._way.clock() - progress.begun >= task.limits.seconds
         return is_late or self.meter.problem is not None or self._way.is_cancelled()
 
-    def _asked(self, task: Task, progress: Progress) -> tuple[Any, int]:
+    def _asked(self, task: Task, progress: RolloutProgress) -> tuple[Any, int]:
         """Return what the agent answers, and milliseconds of its own time."""
         begun, waited = self._way.clock(), self.meter.waited_seconds
         left = task.limits.agent_seconds - progress.agent_seconds
@@ -139,7 +142,7 @@ class BrowserWork:
             progress.agent_seconds += max(0.0, seconds)
         return value, round(max(0.0, seconds) * 1000)
 
-    def _step(self, browser: Browser, progress: Progress, value: Any, agent_ms: int) -> Work | None:
+    def _step(self, browser: Browser, progress: RolloutProgress, value: Any, agent_ms: int) -> Work | None:
         """Take one answer of the agent; return its work if that was the last one."""
         before = progress.observation
         action, refused = self._read(value)
@@ -175,11 +178,13 @@ class BrowserWork:
             return None, f"The status must be one of {', '.join(STATUSES)}."
         return action, ""
 
-    def _see(self, progress: Progress, seen: Seen) -> None:
+    def _see(self, progress: RolloutProgress, seen: Seen) -> None:
         progress.observation, progress.error = seen.observation, seen.observation.error
         progress.requests = self._recorder.seen(seen)
 
-    def _keep(self, progress: Progress, before: Observation, action: Action | None, agent_ms: int, act_ms: int) -> None:
+    def _keep(
+        self, progress: RolloutProgress, before: Observation, action: Action | None, agent_ms: int, act_ms: int
+    ) -> None:
         progress.lines += 1
         sha256, picture = self._recorder.page(before, progress.lines)
         usage = self.meter.usage
@@ -206,13 +211,16 @@ class BrowserWork:
             )
         )
 
-    def _broken(self, progress: Progress, code: str, sentence: str) -> Work:
+    def _broken(self, progress: RolloutProgress, code: str, sentence: str) -> Work:
         progress.error = plain_text(sentence)[:MOST_NOTE]
         self._keep(progress, progress.observation, None, 0, 0)
         return Work(ended_by=EndedBy.AGENT_FAULT, fault_code=code)
 
-    def _frozen(self, browser: Browser, progress: Progress, work: Work) -> Work:
-        """Return the work with what the browser has left. That its end fails costs the trace alone."""
+    def _frozen(self, world: World, browser: Browser, progress: RolloutProgress, work: Work, passed: int) -> Work:
+        """Return the work with what the browser has left. That its end fails costs the trace alone.
+
+        passed: how many requests the world's proxy had seen before the agent began.
+        """
         last = progress.observation
         try:
             seen = browser.end(picture=self._agent.wants_pictures)
@@ -221,6 +229,10 @@ class BrowserWork:
         except PlatformFault:
             self._recorder.left_out += 1
         har = self._recorder.har()
+        if world.package.front:
+            self._recorder.har_write(har, BROWSER_HAR)
+            # What the browser has held back itself never came to the proxy, and guards look for it.
+            har = har_bytes([*world.requests()[passed:], *self._recorder.outside(world.package.origins)])
         self._recorder.har_write(har)
         return Work(
             answer=work.answer, status=work.status, ended_by=work.ended_by, fault_code=work.fault_code,

@@ -14,7 +14,7 @@ from arena_kit.rollout.values.actions import ACTIONS
 
 
 @dataclass(slots=True)
-class Progress:
+class RolloutProgress:
     """How far a rollout is. error: what the agent is told about its last action."""
 
     begun: float
@@ -30,7 +30,7 @@ class Progress:
     names: list[str] = field(default_factory=list)
 
 
-def state_of(task: Task, progress: Progress, meter: Meter, now: float) -> dict[str, Any]:
+def state_of(task: Task, progress: RolloutProgress, meter: Meter, now: float) -> dict[str, Any]:
     """Return what the agent is told. now: by the clock that `progress.begun` is of."""
     seen, limits = progress.observation, task.limits
     used = now - progress.begun

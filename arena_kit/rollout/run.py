@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent
-from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import Attempt, task_attempt
+from arena_kit.rollout.agents.meter import Meter, Usage
+from arena_kit.rollout.attempt import Attempt, Phase, task_attempt, unwatched
 from arena_kit.rollout.exports.diff import state_diff
-from arena_kit.rollout.judge import Fault, Verdict, platform_verdict
+from arena_kit.rollout.judge import TaskVerdict, platform_verdict
 from arena_kit.rollout.loop import BrowserWork, Way
 from arena_kit.rollout.recording.record import (
     EXPORT,
-    Facts,
     RecordRefused,
+    RolloutFacts,
     export_read,
     record_read,
     record_write,
@@ -28,21 +29,23 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import SandboxError
 
 MOST_DIFFERENCES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
-    """A rollout that is over. record: as it is kept; empty if the platform has spoilt it."""
+class PlayedRollout:
+    """A rollout that is over. record: as it is kept; empty if the platform has spoilt it. usage: of models."""
 
     attempt: Attempt
-    facts: Facts
+    facts: RolloutFacts
     record: Mapping[str, Any]
+    usage: Usage = field(default_factory=Usage)
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> TaskVerdict:
         """What was judged."""
         return self.attempt.verdict
 
@@ -58,10 +61,12 @@ def rollout_run(
     name: str,
     model: str = "",
     labels: Mapping[str, str] | None = None,
-) -> Played:
+    watch: Callable[[Phase, World | None], object] = unwatched,
+) -> PlayedRollout:
     """Let an agent work at a task, and keep what is left in an empty folder. Raises NoRoom if it has to wait.
 
     make_agent: called with the meter of the models that the agent may use. A fault of the platform is a verdict.
+    watch: as of `task_attempt`.
     """
     meter = Meter(tokens=task.limits.tokens, cost_micros=task.limits.cost_micros, clock=way.clock)
     recorder = Recorder(folder)
@@ -69,10 +74,10 @@ def rollout_run(
         try:
             agent = make_agent(meter)
         except SandboxError as error:
-            return Played(Attempt(platform_verdict(error.code, str(error))), Facts(name, model), {})
+            return PlayedRollout(Attempt(platform_verdict(error.code, str(error))), RolloutFacts(name, model), {})
         try:
             work = BrowserWork(way, agent, recorder, meter)
-            attempt = task_attempt(worlds, package, task, work, labels=labels)
+            attempt = task_attempt(worlds, package, task, work, labels=labels, watch=watch)
             work.tell(task, attempt.verdict)
         finally:
             agent.close()
@@ -80,16 +85,17 @@ def rollout_run(
         recorder.close(video=way.video)
     world_log_write(folder, attempt.logs)
     usage = meter.usage
-    facts = Facts(name, model, work.steps, work.seconds, work.agent_seconds, usage.tokens, usage.cost_micros)
+    facts = RolloutFacts(name, model, work.steps, work.seconds, work.agent_seconds, usage.tokens, usage.cost_micros)
     spoilt = attempt.verdict.fault is Fault.PLATFORM and not attempt.files
-    return Played(attempt, facts, {} if spoilt else record_write(folder, package, task, attempt, facts))
+    record = {} if spoilt else record_write(folder, package, task, attempt, facts)
+    return PlayedRollout(attempt, facts, record, usage)
 
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
     """What playing the actions of a record in a fresh world has shown. differences: sentences; none if it is equal."""
 
-    played: Played
+    played: PlayedRollout
     differences: tuple[str, ...]
 
     @property
@@ -118,7 +124,7 @@ def rollout_replay(worlds: Worlds, package: BuiltPackage, task: Task, way: Way, 
         name=f"replay of {record['agent']['name']}",
     )
     if not played.record:
-        return Replayed(played, (f"The replay was spoilt: {played.verdict.sentence}",))
+        return Replayed(played, (f"The platform failed during the replay: {played.verdict.sentence}",))
     if played.record["export_digest"] == record["export_digest"] != "":
         return Replayed(played, ())
     first = export_read(kept / EXPORT, record["export"])

@@ -43,7 +43,8 @@ class Launch:
     the leftovers of a dead worker can be found. core: CPU core to pin it to; None for any. fresh: load the player for
     one duel only, in the process that plays. in_background: keep it off its core, where another duel is played, and at
     low priority, until it has a slot. model_folder: folder of this host with the socket model.sock, by which the player
-    reaches a language model; empty without one.
+    reaches a language model; empty without one. own_image: whether all files of the image are the submission's, its
+    Python too: then what its supervisor says or fails to do is the player's, and nothing of it is used twice.
     """
 
     image: str
@@ -55,6 +56,7 @@ class Launch:
     in_background: bool = False
     packages: str = ""
     model_folder: str = ""
+    own_image: bool = False
 
 
 class Container(Protocol):

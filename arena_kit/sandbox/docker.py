@@ -9,26 +9,23 @@ import contextlib
 import functools
 import os
 import shutil
-import signal
 import stat
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
 import docker
 import requests
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
-from docker.types import Mount, Ulimit
+from docker.errors import APIError, DockerException
+from docker.types import Mount
 
-from arena_kit.image.engine import NoEngine, connect
-from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError, SandboxUnavailable
+from arena_kit.image.container import ulimits
+from arena_kit.image.engine import connect
+from arena_kit.sandbox.base import Container, Launch, SandboxError, SandboxUnavailable
 from arena_kit.sandbox.channel import Channel
-from arena_kit.sandbox.cpu import CpuClock
-from arena_kit.sandbox.ending import Ending
+from arena_kit.sandbox.docker_box import CPU_SHARES, LEAST_CPU_SHARES, DockerBox, container_remove, engine_errors
 from arena_kit.sandbox.host import PlayerHost, slot_once
-from arena_kit.sandbox.outside import killed_from_outside
 from arena_kit.sandbox.script_host import follow, script_arguments
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 from arena_kit.sandbox.startup import (
@@ -40,7 +37,6 @@ from arena_kit.sandbox.startup import (
     player_uid,
 )
 
-CONFLICT = 409
 CHANNEL_LABEL = "arena.channel"
 """Holds the name of the container's channel folder, so that the leftovers of a dead worker can be removed."""
 PIDS_LIMIT = 64
@@ -50,10 +46,7 @@ GVISOR_THREADS = 100
 SUPERVISOR_OOM_SCORE = 900
 """Lower than the 1000 of a submission's processes, so that the kernel kills those first when memory runs out, and
 process 1 lives to report it."""
-CPU_SHARES, BACKGROUND_CPU_SHARES, LEAST_CPU_SHARES = 1024, 64, 2
-REMOVED = "container_removed"
-KILLED_STATUS = 128 + signal.SIGKILL
-NEWS_SECONDS = 0.5
+BACKGROUND_CPU_SHARES = 64
 CHANNEL, PLAYER, MODEL = "/channel", "/player", "/model"  # inside the container
 HOSTS_FILE = "/etc/hosts"
 HOSTS = "127.0.0.1\tlocalhost\n::1\tlocalhost\n"
@@ -86,7 +79,7 @@ class DockerSandbox:
         return connect()
 
     def check(self) -> None:
-        with _engine_errors():
+        with engine_errors():
             runtimes = self._engine.info().get("Runtimes") or {}
         if self._runtime not in runtimes:
             raise SandboxUnavailable(
@@ -96,7 +89,7 @@ class DockerSandbox:
 
     def has_image(self, name: str) -> bool:
         """Return whether the engine has an image of this name. Raises SandboxError."""
-        with _engine_errors():
+        with engine_errors():
             try:
                 self._engine.images.get(name)
             except APIError as error:
@@ -106,6 +99,10 @@ class DockerSandbox:
         return True
 
     def start(self, launch: Launch) -> PlayerHost:
+        if launch.limits.gpu_count:
+            sentence = "The Docker sandbox gives out no graphics cards. Play this environment with SANDBOX=kubernetes."
+            raise SandboxError(sentence, code="gpu_missing")
+
         def box(channel: Channel) -> DockerBox:
             return self._box(self._start(self._options(launch, channel)), launch.core)
 
@@ -121,12 +118,12 @@ class DockerSandbox:
         return follow(launch, self._channel_dir, box, watch)
 
     def reap(self, label: str, live: Callable[[], frozenset[str]]) -> int:
-        with _engine_errors():
+        with engine_errors():
             found = self._engine.containers.list(all=True, filters={"label": label}, ignore_removed=True)
             keep = live()
             dead = [container for container in found if container.labels.get(label) not in keep]
             for container in dead:
-                _remove(container)
+                container_remove(container)
                 folder = container.labels.get(CHANNEL_LABEL, "")
                 if folder and folder == Path(folder).name:
                     shutil.rmtree(self._channel_dir / folder, ignore_errors=True)
@@ -136,14 +133,14 @@ class DockerSandbox:
         return DockerBox(container, core, self._cgroup_parent)
 
     def _start(self, options: dict[str, Any]) -> Any:
-        with _engine_errors():
+        with engine_errors():
             # `run` would pull a missing image.
             container = self._engine.containers.create(**options)
             try:
                 container.start()
             except BaseException:
                 with contextlib.suppress(DockerException, requests.RequestException):
-                    _remove(container)
+                    container_remove(container)
                 raise
             return container
 
@@ -254,11 +251,7 @@ class DockerSandbox:
             "cgroupns": "private",
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],
-            "ulimits": [
-                Ulimit(name="nofile", soft=open_files, hard=open_files),
-                Ulimit(name="core", soft=0, hard=0),
-                Ulimit(name="fsize", soft=file_bytes, hard=file_bytes),
-            ],
+            "ulimits": ulimits(open_files=open_files, file_bytes=file_bytes),
             "log_config": {"type": "none"},
             "healthcheck": {"test": ["NONE"]},
             "stdin_open": False,
@@ -270,111 +263,3 @@ class DockerSandbox:
         if self._cgroup_parent:
             options["cgroup_parent"] = self._cgroup_parent
         return options
-
-
-class DockerBox:
-    """A container of the engine."""
-
-    def __init__(self, container: Any, core: int | None = None, cgroup_parent: str = "") -> None:
-        self._container, self._core = container, core
-        self.id = str(container.id)[:12]
-        self._cpu = CpuClock(container.id, cgroup_parent)
-
-    def is_alive(self) -> bool:
-        try:
-            return bool(self._state().get("Running"))
-        except SandboxError as error:
-            if error.code != REMOVED:
-                raise
-            return False
-
-    def ending(self) -> Ending:
-        with contextlib.suppress(SandboxError, requests.RequestException, DockerException):
-            # The control connection closes a little before the engine learns of the exit.
-            self._container.wait(timeout=EXIT_SECONDS)
-        state = self._state()
-        if state.get("Running"):
-            return Ending.RUNNING
-        if state.get("ExitCode") != 0:
-            # The engine may learn of the end before it learns the reason.
-            time.sleep(NEWS_SECONDS)
-            state = self._state()
-            with _engine_errors():
-                if killed_from_outside(self._container):
-                    return Ending.KILLED_FROM_OUTSIDE
-        if state.get("OOMKilled"):
-            return Ending.OUT_OF_MEMORY
-        return Ending.KILLED if state.get("ExitCode") == KILLED_STATUS else Ending.EXITED
-
-    def raise_if_paused(self) -> None:
-        if self._state().get("Paused"):
-            raise SandboxError("The container was paused from outside.", code="container_paused")
-
-    def cpu_seconds(self) -> float | None:
-        return self._cpu.seconds()
-
-    def throttle(self) -> None:
-        self._update(cpu_shares=LEAST_CPU_SHARES)
-
-    def bring_forward(self) -> None:
-        if self._core is not None:
-            self._update(cpuset_cpus=str(self._core), cpu_shares=CPU_SHARES)
-        else:
-            self._update(cpu_shares=CPU_SHARES)
-
-    def _update(self, **options: object) -> None:
-        try:
-            with _engine_errors():
-                self._container.update(**options)
-        except NotFound:
-            raise _removed() from None
-
-    def remove(self) -> None:
-        self._cpu.close()
-        with _engine_errors():
-            _remove(self._container)
-
-    def _state(self) -> dict[str, Any]:
-        try:
-            with _engine_errors():
-                self._container.reload()
-        except NotFound:
-            raise _removed() from None
-        state: dict[str, Any] = self._container.attrs["State"]
-        return state
-
-
-def _removed() -> SandboxError:
-    """Return a platform fault, because no player can remove its container."""
-    return SandboxError("The container was removed from outside.", code=REMOVED)
-
-
-def _remove(container: Any) -> None:
-    """Kill and remove a container, unless it is gone or another process is removing it."""
-    try:
-        try:
-            container.remove(force=True)
-        except requests.ReadTimeout:
-            # gVisor may take long to end many processes. The engine goes on meanwhile, and this call waits for it.
-            container.remove(force=True)
-    except NotFound:
-        return
-    except APIError as error:
-        if error.status_code != CONFLICT:
-            raise
-
-
-@contextlib.contextmanager
-def _engine_errors() -> Iterator[None]:
-    """Turn the engine's errors into SandboxError, except NotFound of a container, which callers handle."""
-    try:
-        yield
-    except ImageNotFound as error:
-        raise SandboxError(f"The image is missing on this host: {error.explanation}", code="image_missing") from None
-    except NotFound:
-        raise
-    except APIError as error:
-        code = "name_taken" if error.status_code == CONFLICT else "engine_refused"
-        raise SandboxError(f"The Docker engine refused: {error.explanation or error}", code=code) from None
-    except (NoEngine, DockerException, requests.RequestException) as error:
-        raise SandboxUnavailable(str(NoEngine()), code="engine_unavailable") from error

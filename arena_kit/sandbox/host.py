@@ -51,7 +51,7 @@ class Box(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class EndedProcess:
     """How a duel's process ended, according to the supervisor, and the player's output."""
 
     ending: Ending
@@ -70,7 +70,7 @@ class PlayerHost:
         come_up_seconds: how long the container may take to come up before the player's own time to load begins; None
         where both share the player's time.
         """
-        self._limits = launch.limits
+        self._limits, self._own_image = launch.limits, launch.own_image
         self._channel = channel
         self._control = Control()
         self._printed = self._printed_while_loaded = ""
@@ -91,6 +91,8 @@ class PlayerHost:
                     deadline = time.monotonic() + launch.limits.start_seconds
             finally:
                 listener.close()
+            if not self._control.is_open and self._own_image:
+                raise self._not_started(None)
             if not self._control.is_open:
                 # The supervisor connects before any code of the player runs, so this is a fault of the platform.
                 raise SandboxError("The player's container did not come up.", code="container_failed")
@@ -118,13 +120,13 @@ class PlayerHost:
         finally:
             listener.close()
 
-    def stand(self, wait_seconds: float = STAND_SECONDS) -> Ended:
+    def stand(self, wait_seconds: float = STAND_SECONDS) -> EndedProcess:
         """End the running duel. If the supervisor does not answer in time, the whole container is killed."""
         self._control.send(STAND_SECONDS, do="stand")
         ended = self.ended(wait_seconds)
         return ended if ended is not None else self._gone()
 
-    def ended(self, wait_seconds: float) -> Ended | None:
+    def ended(self, wait_seconds: float) -> EndedProcess | None:
         """Return how the running duel ended, or None while it goes on."""
         message = self._message(time.monotonic() + wait_seconds)
         if message is not None and message.get("event") == "ended":
@@ -160,6 +162,8 @@ class PlayerHost:
         self._printed_while_loaded = self._printed
         if message.get("warm") is not True:
             self.why_cold = plain_text(str(message.get("why")))[:200] or "unknown"
+        elif self._own_image:
+            self.why_cold = "its image is its own"
 
     def _connected(self, listener: Listener, deadline: float) -> socket.socket:
         """Return the player's wire; stop waiting when the supervisor says that the process has ended."""
@@ -187,14 +191,14 @@ class PlayerHost:
         ended = self._ended(message) if message is not None else self._gone()
         return PlayerDidNotStart("It ended before it was ready: see its log.", log=ended.log, ending=ended.ending)
 
-    def _ended(self, message: dict[str, Any]) -> Ended:
+    def _ended(self, message: dict[str, Any]) -> EndedProcess:
         log = self._text(message.get("log", ""))
         self.reusable = message.get("clean") is True and not self.why_cold and not self._is_throttled
         if message.get("oom") is True:
-            return Ended(Ending.OUT_OF_MEMORY, log)
-        return Ended(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
+            return EndedProcess(Ending.OUT_OF_MEMORY, log)
+        return EndedProcess(Ending.KILLED if message.get("status") in (None, -9) else Ending.EXITED, log)
 
-    def _gone(self) -> Ended:
+    def _gone(self) -> EndedProcess:
         """Return how the player ended after its supervisor is lost, which counts as the player's fault.
 
         Raises SandboxError only when the engine says that the container was killed from outside. Otherwise a player
@@ -207,7 +211,7 @@ class PlayerHost:
             self.close()
         if ending is Ending.KILLED_FROM_OUTSIDE:
             raise SandboxError("The container was killed from outside.", code="container_killed")
-        return Ended(Ending.KILLED if ending is Ending.RUNNING else ending, log)
+        return EndedProcess(Ending.KILLED if ending is Ending.RUNNING else ending, log)
 
     def _message(self, deadline: float) -> dict[str, Any] | None:
         """Return the supervisor's next message; None after the deadline (monotonic), or when the control is closed."""
@@ -228,7 +232,7 @@ class PlayerSlot:
 
     def __init__(self, host: PlayerHost, wire: socket.socket) -> None:
         self._host, self.wire = host, wire
-        self._ended: Ended | None = None
+        self._ended: EndedProcess | None = None
         self._is_closed = False
         self.on_close = lambda host: host.close()
 

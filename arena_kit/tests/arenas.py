@@ -16,7 +16,7 @@ from arena_kit.environment.spec import Limits
 from arena_kit.referee.match import Match
 from arena_kit.referee.wire import Answer, Decoder, Encoder, hello
 from arena_kit.sandbox.base import Container, Host, Launch, PlayerDidNotStart, Sandbox
-from arena_kit.sandbox.docker import DockerBox
+from arena_kit.sandbox.docker_box import DockerBox
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost
 from arena_kit.sandbox.process import ProcessBox

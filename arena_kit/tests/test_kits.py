@@ -40,7 +40,7 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     assert report.entry_point == ("submission.py" if kit == "script" else "player.py")
     files = kit_files(spec, kit, "my_agent")
     readme = files["README.md"].decode()
-    assert f"arena check my_agent --environment {spec.slug}" in readme
+    assert f"arena check my_agent --environment {spec.slug} --sandbox process" in readme
     assert "arena submit my_agent" in readme
     assert not [name for name, content in files.items() if b"$environment" in content or b"$name" in content]
 
@@ -184,7 +184,7 @@ def test_the_command_makes_a_folder_and_says_what_comes_next(
     monkeypatch.chdir(tmp_path)
     assert main(["new", "mine/", "--environment", "tic-tac-toe", "--kit", "minimax"]) == 0
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {"player.py", "README.md"}
-    assert "arena check mine --environment tic-tac-toe" in capsys.readouterr().err
+    assert "arena check mine --environment tic-tac-toe --sandbox process" in capsys.readouterr().err
 
 
 def test_the_command_says_what_it_made_as_json(
@@ -195,7 +195,7 @@ def test_the_command_says_what_it_made_as_json(
     made = json.loads(capsys.readouterr().out)
     assert (made["folder"], made["environment"], made["kit"]) == ("mine", get_spec("tic-tac-toe").id, "minimax")
     assert {*made["files"]} == {path.name for path in (tmp_path / "mine").iterdir()}
-    assert made["next"][0] == "arena check mine --environment tic-tac-toe"
+    assert made["next"][0] == "arena check mine --environment tic-tac-toe --sandbox process"
     assert main(["new", "mine", "--environment", "tic-tac-toe", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["code"] == "bad_arguments"
 
@@ -233,6 +233,7 @@ def test_wrong_arguments_leave_nothing_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_the_script_kit_runs_and_prints_a_score(tmp_path: Path) -> None:
     files = {name: content.decode() for name, content in kit_files(get_spec("cart-pole"), "script", "mine").items()}
     files["submission.py"] = files["submission.py"].replace("LEARNING_STEPS = 150_000", "LEARNING_STEPS = 3_000")

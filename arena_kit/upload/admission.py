@@ -31,13 +31,25 @@ def too_large(most_bytes: int) -> str:
 
 
 def contents_admit(
-    file: IO[bytes], *, environment: str, takes_scripts: bool, takes_players: bool = True, is_script: bool = False
+    file: IO[bytes],
+    *,
+    environment: str,
+    takes_scripts: bool,
+    takes_players: bool = True,
+    is_script: bool = False,
+    takes_images: bool = False,
 ) -> ArchiveReport:
     """Check the table of contents of an archive, and whether the environment takes its form. Raises ArchiveRefused.
 
-    environment: its name. is_script: submission.py will be run, whatever else the archive contains.
+    environment: its name. is_script: submission.py will be run, whatever else the archive contains. takes_images:
+    whether the site takes players as container images.
     """
     report = inspect_contents(file)
+    if report.is_image and not is_script and not takes_images:
+        raise ArchiveRefused(
+            f"{environment} takes no container images here: the zip needs player.py at its root.",
+            code="image_not_taken",
+        )
     if (is_script or report.is_script) and not takes_scripts:
         raise ArchiveRefused(
             f"{environment} accepts no scripts: the zip needs player.py at its root, not {report.entry_point}.",

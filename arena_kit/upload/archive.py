@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO
 
+from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
 from arena_kit.upload.kinds import is_archive, is_compiled, is_unreadable
 from arena_kit.upload.zip_safety import (
     LIMITS,
@@ -24,7 +25,8 @@ PLAYER_ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 """The player server loads the first of these that the root of the archive has."""
 SCRIPT_ENTRY_POINT = "submission.py"
 """An archive with this file and no other entry point is a script, which plays its environment itself."""
-ENTRY_POINTS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
+PROGRAMS = (*PLAYER_ENTRY_POINTS, SCRIPT_ENTRY_POINT)
+ENTRY_POINTS = (*PROGRAMS, IMAGE_ENTRY_POINT)
 NOTED_NAMES = 5
 
 
@@ -42,6 +44,10 @@ class ArchiveReport:
     @property
     def is_script(self) -> bool:
         return self.entry_point == SCRIPT_ENTRY_POINT
+
+    @property
+    def is_image(self) -> bool:
+        return self.entry_point == IMAGE_ENTRY_POINT
 
     @property
     def notes(self) -> list[str]:
@@ -147,7 +153,7 @@ def _entry_point(names: tuple[str, ...]) -> str:
     for name in ENTRY_POINTS:
         if name in names:
             return name
-    for wanted in ENTRY_POINTS:
+    for wanted in PROGRAMS:
         for name in sorted(names, key=lambda path: path.count("/")):
             folder, _, last = name.rpartition("/")
             if last == wanted and not name.startswith("__MACOSX/"):

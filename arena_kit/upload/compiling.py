@@ -1,4 +1,4 @@
-"""Compiles the Python files of an archive in a limited process of its own, without running them."""
+"""Compiles the Python files of an archive in a limited process of its own, and looks for warnings, running nothing."""
 
 from __future__ import annotations
 
@@ -6,31 +6,20 @@ import json
 import subprocess
 import sys
 import tempfile
-from typing import IO
+from pathlib import Path
+from typing import IO, Any
 
+from arena_kit.upload.pythons import Version
+from arena_kit.upload.source_program import REFUSED
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveLimits, ArchiveRefused
 
-_COMPILER = """
-import json, resource, sys, zipfile
-seconds = int(sys.argv[2])
-for kind, value in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_FSIZE, 0),
-                    (resource.RLIMIT_CORE, 0)):
-    resource.setrlimit(kind, (value, value))
-import warnings
-warnings.simplefilter("ignore")
-with zipfile.ZipFile(sys.argv[1]) as archive:
-    for name in archive.namelist():
-        # Finder's zips hold a data file of its own beside each file, with the same ending.
-        if name.endswith(".py") and not name.startswith("__MACOSX/"):
-            try:
-                compile(archive.read(name), name, "exec", dont_inherit=True)
-            except SyntaxError as error:
-                print(json.dumps([name, error.lineno, f"{name} does not compile: line {error.lineno}: {error.msg}"]))
-                sys.exit(3)
-            except (ValueError, RecursionError, MemoryError, OverflowError) as error:
-                print(json.dumps([name, None, f"{name} does not compile: {type(error).__name__}: {error}"]))
-                sys.exit(3)
-"""
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = (
+    "import sys; sys.path.append(sys.argv.pop(1)); from arena_kit.upload.source_program import main; sys.exit(main())"
+)
+"""Of this folder only arena-kit is wanted, so it comes last."""
+PATIENCE_SECONDS = 60
+"""How long the process may wait for others while it looks for warnings."""
 
 
 def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> None:
@@ -40,23 +29,42 @@ def check_python_compiles(file: IO[bytes], limits: ArchiveLimits = LIMITS) -> No
         while data := file.read(READ_BYTES):
             copy.write(data)
         copy.flush()
-        check_python_compiles_at(copy.name, limits)
+        _program(copy.name, limits)
 
 
-def check_python_compiles_at(path: str, limits: ArchiveLimits = LIMITS) -> None:
-    """Do what `check_python_compiles` does for an archive that another process can open by its path."""
+def sources_read(
+    path: str, limits: ArchiveLimits = LIMITS, *, has_requirements: bool, python: Version | None
+) -> list[dict[str, Any]] | None:
+    """Compile every .py file of an archive that another process can open by its path, and return the warnings.
+
+    has_requirements: whether the archive names packages. python: the version that players run on; None if no warnings
+    are wanted. Returns None if the files are too much to be read for warnings. Raises ArchiveRefused for files that do
+    not compile.
+    """
+    if python is None:
+        _program(path, limits)
+        return []
+    said = _program(path, limits, "yes" if has_requirements else "no", *map(str, python))
+    found: list[dict[str, Any]] | None = json.loads(said) if said else None
+    return found
+
+
+def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
+    """Run the program; return what it prints after it has compiled the files. Raises ArchiveRefused."""
+    seconds = 2 * limits.compile_seconds + (PATIENCE_SECONDS if wanted else 0)
+    command = [sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT), path, str(limits.compile_seconds), *wanted]
+    environment = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", "-c", _COMPILER, path, str(limits.compile_seconds)],
-            capture_output=True,
-            timeout=limits.compile_seconds * 2,
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
+        done = subprocess.run(command, capture_output=True, timeout=seconds, env=environment, check=False)
+    except subprocess.TimeoutExpired as late:
+        compiled, _, _ = (late.stdout or b"").partition(b"\n")
+        if compiled:
+            return b""
         raise ArchiveRefused("Compiling the Python files takes too long.", code="compile_too_slow") from None
-    if done.returncode == 3:
+    if done.returncode == REFUSED:
         name, line, sentence = json.loads(done.stdout)
         raise ArchiveRefused(sentence[:300].strip() + ".", code="does_not_compile", file=name, line=line)
-    if done.returncode != 0:
+    compiled, _, said = done.stdout.partition(b"\n")
+    if not compiled:
         raise ArchiveRefused("The Python files cannot be compiled within the limits.", code="does_not_compile")
+    return said if done.returncode == 0 else b""

@@ -1,14 +1,12 @@
 """Everything that an upload would be refused for, and what its author may want to know, without an upload.
 
 Errors are the refusals of an upload, in its words. Warnings come from reading the source: they never refuse anything,
-and they are no protection.
+and they do not protect anything.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,16 +16,12 @@ from typing import IO, Any
 
 from arena_kit.errors import Refused
 from arena_kit.upload.archive import inspect_archive, read_text
-from arena_kit.upload.compiling import check_python_compiles_at
+from arena_kit.upload.compiling import sources_read
 from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
 from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused
 
-SOURCE_WARNINGS = Path(__file__).with_name("source_warnings.py")
-WARNING_SECONDS = 3
-"""Processor time for finding warnings; a process that waits for others longer than PATIENCE_SECONDS ends as well."""
-PATIENCE_SECONDS = 60
 THIS_PYTHON: tuple[Version, ...] = ((sys.version_info.major, sys.version_info.minor),)
 NOT_COMPILED = "The files are first compiled when the version is validated: they are for Python {}, and this is {}."
 NOT_READ = "The Python files are too large or too deeply nested to be read for warnings."
@@ -119,33 +113,13 @@ def archive_findings(
         notes.append(Finding("not_compiled", NOT_COMPILED.format(written(version), written(THIS_PYTHON[0]))))
         return Findings(tuple(errors), tuple(notes) if warns else ())
     try:
-        check_python_compiles_at(path, limits)
+        found = sources_read(path, limits, has_requirements=bool(requirements.lines), python=version if warns else None)
     except ArchiveRefused as refusal:
         # First, as in a build, which compiles before it reads the requirements.
         return Findings((_error(refusal), *errors), tuple(notes) if warns else ())
-    if warns:
-        notes += _source_warnings(path, has_requirements=bool(requirements.lines), python=version)
+    notes += [Finding("not_read", NOT_READ)] if found is None else [Finding(**item) for item in found]
     return Findings(tuple(errors), tuple(notes) if warns else ())
 
 
 def _error(refusal: ArchiveRefused | RequirementsRefused) -> Finding:
     return Finding(refusal.code, str(refusal), refusal.file, refusal.line)
-
-
-def _source_warnings(path: str, *, has_requirements: bool, python: Version) -> list[Finding]:
-    """Return the warnings about the source, which a limited process of their own finds."""
-    arguments = (path, str(WARNING_SECONDS), "yes" if has_requirements else "no", *map(str, python))
-    try:
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", str(SOURCE_WARNINGS), *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=PATIENCE_SECONDS,
-            env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return [Finding("not_read", NOT_READ)]
-    if done.returncode:
-        return [Finding("not_read", NOT_READ)]
-    return [Finding(**item) for item in json.loads(done.stdout)]

@@ -57,7 +57,7 @@ def pack_folder(folder: Path, target: IO[bytes]) -> Packed:
                 code="link_outside",
             )
         if not path.is_file():
-            raise Refused(f"{printable(name)} is no file. Only files and folders can be packed.", code="not_a_file")
+            raise Refused(f"{printable(name)} is not a file. Only files and folders can be packed.", code="not_a_file")
         names.append(name)
         if len(names) > LIMITS.entry_count:
             raise Refused(

@@ -1,7 +1,8 @@
 """Inspects whole archives in short-lived processes, a few at once, so that an upload cannot exhaust the web process.
 
 `inspect_apart` runs this module with `python -m`, which decompresses the archive, reads its requirements and compiles
-its Python files under limits.
+its Python files under limits. Every arena of a machine has its own line, so that a busy one does not hold up
+another; within an arena requests take turns in the order in which they came, and each sender has one turn at a time.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tempfile
 import time
 import zlib
 from collections.abc import Iterator, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import IO
 
@@ -30,27 +32,45 @@ from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveRefused
 logger = logging.getLogger(__name__)
 
 PROCESSES = max(1, (os.cpu_count() or 1) // 2)
-"""Most inspections that run at once on this machine."""
-SENDERS = 256
-"""Number of groups that senders are divided into; each group has one archive inspected at a time."""
-PATIENCE_SECONDS = 1.0
-"""How long a request waits for its turn."""
-MOST_SECONDS = 10.0
-"""How long a request waits for its inspection; an archive that takes longer is left to the build."""
+"""Most inspections of an arena that run at once on this machine."""
+ARENAS, SENDERS = 64, 256
+"""Numbers of groups that arenas and senders are divided into, which limits the number of lock files. Each group of
+senders has one archive inspected at a time."""
+PLACES = 4
+"""Most requests of an arena that wait in line; each holds a thread of the site."""
+PATIENCE_SECONDS, PLACE_SECONDS, LINE_SECONDS = 1.0, 5.0, 60.0
+"""How long an upload waits for its turn; and how long a request whose only answer is the verdict waits for a place in
+line, and in line. Proxies give a request two minutes."""
+MOST_SECONDS, VERDICT_SECONDS = 10.0, 50.0
+"""How long an upload waits for its inspection, which is left to the build if it takes longer; and how long a request
+whose only answer is the verdict. On a host whose cores are all taken an inspection takes many times its own time."""
 MEMORY_BYTES = 1 << 30
 NICENESS = 5
 """A person waits for the answer: on a host whose cores are all taken, the least priority would take ten seconds."""
+PROMPT_SECONDS = 5.0
+"""How long the inspection of a request whose only answer is the verdict has full priority: others wait behind it, and
+it is over by then unless the archive is unusual or the host is very busy."""
 INSPECTED = 0
 
 
-def inspect_apart(file: IO[bytes], *, sender: str, pythons: Sequence[Version] = THIS_PYTHON) -> bool:
+class Obstacle(StrEnum):
+    """Why an inspection is not finished."""
+
+    SENDER_BUSY = "sender_busy"
+    ARENA_BUSY = "arena_busy"
+    UNFINISHED = "unfinished"
+    """It takes too long, it exceeds a limit of its process, or this machine is in trouble."""
+
+
+def inspect_apart(file: IO[bytes], *, sender: str, arena: str = "", pythons: Sequence[Version] = THIS_PYTHON) -> bool:
     """Inspect an archive in a process of its own; return False when it could not finish and is left to the build.
 
-    sender: identifies the uploader, who has one archive inspected at a time. pythons: the versions of Python that
-    base images have, the default first. Raises ArchiveRefused, also for bad requirements.
+    sender: identifies the uploader, who has one archive inspected at a time. arena: identifies the arena on this
+    machine. pythons: the versions of Python that base images have, the default first. Raises ArchiveRefused, also for
+    bad requirements.
     """
-    findings = findings_apart(file, sender=sender, pythons=pythons, warns=False)
-    if findings is None:
+    findings = findings_apart(file, sender=sender, arena=arena, pythons=pythons, warns=False)
+    if isinstance(findings, Obstacle):
         return False
     for error in findings.errors:
         raise ArchiveRefused(error.message, code=error.code, file=error.file, line=error.line)
@@ -58,24 +78,36 @@ def inspect_apart(file: IO[bytes], *, sender: str, pythons: Sequence[Version] = 
 
 
 def findings_apart(
-    file: IO[bytes], *, sender: str, pythons: Sequence[Version] = THIS_PYTHON, warns: bool = True
-) -> Findings | None:
-    """Return everything that is found in an archive, in a process of its own; None when it could not finish.
+    file: IO[bytes],
+    *,
+    sender: str,
+    arena: str = "",
+    pythons: Sequence[Version] = THIS_PYTHON,
+    warns: bool = True,
+    waits: bool = False,
+) -> Findings | Obstacle:
+    """Return everything that is found in an archive, in a process of its own, or why that could not finish.
 
-    sender, pythons: as in `inspect_apart`. warns: whether warnings are looked for, too.
+    sender, arena, pythons: as in `inspect_apart`. warns: whether warnings are looked for, too. waits: whether the
+    request waits for LINE_SECONDS in line and for VERDICT_SECONDS, because no build inspects the archive later.
     """
-    group = zlib.crc32(sender.encode()) % SENDERS
+    group = zlib.crc32(f"{arena}\n{sender}".encode()) % SENDERS
+    now = time.monotonic()
     try:
         folder = _locks()
         with contextlib.ExitStack() as held:
-            for names in ([f"sender-{group}"], [f"process-{number}" for number in range(PROCESSES)]):
-                if not _hold_one(folder, names, held):
-                    return None
-            return _inspect(file, pythons, warns=warns)
+            place, line = (PLACE_SECONDS, LINE_SECONDS) if waits else (PATIENCE_SECONDS, PATIENCE_SECONDS)
+            if not _hold_one(folder, [f"sender-{group}"], held, until=now + place):
+                return Obstacle.SENDER_BUSY
+            if not _hold_process(folder, arena, held, place_until=now + place, until=now + max(place, line)):
+                return Obstacle.ARENA_BUSY
+            prompt, most = (PROMPT_SECONDS, max(MOST_SECONDS, VERDICT_SECONDS)) if waits else (0.0, MOST_SECONDS)
+            found = _inspect(file, pythons, warns=warns, prompt_seconds=prompt, most_seconds=most)
+            return found or Obstacle.UNFINISHED
     except OSError as error:
         # A full disk or a lack of processes is not the sender's fault.
         logger.warning("An upload could not be inspected at once: %s", error)
-        return None
+        return Obstacle.UNFINISHED
 
 
 def _locks() -> Path:
@@ -88,9 +120,34 @@ def _locks() -> Path:
     return folder
 
 
-def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack) -> bool:
-    """Lock one of the files within PATIENCE_SECONDS, until `held` is closed; return whether that worked."""
-    until = time.monotonic() + PATIENCE_SECONDS
+def _names(kind: str, count: int, arena: str) -> list[str]:
+    """Return the names of an arena's lock files of a kind."""
+    group = zlib.crc32(arena.encode()) % ARENAS
+    return [f"{kind}-{group}-{number}" for number in range(count)]
+
+
+def _hold_process(folder: Path, arena: str, held: contextlib.ExitStack, *, place_until: float, until: float) -> bool:
+    """Wait in line for one of the arena's processes, and lock it until `held` is closed; return whether that worked.
+
+    place_until, until: the monotonic clock until which it waits for a place in line, and in line. The line is first
+    come, first served: only who holds a place can take the one in front of it.
+    """
+    place = contextlib.ExitStack()
+    try:
+        last = place_until
+        for name in reversed(_names("place", PLACES, arena)):
+            in_front = contextlib.ExitStack()
+            if not _hold_one(folder, [name], in_front, until=last):
+                return False
+            place.close()
+            place, last = in_front, until
+        return _hold_one(folder, _names("process", PROCESSES, arena), held, until=until)
+    finally:
+        place.close()
+
+
+def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, until: float) -> bool:
+    """Lock one of the files until `held` is closed; return whether that worked. until: of the monotonic clock."""
     while True:
         for name in names:
             lock = held.enter_context((folder / name).open("wb"))
@@ -103,7 +160,13 @@ def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack) -> boo
         time.sleep(0.05)
 
 
-def _inspect(file: IO[bytes], pythons: Sequence[Version], *, warns: bool) -> Findings | None:
+def _inspect(
+    file: IO[bytes], pythons: Sequence[Version], *, warns: bool, prompt_seconds: float, most_seconds: float
+) -> Findings | None:
+    """Inspect an archive; return None if it takes too long or exceeds a limit.
+
+    prompt_seconds: how long it has full priority.
+    """
     arguments = ["--warn"] * warns + [f"{major}.{minor}" for major, minor in pythons]
     root = Path(__file__).resolve().parents[__name__.count(".")]
     with (
@@ -119,7 +182,7 @@ def _inspect(file: IO[bytes], pythons: Sequence[Version], *, warns: bool) -> Fin
         ) as child,
     ):
         try:
-            said, _ = child.communicate(timeout=MOST_SECONDS)
+            said = _said(child, prompt_seconds, most_seconds)
         except subprocess.TimeoutExpired:
             return None
         finally:
@@ -128,6 +191,15 @@ def _inspect(file: IO[bytes], pythons: Sequence[Version], *, warns: bool) -> Fin
                 os.killpg(child.pid, signal.SIGKILL)
     # Any other status comes from a limit of the process or of this machine; the build decides then.
     return Findings.of(json.loads(said)) if child.returncode == INSPECTED else None
+
+
+def _said(child: subprocess.Popen[bytes], prompt_seconds: float, most_seconds: float) -> bytes:
+    """Return what an inspection prints; it has less priority after `prompt_seconds`. Raises TimeoutExpired."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        return child.communicate(timeout=prompt_seconds)[0]
+    with contextlib.suppress(ProcessLookupError):
+        os.setpriority(os.PRIO_PGRP, child.pid, os.getpriority(os.PRIO_PROCESS, 0) + NICENESS)
+    return child.communicate(timeout=most_seconds - prompt_seconds)[0]
 
 
 @contextlib.contextmanager
@@ -149,7 +221,6 @@ def _with_descriptor(file: IO[bytes]) -> Iterator[IO[bytes]]:
 
 def _main() -> int:
     """Inspect the archive at standard input and print what is found as one line of JSON."""
-    os.nice(NICENESS)
     limits = (
         (resource.RLIMIT_CPU, LIMITS.compile_seconds),
         (resource.RLIMIT_AS, MEMORY_BYTES),

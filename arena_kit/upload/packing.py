@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import io
 import zipfile
 from collections.abc import Mapping, Sequence
 from tempfile import SpooledTemporaryFile
@@ -12,6 +13,7 @@ from typing import IO, Protocol, cast
 
 from arena_kit.errors import Refused
 from arena_kit.upload.archive import ENTRY_POINTS, SCRIPT_ENTRY_POINT
+from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT
 from arena_kit.upload.zip_safety import READ_BYTES
 
 PLAYER_FILES = ("player.py", "agent.py")
@@ -68,6 +70,15 @@ def pack_script(files: Sequence[NamedFile], main_file: str) -> IO[bytes]:
     if main_file != SCRIPT_ENTRY_POINT and SCRIPT_ENTRY_POINT in named:
         raise Refused(_two_scripts(main_file), field="main_file")
     return _zip({**named, SCRIPT_ENTRY_POINT: named[main_file]})
+
+
+def pack_image(reference: str) -> IO[bytes]:
+    """Pack the name of a container image into a zip that submits it. Equal names give equal bytes."""
+    packed = _new_file()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        _add(archive, IMAGE_ENTRY_POINT, io.BytesIO(f"{reference.strip()}\n".encode()))
+    packed.seek(0)
+    return packed
 
 
 def base_name(name: str | None) -> str:

@@ -63,7 +63,7 @@ def read_wanted_python(report: ArchiveReport, read: Callable[[str], str]) -> Wan
         except ArchiveRefused as refused:
             if name != PROJECT:
                 raise
-            # Nothing else is read from it, so it is no reason to refuse an upload.
+            # Nothing else is read from it, so it is not a reason to refuse an upload.
             return WantedPython(SpecifierSet(), name, f"The Python version in {name} was not read: {refused}")
         if wanted is not None:
             return wanted

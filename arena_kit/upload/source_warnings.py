@@ -1,7 +1,6 @@
 """Finds in the source of a submission what often goes wrong in an arena. Nothing here is a wall, and nothing refuses.
 
-The file is also a program that uses the standard library only: `findings` runs it in a limited process, because the
-parser of Python may take any amount of memory for a hostile source.
+`source_program` calls it in a limited process, with the standard library only.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import ast
 import re
 import sys
-import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -238,27 +236,3 @@ def _entry_warnings(name: str, tree: ast.Module) -> list[Finding]:
 
 def _finding(code: str, message: str, file: str, line: int) -> Finding:
     return {"code": code, "message": message, "file": file, "line": line}
-
-
-def _main() -> None:
-    """Print the warnings of the zip named by the first argument as JSON; the others say what `warnings_of` needs."""
-    import json
-    import resource
-    import warnings
-
-    path, seconds, has_requirements, major, minor = sys.argv[1:]
-    for kind, value in ((resource.RLIMIT_CPU, int(seconds)), (resource.RLIMIT_AS, 1 << 30), (resource.RLIMIT_CORE, 0)):
-        resource.setrlimit(kind, (value, value))
-    warnings.simplefilter("ignore")
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
-        sources = {name: archive.read(name) for name in names}
-    try:
-        found = warnings_of(sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor)))
-    except (RecursionError, MemoryError, SyntaxError, ValueError):
-        raise SystemExit(3) from None
-    sys.stdout.write(json.dumps(found))
-
-
-if __name__ == "__main__":
-    _main()

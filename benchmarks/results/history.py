@@ -47,7 +47,7 @@ def fill(*, agents: int, rows: int) -> Arena:
     from django.utils import timezone
 
     from core.models import LADDER, Environment, LedgerChange, Play, Tournament, TournamentState
-    from core.ratings.ledger import ledger_change
+    from core.ratings.ledger import ledger_adopt, ledger_change
 
     for command in (["migrate", "--no-input"], ["sync_environments"], ["collectstatic", "--no-input"]):
         call_command(*command, verbosity=0, stdout=io.StringIO())
@@ -72,6 +72,8 @@ def fill(*, agents: int, rows: int) -> Arena:
         environment=environment, edition=edition + 1, format=LADDER, started_at=begun + first * EVERY
     )
     _play(ladder, players, duels - first, begun + first * EVERY)
+    # Results that SQL has inserted have no version yet, and count for no live rating.
+    ledger_adopt(environment_id=environment.pk)
     ledger_change(environment_id=environment.pk, kind=LedgerChange.Kind.RECOMPUTE)
     analyse()
     return Arena(environment, players, ladder)

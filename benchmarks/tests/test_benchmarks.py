@@ -17,6 +17,7 @@ from benchmarks import (
     early_stopping,
     evaluations,
     fairness,
+    kubernetes,
     leaderboard,
     matchmaking,
     ratings,
@@ -274,6 +275,17 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.nightly
+def test_a_tick_follows_all_lots_of_an_api(
+    measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("kubernetes")
+    monkeypatch.setattr("benchmarks.pods.missing", lambda: "A cluster is measured elsewhere.")
+    report = measure(kubernetes.main, "docker", "--lots", "600")
+    assert report["tick_cpu_seconds"] > 0
+    assert report["lot_share_2"] is None
+
+
 @pytest.mark.parametrize(
     ("main", "words"),
     [
@@ -283,6 +295,7 @@ def test_it_says_what_to_do_without_an_engine(module: str, tmp_path: Path) -> No
         (tournament.main, "A whole tournament"),
         (leaderboard.main, "who stands where"),
         (evaluations.main, "How many steps a second"),
+        (kubernetes.main, "What it costs to play on Kubernetes"),
         (site.main, "How many pages a second"),
         (standings.main, "What one result costs"),
         (ratings.main, "How accurate ratings are"),

@@ -15,8 +15,8 @@ from builder import tasks
 from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.registry import TASKS
 from core.models import Build, Duel, JobState, Submission, TournamentState
+from core.submissions.existing import submission_delete, submission_rebuild
 from core.submissions.images import CHECK, duels_delay_rebuilt, images_check_start
-from core.submissions.services import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.factories import moved
 

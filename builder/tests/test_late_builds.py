@@ -10,9 +10,9 @@ from django.core.files.base import ContentFile
 
 from arena_kit.tests.image.archives import archive
 from builder.tasks import build_image
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim, job_hand_back
 from core.jobs.states import StaleJob
-from core.jobs.worker import Lease
 from core.models import Build
 from core.tests import factories
 

@@ -17,7 +17,7 @@ PASSWORD_BYTES = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Login:
+class DemoLogin:
     """A person's login. is_new: the account was created just now."""
 
     email: str
@@ -25,7 +25,7 @@ class Login:
     is_new: bool
 
 
-def organiser_create(folder: Path) -> Login:
+def organiser_create(folder: Path) -> DemoLogin:
     """Make sure the organiser exists; the random password is kept in a file in `folder` for its owner only."""
     return _account(folder / "organiser-password", ORGANISER_EMAIL, "organiser", is_organiser=True)
 
@@ -51,10 +51,10 @@ def write_private(path: Path, text: str) -> None:
         file.write(f"{text}\n")
 
 
-def _account(path: Path, email: str, username: str, *, is_organiser: bool) -> Login:
+def _account(path: Path, email: str, username: str, *, is_organiser: bool) -> DemoLogin:
     existing = User.objects.filter(email=email).first()
     if existing is not None and path.exists():
-        return Login(email, path.read_text().strip(), is_new=False)
+        return DemoLogin(email, path.read_text().strip(), is_new=False)
     password = secrets.token_urlsafe(PASSWORD_BYTES)
     user = existing or User(email=email, username=username, is_staff=is_organiser, is_superuser=is_organiser)
     user.set_password(password)
@@ -63,4 +63,4 @@ def _account(path: Path, email: str, username: str, *, is_organiser: bool) -> Lo
     # The password file comes first: an account with an unknown password would be useless.
     write_private(path, password)
     user.save()
-    return Login(email, password, is_new=existing is None)
+    return DemoLogin(email, password, is_new=existing is None)

@@ -10,7 +10,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 
 from arena_kit.examples import EXAMPLES, Example, make_archive, names
 from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
-from core.submissions.services import agent_create, submission_rebuild
+from core.submissions.existing import submission_rebuild
+from core.submissions.services import agent_create
 from core.tournaments.services import tournament_cancel
 
 SCORED = {

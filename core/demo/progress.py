@@ -24,7 +24,7 @@ FINAL = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class DemoPart:
     """The number of finished jobs out of those known."""
 
     name: str
@@ -36,12 +36,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class DemoProgress:
     """The progress of all parts. is_complete: all builds are over, and every environment has a leaderboard."""
 
-    phases: tuple[Part, ...]
-    editions: tuple[Part, ...]
-    evaluations: Part
+    phases: tuple[DemoPart, ...]
+    editions: tuple[DemoPart, ...]
+    evaluations: DemoPart
     matches_count: int
     failures: tuple[str, ...]
     is_complete: bool
@@ -54,7 +54,7 @@ class Progress:
         return " · ".join([*phases, *played, f"{self.matches_count} matches", *evaluated])
 
 
-def measure(environments: Sequence[Environment]) -> Progress:
+def measure(environments: Sequence[Environment]) -> DemoProgress:
     """Count the finished jobs of these environments."""
     within = Q(submission__agent__environment__in=environments)
     builds = Build.objects.filter(within).aggregate(done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"))
@@ -62,8 +62,8 @@ def measure(environments: Sequence[Environment]) -> Progress:
         done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
     )
     phases = (
-        Part("built", builds["done"], builds["total"]),
-        Part("validated", validations["done"], validations["total"] + builds["total"] - builds["done"]),
+        DemoPart("built", builds["done"], builds["total"]),
+        DemoPart("validated", validations["done"], validations["total"] + builds["total"] - builds["done"]),
     )
     editions = []
     finished = matches = 0
@@ -77,16 +77,16 @@ def measure(environments: Sequence[Environment]) -> Progress:
             done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk"), matches=Sum("matches_done")
         )
         matches += duels["matches"] or 0
-        editions.append(Part(str(environment), duels["done"], duels["total"]))
+        editions.append(DemoPart(str(environment), duels["done"], duels["total"]))
         finished += edition_finished(environment) is not None
     scored = [environment for environment in environments if environment.is_scored]
     ranked = Evaluation.objects.filter(environment__in=scored).aggregate(
         done=Count("pk", filter=Q(state__in=FINAL)), total=Count("pk")
     )
-    evaluations = Part("evaluated", ranked["done"], ranked["total"])
+    evaluations = DemoPart("evaluated", ranked["done"], ranked["total"])
     is_done = all(part.done_count == part.total_count for part in (*phases, evaluations))
     boards = Evaluation.objects.filter(environment__in=scored, is_current=True).values("environment").distinct().count()
-    return Progress(
+    return DemoProgress(
         phases,
         tuple(editions),
         evaluations,

@@ -14,7 +14,7 @@ LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class ChallengeTally:
     """Results from the challenger's side: the opponent's forfeits count as won, its own as lost."""
 
     won: int = 0
@@ -43,11 +43,11 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChallengeDuel:
     """One duel of a challenge."""
 
     duel: Duel
-    tally: Tally
+    tally: ChallengeTally
 
     @property
     def name(self) -> str:
@@ -71,8 +71,8 @@ class Report:
     """A challenge with its duels and their sum."""
 
     challenge: Challenge
-    lines: tuple[Line, ...]
-    total: Tally
+    lines: tuple[ChallengeDuel, ...]
+    total: ChallengeTally
     done: int
     """The number of duels that are over."""
 
@@ -170,12 +170,14 @@ def challenge_list(agent: Agent) -> list[Report]:
 def report_of(challenge: Challenge) -> Report:
     """Return a challenge with its results so far; rows of `challenge_rows` need no query."""
     duels = sorted(challenge.duels.all(), key=lambda duel: duel.number)
-    lines = tuple(Line(duel, _tally(duel)) for duel in duels)
-    total = Tally(*(sum(getattr(line.tally, name) for line in lines) for name in ("won", "drawn", "lost")))
+    lines = tuple(ChallengeDuel(duel, _tally(duel)) for duel in duels)
+    total = ChallengeTally(*(sum(getattr(line.tally, name) for line in lines) for name in ("won", "drawn", "lost")))
     return Report(challenge, lines, total, sum(duel.is_over for duel in duels))
 
 
-def _tally(duel: Duel) -> Tally:
+def _tally(duel: Duel) -> ChallengeTally:
     if duel.state != JobState.SUCCEEDED:
-        return Tally()
-    return Tally(duel.player_1_wins + duel.player_2_errors, duel.draws, duel.player_2_wins + duel.player_1_errors)
+        return ChallengeTally()
+    return ChallengeTally(
+        duel.player_1_wins + duel.player_2_errors, duel.draws, duel.player_2_wins + duel.player_1_errors
+    )

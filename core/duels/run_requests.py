@@ -34,10 +34,10 @@ class RunPlayer:
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """A duel that a program asks for.
+    """A duel, or an evaluation in an environment with one seat, that a program asks for.
 
     key: the caller's id for it. environment: a slug or an id. seconds: its time, waiting included; 0 means the default.
-    seed: None for a random one.
+    match_count: matches, or episodes. seed: None for a random one, as it must be for an evaluation.
     """
 
     key: str
@@ -57,11 +57,11 @@ def request_check(request: RunRequest) -> None:
     """Raise Refused for what is wrong with a request by itself."""
     _text(request.key, "match_id")
     _text(request.environment, "environment")
-    if len(request.players) != 2:
+    if len(request.players) not in (1, 2):
         raise Refused(f"A match has exactly 2 agents, not {len(request.players)}.", field="agents")
     for place, player in enumerate(request.players):
         _text(player.name, f"agents[{place}].agent_id")
-    if request.players[0].name == request.players[1].name:
+    if len({player.name for player in request.players}) < len(request.players):
         raise Refused("The two agents need different ids.", field="agents[1].agent_id")
     if not 0 <= request.seconds <= MOST_SECONDS:
         raise Refused(f"A time is at most {MOST_SECONDS} seconds; 0 means {DEFAULT_SECONDS}.", field="timeout_sec")
@@ -72,22 +72,33 @@ def request_check(request: RunRequest) -> None:
 
 
 def environment_find(name: str) -> Environment:
-    """Return an environment that plays duels now, by slug or id. Raises Refused."""
+    """Return an environment that plays runs now, by slug or id. Raises Refused."""
     environment = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
     if environment is None:
         raise Refused(
             "There is no such environment; DescribeEnvironments lists them.", field="environment", code=UNKNOWN
         )
-    if environment.is_scored:
-        why = f"{environment} has one seat: agents are compared by their scores there, and meet in no match."
+    if environment.is_app:
+        why = f"{environment} is an application: its tasks are asked for as rollouts."
         raise Refused(why, field="environment", code=NOT_READY)
     if environment.closed_because:
         raise Refused(environment.closed_because, field="environment", code=NOT_READY)
     return environment
 
 
-def players_find(request: RunRequest, environment: Environment, caller: User) -> tuple[Submission, Submission]:
-    """Return the versions that a request names, if its caller may let them meet. Raises Refused."""
+def players_find(request: RunRequest, environment: Environment, caller: User) -> tuple[Submission, ...]:
+    """Return the versions that a request names, as many as the environment has sides, if its caller may let them play.
+
+    Raises Refused.
+    """
+    sides = 1 if environment.is_scored else 2
+    if len(request.players) != sides:
+        why = (
+            f"A match of {environment} has exactly {sides} agent{'s' if sides > 1 else ''}, not {len(request.players)}."
+        )
+        raise Refused(why, field="agents")
+    if environment.is_scored:
+        return (_alone(request, environment, caller),)
     first, second = (
         _player(player.version, environment, caller, field=f"agents[{place}].docker_image")
         for place, player in enumerate(request.players)
@@ -97,6 +108,16 @@ def players_find(request: RunRequest, environment: Environment, caller: User) ->
     if not caller.is_staff and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
         raise Refused("None of these agents is yours: only organisers may let others' agents meet.", code=NOT_YOURS)
     return first, second
+
+
+def _alone(request: RunRequest, environment: Environment, caller: User) -> Submission:
+    """Return the version that a request names where agents do not meet. Raises Refused."""
+    if request.seed is not None:
+        raise Refused(f"{environment} is played on the arena's public seeds: leave the seed out.", field="seed")
+    submission = _player(request.players[0].version, environment, caller, field="agents[0].docker_image")
+    if not caller.is_staff and submission.agent.owner_id != caller.pk:
+        raise Refused("This agent is not yours: only organisers may let others' agents play.", code=NOT_YOURS)
+    return submission
 
 
 def _player(version: str, environment: Environment, caller: User, *, field: str) -> Submission:
@@ -112,7 +133,7 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
             raise Refused(
                 f"Of others' agents only the active version plays, here {newest}.", field=field, code=NOT_YOURS
             )
-    if not Submission.objects.valid().filter(pk=submission.pk, form=SubmissionForm.PLAYER).exists():
+    if not Submission.objects.valid().filter(pk=submission.pk).exclude(form=SubmissionForm.SCRIPT).exists():
         why = f"{submission} may not play: it is not built and validated, or it is disabled or deleted."
         raise Refused(f"{why} Its page says more.", field=field, code=NOT_READY)
     return submission

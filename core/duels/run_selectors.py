@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from arena_kit.environment.records import Fault
 from core.duels.selectors import NotStored, records_open
 from core.jobs.lifecycle import HISTORY_LIMIT
-from core.models import CancelCode, Duel, DuelOutcome, JobState, Run, User
+from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,35 +62,59 @@ class RunResult:
 
 
 def run_rows(caller: User) -> QuerySet[Run]:
-    """Return a caller's runs with their duels, newest first."""
-    return Run.objects.filter(caller=caller).select_related("duel__player_1__agent__environment").order_by("-pk")
+    """Return a caller's runs with their duels and evaluations, newest first."""
+    with_jobs = Run.objects.select_related("duel__player_1__agent__environment", "evaluation__environment")
+    return with_jobs.filter(caller=caller).order_by("-pk")
+
+
+def run_job(run: Run) -> Duel | Evaluation:
+    """Return what a run is: a duel, or an evaluation in an environment with one seat."""
+    duel: Duel | None = getattr(run, "duel", None)
+    return run.evaluation if duel is None else duel
+
+
+def run_environment(run: Run) -> Environment:
+    """Return where a run is played."""
+    job = run_job(run)
+    return job.environment if isinstance(job, Evaluation) else job.player_1.agent.environment
 
 
 def run_states(ids: Collection[int]) -> dict[int, RunState]:
     """Return the states of runs by id; a run that is gone is left out."""
-    rows = Duel.objects.filter(run__in=ids).order_by()
-    fields = ("run_id", "state", "cancel_code", "public_error", "match_count", "matches_done", "history")
-    return {duel.run_id: run_state(duel) for duel in rows.only(*fields) if duel.run_id is not None}
+    fields = ("run_id", "state", "cancel_code", "public_error", "history")
+    duels = Duel.objects.filter(run__in=ids).order_by().only(*fields, "match_count", "matches_done")
+    evaluations = Evaluation.every.filter(run__in=ids).order_by()
+    evaluations = evaluations.only(*fields, "fault", "episode_count", "episodes_done")
+    states = [*map(run_state, duels), *map(run_state, evaluations)]
+    return {state.run_id: state for state in states}
 
 
-def run_state(duel: Duel) -> RunState:
-    """Return the state of a run by its duel."""
-    assert duel.run_id is not None
-    state = JobState(duel.state)
-    steps = duel.match_count + 3
-    if duel.is_over:
+def run_state(job: Duel | Evaluation) -> RunState:
+    """Return the state of a run by its duel or evaluation. What the player is to blame for was played, and is lost."""
+    assert job.run_id is not None
+    state = JobState(job.state)
+    if isinstance(job, Duel):
+        count, done = job.match_count, job.matches_done
+    else:
+        count, done = job.episode_count, job.episodes_done
+        if state is JobState.FAILED and job.fault == JobFault.PLAYER:
+            state = JobState.SUCCEEDED
+    steps = count + 3
+    if job.is_over:
         sequence = (HISTORY_LIMIT + 1) * steps
     else:
-        begun = 2 + duel.matches_done if state is JobState.RUNNING else 1
-        sequence = len(duel.history) * steps + begun
-    # An earlier attempt's fault is no news of a run that waits for the next one.
-    error = duel.public_error if state in (JobState.FAILED, JobState.CANCELLED) else ""
-    return RunState(duel.run_id, state, duel.cancel_code, error, duel.match_count, duel.matches_done, sequence)
+        begun = 2 + done if state is JobState.RUNNING else 1
+        sequence = len(job.history) * steps + begun
+    # An earlier attempt's fault is not news of a run that waits for the next one.
+    error = job.public_error if state in (JobState.FAILED, JobState.CANCELLED) else ""
+    return RunState(job.run_id, state, job.cancel_code, error, count, done, sequence)
 
 
 def run_result(run: Run) -> RunResult | None:
     """Return the result of a run; None when it was not played to its end."""
-    duel = run.duel
+    duel = run_job(run)
+    if isinstance(duel, Evaluation):
+        return _evaluated(run, duel)
     if duel.state != JobState.SUCCEEDED:
         return None
     errors, moves = ["", ""], 0
@@ -111,5 +135,21 @@ def run_result(run: Run) -> RunResult | None:
         ),
         draws=duel.draws,
         moves=moves,
-        seconds=(duel.ended_at - duel.started_at).total_seconds() if duel.started_at and duel.ended_at else 0.0,
+        seconds=_seconds(duel),
     )
+
+
+def _evaluated(run: Run, evaluation: Evaluation) -> RunResult | None:
+    """Return the result of one player alone: its mean score, or why it failed; there is no winner."""
+    if run_state(evaluation).state is not JobState.SUCCEEDED:
+        return None
+    has_failed = evaluation.state == JobState.FAILED
+    side = RunSide(
+        run.player_1_name, evaluation.score or 0.0, 0, int(has_failed), evaluation.public_error if has_failed else ""
+    )
+    moves = sum(int(episode[2]) for episode in evaluation.episodes)
+    return RunResult(winner="", sides=(side,), draws=0, moves=moves, seconds=_seconds(evaluation))
+
+
+def _seconds(job: Duel | Evaluation) -> float:
+    return (job.ended_at - job.started_at).total_seconds() if job.started_at and job.ended_at else 0.0

@@ -6,11 +6,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.links import page
-from core.models import Duel, Evaluation, Verdict
+from core.models import Duel, Evaluation, RecheckVerdict
 from core.notices.alarms import alarm_raise, alarm_settle
 
 
-def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str) -> None:
+def verdict_keep(*, job: Duel | Evaluation, verdict: RecheckVerdict, verification: str) -> None:
     """Store the verdict of a recheck; a mismatch raises an alarm, and a later success settles it.
 
     verification: for everyone to read, what was checked or what is wrong.
@@ -19,8 +19,8 @@ def verdict_keep(*, job: Duel | Evaluation, verdict: Verdict, verification: str)
     key = f"{job.KIND}-{job.pk}-does-not-verify"
     with transaction.atomic():
         job.save(update_fields=["verified_at", "verdict", "verification"])
-        if verdict == Verdict.MISMATCH:
+        if verdict == RecheckVerdict.MISMATCH:
             message = f"The record of {job.KIND} {job.pk}, {job}, does not verify. {verification}"
             alarm_raise(key=key, message=message, address=page(job.KIND, job.pk))
-        elif verdict == Verdict.VERIFIED:
+        elif verdict == RecheckVerdict.VERIFIED:
             alarm_settle(key=key)

@@ -20,7 +20,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from django.utils import timezone
 
 from arena_kit.environment.adapters.ids import kept_slug
-from arena_kit.environment.availability import Trouble
+from arena_kit.environment.availability import Unavailability
 from arena_kit.environment.info import read_text
 from arena_kit.environment.outside.describing import NotDescribed, described, is_registered, registered_ids
 from core.environments.availability import availability_note
@@ -143,7 +143,7 @@ def additions_written() -> Iterator[tuple[Path, list[str]]]:
         yield Path(name), slugs
 
 
-def additions_sync(*, troubles: Mapping[str, Trouble], reset_limits: bool) -> list[Environment]:
+def additions_sync(*, troubles: Mapping[str, Unavailability], reset_limits: bool) -> list[Environment]:
     """Note which environments that submissions added can still be made; return those that can.
 
     troubles: by slug, what a trial has found. None is retired: another Gymnasium may have it again.
@@ -153,7 +153,7 @@ def additions_sync(*, troubles: Mapping[str, Trouble], reset_limits: bool) -> li
         spec = spec_or_none(row.slug)
         trouble = troubles.get(row.slug)
         if spec is None:
-            trouble = Trouble("This release of the arena cannot read the file that describes it.")
+            trouble = Unavailability("This release of the arena cannot read the file that describes it.")
         else:
             environment_sync(spec=spec, reset_limits=reset_limits, added_file=row.added_file)
         availability_note(environment=row, trouble=trouble)

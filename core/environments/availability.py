@@ -13,7 +13,7 @@ from django.contrib.staticfiles import finders
 from django.db import transaction
 from django.db.models import QuerySet
 
-from arena_kit.environment.availability import Trouble
+from arena_kit.environment.availability import Unavailability
 from arena_kit.environment.outside.pictures import picture_note
 from arena_kit.environment.registry import LeftOut
 from arena_kit.environment.spec import EnvironmentSpec
@@ -42,7 +42,7 @@ def refuse_unavailable(environment: Environment) -> None:
         raise Refused(environment.unavailable_sentence, field="archive", code=UNAVAILABLE_CODE)
 
 
-def availability_note(*, environment: Environment, trouble: Trouble | None) -> None:
+def availability_note(*, environment: Environment, trouble: Unavailability | None) -> None:
     """Store whether an environment can be made. Losing one that has agents raises an alarm."""
     because = "" if trouble is None else f"{trouble.because} {trouble.hint}".strip()
     was_available = environment.is_available
@@ -106,7 +106,7 @@ def job_fail_unavailable(*, job: Job, environment: Environment, log: str) -> Non
     job_fail(job=job, fault=JobFault.PLATFORM, code=UNAVAILABLE_CODE, error=error, log=log)
 
 
-def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:
+def unmakeable_note(*, environment: Environment, trouble: Unavailability) -> None:
     """Raise an alarm about this worker, which cannot make an environment that the site takes for available."""
     worker = worker_name()
     alarm_raise(
@@ -118,7 +118,7 @@ def unmakeable_note(*, environment: Environment, trouble: Trouble) -> None:
     )
 
 
-def unmakeable_remind(*, environment: Environment, trouble: Trouble) -> None:
+def unmakeable_remind(*, environment: Environment, trouble: Unavailability) -> None:
     """Raise the alarm again if it was settled, e.g. at the end of another worker with the same trouble."""
     if not Alarm.objects.filter(key=_unmakeable_key(environment), settled_at=None).exists():
         unmakeable_note(environment=environment, trouble=trouble)
@@ -129,7 +129,7 @@ def unmakeable_settle(*, environment: Environment) -> None:
     alarm_settle(key=_unmakeable_key(environment))
 
 
-def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Trouble]) -> list[str]:
+def left_out_note(*, files: tuple[LeftOut, ...], broken: Mapping[str, Unavailability]) -> list[str]:
     """Raise an alarm about the organisers' environments that are left out; return a sentence for each."""
     sentences = [one.because for one in files] + [trouble.because for trouble in broken.values()]
     if sentences:
@@ -148,7 +148,7 @@ def picture_of(spec: EnvironmentSpec) -> str:
     The path of one from outside is absolute: the site serves that file itself.
     """
     if spec.is_outside:
-        return DEFAULT_PICTURE if picture_note(spec.folder, spec.image) else f"{settings.STATIC_URL}{spec.picture}"
+        return DEFAULT_PICTURE if picture_note(spec.file.parent, spec.image) else f"{settings.STATIC_URL}{spec.picture}"
     picture = spec.picture
     return picture if finders.find(picture) else DEFAULT_PICTURE
 

@@ -39,6 +39,7 @@ def environment_sync(
         "parallel_matches": spec.parallel_matches,
         "cpu_count": limits.cpu_count,
         "memory_limit_bytes": limits.memory_limit_bytes,
+        "gpu_count": limits.gpu_count,
         "move_seconds": limits.move_seconds,
         "bank_seconds": limits.bank_seconds,
         "start_seconds": limits.start_seconds,

@@ -39,7 +39,7 @@ EpisodeRow = tuple[int, float, int, float]
 
 def evaluation_create(*, submission: Submission) -> Evaluation:
     """Create an evaluation: of a player on the seeds that rank its environment now, of a script without seeds."""
-    is_verified = submission.form == SubmissionForm.PLAYER
+    is_verified = submission.form != SubmissionForm.SCRIPT
     with transaction.atomic():
         # A final phase that begins meanwhile would leave this evaluation on seeds that no longer count.
         environment = _environment_lock(submission)
@@ -76,8 +76,9 @@ def evaluation_again(*, submission: Submission) -> Evaluation:
         submission = Submission.objects.select_for_update(of=("self",), no_key=True).get(pk=submission.pk)
         if submission.deleted_at is not None:
             raise Refused("A deleted submission cannot be evaluated.")
-        if not submission.agent.environment.is_scored:
-            raise Refused(f"{submission.agent.environment} is not ranked by score.")
+        environment = submission.agent.environment
+        if environment.is_app or not environment.is_scored:
+            raise Refused(f"{environment} is not ranked by score.")
         # The latest build counts: during a rebuild the submission has no image, or one that is about to be removed.
         last = submission.latest_build if submission.form == SubmissionForm.SCRIPT else validation_of(submission)
         if last is None or last.state != JobState.SUCCEEDED:
@@ -134,6 +135,8 @@ def evaluation_succeed(
         )
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
+        if evaluation.run_id is not None:
+            return
         for choice, number in _episodes_to_record(recorded).items():
             row = Recording(evaluation=evaluation, practice=practice, choice=choice, episode_number=number)
             row.save()

@@ -25,7 +25,7 @@ from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, record_sha256
 from core.errors import StoreFailed
 from core.jobs.kinds import JOB_MODELS
-from core.models import Build, Evaluation, Job, JobFault, JobState, PlayedJob, Recording, Validation
+from core.models import Build, Evaluation, Job, JobFault, JobState, PlayedJob, Validation
 from core.models.job import artifact_name
 
 logger = logging.getLogger(__name__)
@@ -70,9 +70,9 @@ def evaluation_stored(
 
 
 @contextlib.contextmanager
-def recording_stored(*, recording: Recording, files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
-    """As `artifacts_stored`, for a drawn episode. files: by field of the row; yields their storage names."""
-    with _storing(recording) as store:
+def files_stored(*, job: Job, files: Mapping[str, Path]) -> Iterator[dict[str, str]]:
+    """As `artifacts_stored`, for files by field of the row; yields their storage names."""
+    with _storing(job) as store:
         names = {}
         for field, path in files.items():
             with path.open("rb") as file:
@@ -134,7 +134,7 @@ def _storing(job: Job) -> Iterator[Callable[[str, File[bytes]], str]]:
 def _named(job: Job) -> set[str]:
     """Return the files that a job's row names."""
     fields = [field.name for field in job._meta.concrete_fields if isinstance(field, FileField)]
-    return set(type(job)._default_manager.filter(pk=job.pk).values_list(*fields).first() or ())
+    return set(type(job)._base_manager.filter(pk=job.pk).values_list(*fields).first() or ())
 
 
 def _store_failed(error: OSError) -> StoreFailed:
@@ -169,7 +169,7 @@ def artifacts_sweep() -> int:
         if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):
             continue
         ended = Q(ended_at__gt=Now() - SWEEP_WINDOW, ended_at__lt=Now() - timedelta(seconds=settings.JOB_LEASE_SECONDS))
-        for job in model._default_manager.filter(tried & ended):
+        for job in model._base_manager.filter(tried & ended):
             with contextlib.suppress(OSError):
                 count += _sweep(job)
     return count
@@ -178,8 +178,6 @@ def artifacts_sweep() -> int:
 def _sweep(job: Job) -> int:
     """Delete the files in a job's folder that its row does not name."""
     folder, count = f"{job.KIND}s/{job.pk}", 0
-    if not default_storage.exists(folder):
-        return 0
     for claim in default_storage.listdir(folder)[0]:
         names = {f"{folder}/{claim}/{name}" for name in default_storage.listdir(f"{folder}/{claim}")[1]}
         unnamed = names - _named(job)

@@ -19,7 +19,7 @@ from core.jobs.apart import apart
 from core.jobs.lifecycle import job_claim, job_take
 from core.jobs.lines import line, of_line
 from core.jobs.locks import name_lock
-from core.jobs.registry import SERVICES, Line, Service
+from core.jobs.registry import SERVICES, Line, QueueService
 from core.jobs.rota import Rota
 from core.jobs.worker_selectors import workers_alive
 from core.models import Job, JobState
@@ -48,7 +48,7 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
     """
     for environment in [environment for environment, must in _left_out.items() if not must()]:
         del _left_out[environment]
-    service = SERVICES.get(queue, Service())
+    service = SERVICES.get(queue, QueueService())
     rota = _rotas.setdefault(queue, Rota(service.by_turns, service.last))
     for one in chain(service.first, rota.order()):
         perform = None
@@ -78,7 +78,7 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
-    service = SERVICES.get(queue, Service())
+    service = SERVICES.get(queue, QueueService())
     if any(waiting(one).exists() for one in (*service.first, *service.by_turns)):
         return True
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
@@ -107,7 +107,7 @@ def _is_room_for_last(queue: str) -> bool:
     reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.by_turns))]
     if workers_alive().filter(queue__in=reserved, engine_error="").exists():
         return False
-    running = (of_line(one.kind._default_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)
+    running = (of_line(one.kind._base_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)
     return sum(running) < max(1, workers_alive(queue).filter(engine_error="").count() - 1)
 
 

@@ -20,7 +20,7 @@ def job_prioritise(*, job: Job, priority: int) -> None:
     """Move a waiting job forward or back in its line. priority: -10 to 10. Raises Refused."""
     if not -PRIORITIES <= priority <= PRIORITIES:
         raise Refused(f"A priority is a whole number from {-PRIORITIES} to {PRIORITIES}.", field="priority")
-    if not priority_write(rows=type(job)._default_manager.filter(pk=job.pk), priority=priority):
+    if not priority_write(rows=type(job)._base_manager.filter(pk=job.pk), priority=priority):
         raise Refused("Only a job that waits for its first worker has a place in line that can change.")
 
 

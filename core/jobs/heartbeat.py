@@ -31,7 +31,9 @@ ENGINE_QUEUES = ("build", "duel", "quick", "heavy")
 
 def engine_queues() -> tuple[str, ...]:
     """Return the queues whose workers need a container engine on their host."""
-    return {"docker": ENGINE_QUEUES, "kubernetes": ("build",)}.get(settings.SANDBOX, ())
+    players = {"docker": ENGINE_QUEUES, "kubernetes": ("build",)}.get(settings.SANDBOX, ())
+    # Applications run on Docker, whatever plays games.
+    return (*players, settings.ROLLOUT_QUEUE) if settings.ROLLOUT_QUEUE in settings.QUEUES else players
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ def job_enqueue(*, job: Job) -> None:
 
 def job_wake(*, job: Job) -> None:
     """End the delay of a waiting job, and ring the bell of its queues."""
-    type(job)._default_manager.filter(pk=job.pk, state=JobState.QUEUED).update(not_before=None)
+    type(job)._base_manager.filter(pk=job.pk, state=JobState.QUEUED).update(not_before=None)
     job_ring(job=job)
 
 
@@ -58,7 +58,7 @@ def job_ring(*, job: Job) -> None:
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
     """Claim a waiting job for `worker`; None when it is gone, taken, over or delayed."""
     due = Q(not_before=None) | Q(not_before__lte=Now())
-    waiting = kind._default_manager.filter(due, pk=job_id, state=JobState.QUEUED)
+    waiting = kind._base_manager.filter(due, pk=job_id, state=JobState.QUEUED)
     # One query reads everything that the worker needs.
     job = waiting.select_related(*kind.RELATED).first()
     return job if job is not None and job_take(job=job, worker=worker) else None
@@ -99,7 +99,7 @@ def job_heartbeat(*, job: Job, log: str | None = None, progress: Mapping[str, ob
     if log is not None:
         fields["log"] = log_tail(log)
     fields |= progress or {}
-    rows = type(job)._default_manager.filter(pk=job.pk, state=JobState.RUNNING, claim_token=job.claim_token)
+    rows = type(job)._base_manager.filter(pk=job.pk, state=JobState.RUNNING, claim_token=job.claim_token)
     if rows.update(**fields) != 1:
         raise StaleJob(f"{job.KIND} {job.pk} is no longer running under this claim.")
 
@@ -228,7 +228,7 @@ def jobs_go_on(rows: QuerySet[AnyJob]) -> None:
 def jobs_end_delay() -> int:
     """Put delayed jobs whose time has come back in line; return how many. The database's clock counts."""
     due = {"state": JobState.QUEUED, "not_before__lte": Now()}
-    return sum(model._default_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())
+    return sum(model._base_manager.filter(**due).update(not_before=None) for model in JOB_MODELS.values())
 
 
 def log_tail(log: str) -> str:
@@ -250,7 +250,7 @@ def history_with(job: Job, code: str, error: str) -> list[dict[str, object]]:
 
     Only the holder of the claim may write the history, so it cannot change between this read and the write.
     """
-    rows = type(job)._default_manager.filter(pk=job.pk).annotate(now=Now())
+    rows = type(job)._base_manager.filter(pk=job.pk).annotate(now=Now())
     found = rows.values_list("history", "worker", "started_at", "now").first()
     if found is None:
         raise StaleJob(f"{job.KIND} {job.pk} is gone.")

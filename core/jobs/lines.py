@@ -14,7 +14,7 @@ AnyJob = TypeVar("AnyJob", bound=Job)
 
 def line(kind: type[AnyJob]) -> QuerySet[AnyJob]:
     """Return the jobs of a kind that wait for a worker, in the order in which they are taken, without delayed ones."""
-    return kind._default_manager.filter(state=JobState.QUEUED, not_before=None).order_by("sort_key", "pk")
+    return kind._base_manager.filter(state=JobState.QUEUED, not_before=None).order_by("sort_key", "pk")
 
 
 def of_line(rows: QuerySet[AnyJob], where: Mapping[str, object]) -> QuerySet[AnyJob]:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+from contextlib import AbstractContextManager
 
+from arena_kit.log_context import bind
 from core.jobs.states import seconds_running
-from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Recording
+from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, PackageBuild, Recording, Rollout
+from core.tracing import Current, span, stage
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +36,8 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
         fields |= {"duel_id": job.pk, "submission_ids": [job.player_1_id, job.player_2_id]}
     elif isinstance(job, Recording):
         fields |= {"evaluation_id": job.evaluation_id, "submission_id": job.evaluation.submission_id}
+    elif isinstance(job, PackageBuild):
+        fields["package_id"] = job.package_id
     else:
         fields["submission_id"] = job.submission_id  # type: ignore[attr-defined]  # all other kinds have one
     if isinstance(job, Evaluation):
@@ -45,9 +50,24 @@ def log_start(job: Job) -> None:
     logger.info("job_started")
 
 
-def log_end(job: Job, *, is_refused: bool) -> None:
-    """Log that a worker has finished with a job. is_refused: the worker had lost the job."""
+def job_span(job: Job) -> AbstractContextManager[Current]:
+    """Make a span of the block, in which this process works at a job; it belongs to the trace that made the job."""
+    about = {"arena.job.kind": job.KIND, "arena.job.id": job.pk, "arena.job.attempt": job.attempt}
+    return span(f"job {job.KIND}", kind="consumer", parent=job.trace_context, about=about)
+
+
+def log_stage(name: str) -> None:
+    """Begin a stage of the current job: in its log records, and as a span of its trace."""
+    bind(stage=name)
+    stage(name)
+
+
+def log_end(job: Job, traced: Current, *, is_refused: bool) -> None:
+    """Log that a worker has finished with a job. traced: its span. is_refused: the worker had lost the job."""
     event = REFUSED if is_refused else EVENTS.get(JobState(job.state))
+    traced.set({"arena.job.event": event or "job_not_written"})
+    if job.error_code:
+        traced.fail(job.error_code)
     if event is None:
         return
     fields: dict[str, object] = {"duration_ms": round((seconds_running(job) or 0.0) * 1000, 1)}
@@ -63,5 +83,9 @@ def _environment(job: Job) -> Environment:
         return job.player_1.agent.environment
     if isinstance(job, Recording):
         return job.evaluation.environment
+    if isinstance(job, PackageBuild):
+        return job.package.environment
+    if isinstance(job, Rollout):
+        return job.environment
     environment: Environment = job.submission.agent.environment  # type: ignore[attr-defined]  # as above
     return environment

@@ -12,7 +12,7 @@ from core.jobs.waits import Wait, waits_of
 from core.models import Build, Evaluation, Job, JobState, Publication, Submission, SubmissionForm, Validation
 
 
-class Status(Enum):
+class SubmissionStatus(Enum):
     """The overall status of a submission. Values: (label, tone), where tones are those of the pages' badges."""
 
     DELETED = ("Deleted", "calm")
@@ -80,9 +80,11 @@ def phases_of(submissions: Sequence[Submission], *, is_publishing: bool) -> list
 
 def _jobs_of(submission: Submission, is_publishing: bool) -> dict[str, Job | None]:
     jobs: dict[str, Job | None] = {"Build": submission.latest_build}
-    if submission.form == SubmissionForm.PLAYER:
+    if submission.form != SubmissionForm.SCRIPT:
         jobs["Validation"] = validation_of(submission)
-    if submission.agent.environment.is_scored:
+    if submission.agent.environment.is_app:
+        del jobs["Validation"]
+    elif submission.agent.environment.is_scored:
         jobs["Evaluation"] = evaluation_of(submission)
     publication = submission.latest_publication
     if publication is not None or (is_publishing and submission.agent.is_public):
@@ -123,25 +125,27 @@ def decisive_job(submission: Submission) -> Job | None:
     return evaluation_of(submission) or validation_of(submission) or submission.latest_build
 
 
-def status_of(submission: Submission) -> Status:
+def status_of(submission: Submission) -> SubmissionStatus:
     if submission.deleted_at is not None:
-        return Status.DELETED
+        return SubmissionStatus.DELETED
     job = decisive_job(submission)
     if job is None:
-        return Status.WAITING
+        return SubmissionStatus.WAITING
     match job.state:
         case JobState.FAILED:
-            return Status.FAILED
+            return SubmissionStatus.FAILED
         case JobState.CANCELLED:
-            return Status.CANCELLED
+            return SubmissionStatus.CANCELLED
+        case JobState.SUCCEEDED if submission.agent.environment.is_app:
+            return SubmissionStatus.READY
         case JobState.SUCCEEDED:
             last = Evaluation if submission.agent.environment.is_scored else Validation
-            return Status.READY if isinstance(job, last) else Status.WAITING
+            return SubmissionStatus.READY if isinstance(job, last) else SubmissionStatus.WAITING
     if isinstance(job, Evaluation):
-        return Status.EVALUATING
+        return SubmissionStatus.EVALUATING
     if isinstance(job, Validation):
-        return Status.VALIDATING
-    return Status.BUILDING if job.state == JobState.RUNNING else Status.WAITING
+        return SubmissionStatus.VALIDATING
+    return SubmissionStatus.BUILDING if job.state == JobState.RUNNING else SubmissionStatus.WAITING
 
 
 def is_moving(submission: Submission) -> bool:

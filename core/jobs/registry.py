@@ -39,7 +39,7 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class QueueService:
     """The lines that the workers of a queue serve.
 
     first: served in this order, each before all that follow. by_turns: share a worker's time when `first` is empty.
@@ -57,7 +57,7 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class NamedTask:
     """A task that messages ask for. run: dotted path of a function that takes one argument, a key or 0."""
 
     name: str
@@ -79,7 +79,7 @@ class Chore:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ScheduledTask:
     """A schedule of the arena itself: a task, the queue of the workers that run it, and the interval in minutes."""
 
     task: str
@@ -87,9 +87,9 @@ class Plan:
     minutes: int
 
 
-SERVICES: dict[str, Service] = {}
-TASKS: dict[str, Task] = {}
-PLANS: dict[str, Plan] = {}
+SERVICES: dict[str, QueueService] = {}
+TASKS: dict[str, NamedTask] = {}
+PLANS: dict[str, ScheduledTask] = {}
 CHORES: list[Chore] = []
 DRIVERS: dict[str, str] = {}
 """By queue: dotted path of a function that does its jobs until the process is asked to stop. Such a queue has no bells:
@@ -104,7 +104,7 @@ def queue_serve(
     queue: str, *, first: Sequence[Line] = (), by_turns: Sequence[Line] = (), last: Sequence[Line] = ()
 ) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
-    SERVICES[queue] = Service(first, by_turns, last)
+    SERVICES[queue] = QueueService(first, by_turns, last)
 
 
 def driver_register(queue: str, *, run: str) -> None:
@@ -114,12 +114,12 @@ def driver_register(queue: str, *, run: str) -> None:
 
 def task_register(name: str, run: str) -> None:
     """Register a task under the name that messages use."""
-    TASKS[name] = Task(name, run)
+    TASKS[name] = NamedTask(name, run)
 
 
 def work_load(queues: Sequence[str]) -> None:
     """Import what the workers of these queues do, so that their processes can be forked with all of it."""
-    work = [line.perform for queue in queues for line in SERVICES.get(queue, Service()).lines]
+    work = [line.perform for queue in queues for line in SERVICES.get(queue, QueueService()).lines]
     work += [TASKS[plan.task].run for plan in PLANS.values() if plan.queue in queues]
     work += [chore.run for chore in CHORES if set(chore.queues) & set(queues)]
     for run in (*work, *STEPS):
@@ -128,7 +128,7 @@ def work_load(queues: Sequence[str]) -> None:
 
 def schedule_register(name: str, *, task: str, queue: str, minutes: int) -> None:
     """Register a schedule for a task. Organisers may change the interval."""
-    PLANS[name] = Plan(task, queue, minutes)
+    PLANS[name] = ScheduledTask(task, queue, minutes)
 
 
 def chore_register(*queues: str, run: str) -> None:
@@ -171,7 +171,7 @@ def last_attempt_tell(job: Job, *, code: str, error: str, log: str) -> bool:
 def queues_of(job: Job) -> list[str]:
     """Return the queues whose workers take a job: the standard one, and those for reserved workers."""
     order = (*settings.QUEUES, *settings.EXTRA_QUEUES)
-    return [queue for queue in order if any(line.holds(job) for line in SERVICES.get(queue, Service()).lines)]
+    return [queue for queue in order if any(line.holds(job) for line in SERVICES.get(queue, QueueService()).lines)]
 
 
 def queue_of(kind: type[Job]) -> str:
@@ -186,4 +186,4 @@ def kinds_of(queue: str) -> list[type[Job]]:
 
 
 def _lines(queue: str) -> tuple[Line, ...]:
-    return SERVICES.get(queue, Service()).lines
+    return SERVICES.get(queue, QueueService()).lines

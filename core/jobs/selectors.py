@@ -22,7 +22,7 @@ class QueueCount:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class JobAttempt:
     """A failed attempt at a job. number: as counted then; requeueing begins again at 1."""
 
     number: int
@@ -33,10 +33,10 @@ class Attempt:
     error: str
 
 
-def attempts_of(job: Job) -> list[Attempt]:
+def attempts_of(job: Job) -> list[JobAttempt]:
     """Return the failed attempts at a job, first one first, as far back as they are kept."""
     return [
-        Attempt(
+        JobAttempt(
             number=row["number"],
             worker=row["worker"],
             started_at=datetime.fromisoformat(row["started_at"]) if row["started_at"] else None,
@@ -52,7 +52,7 @@ def queue_counts() -> list[QueueCount]:
     """Return the number of waiting and running jobs by kind, with one query for each."""
     found = []
     for kind, model in JOB_MODELS.items():
-        is_open = model._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
+        is_open = model._base_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
         states = Counter(dict(is_open.order_by("state").values_list("state").annotate(Count("pk"))))
         found.append(QueueCount(kind, states[JobState.QUEUED], states[JobState.RUNNING]))
     return found

@@ -44,7 +44,7 @@ def transition(job: Job, to: JobState, *, expected_token: UUID | None, **fields:
     origin = JobState(job.state)
     if to not in TRANSITIONS[origin]:
         raise IllegalTransition(f"A {job.KIND} in the state “{origin.label}” cannot enter the state “{to.label}”.")
-    rows = type(job)._default_manager.filter(pk=job.pk, state=origin, claim_token=expected_token)
+    rows = type(job)._base_manager.filter(pk=job.pk, state=origin, claim_token=expected_token)
     if rows.update(state=to, **fields) != 1:
         raise StaleJob(f"{job.KIND} {job.pk} is no longer {origin} under this claim.")
     job.state = to

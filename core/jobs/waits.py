@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from django.conf import settings
 from django.db import models
@@ -35,6 +35,10 @@ HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
 """The codes of waiting duels that no worker can help; the alarms about their environments tell the organisers."""
 
 
+TAKEN_OVER = timedelta(minutes=2)
+"""Workers take over within a minute. A job that has been due for longer than this has no worker."""
+
+
 class WaitCode(models.TextChoices):
     """What a job waits for."""
 
@@ -46,7 +50,7 @@ class WaitCode(models.TextChoices):
     ENGINE_DOWN = "engine_down", "the container engine does not answer"
     STANDS_STILL = "stands_still", "its queue has stopped finishing jobs"
     UNAVAILABLE = "environment_unavailable", "its environment cannot be played on this arena at the moment"
-    ON_HOLD = "environment_on_hold", "its environment failed, and the organisers have to mend it"
+    ON_HOLD = "environment_on_hold", "its environment failed, and the organisers have to fix it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,8 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
 def _delay(job: Job, now: datetime) -> Wait | None:
     """Return the wait of a job that is delayed, or whose worker stopped answering; otherwise None."""
     if job.state == JobState.RUNNING and job.lease_expires_at is not None and job.lease_expires_at < now:
+        if job.lease_expires_at < now - TAKEN_OVER:
+            return Wait(WaitCode.NO_WORKER, "Its worker has stopped answering, and no other worker has taken it over.")
         return Wait(WaitCode.WORKER_LOST, "Its worker has stopped answering; another one takes it within a minute.")
     if job.state != JobState.QUEUED or job.not_before is None:
         return None
@@ -127,8 +133,10 @@ def _delay(job: Job, now: datetime) -> Wait | None:
         return Wait(
             WaitCode.ON_HOLD,
             "Its environment failed, which is the fault of neither player. It is delayed until the organisers have "
-            "mended the environment or let it be tried again.",
+            "fixed the environment or let it be tried again.",
         )
+    if job.not_before < now - TAKEN_OVER:
+        return Wait(WaitCode.NO_WORKER, f"It was due at {_clock(job.not_before)}, but no worker has taken it.")
     is_over = job.not_before <= now
     when = "within a minute" if is_over else f"at about {_clock(job.not_before)}"
     until = None if is_over else job.not_before

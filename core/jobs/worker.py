@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import logging
-import mmap
 import os
 import socket
-import struct
-import threading
 import time
 from collections.abc import Callable
-from contextvars import copy_context
-from copy import copy
 from enum import Enum
 from functools import partial
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
-from django.conf import settings
-from django.db import Error, close_old_connections, connection
+from django.db import Error, close_old_connections
 
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
@@ -27,19 +20,20 @@ from core.jobs.artifacts import store_is_down
 from core.jobs.bells import ring
 from core.jobs.claims import charge, claim_next, is_work_waiting
 from core.jobs.heartbeat import activity
-from core.jobs.lifecycle import job_hand_back, job_heartbeat, job_release
-from core.jobs.log import job_about, log_end, log_start
+from core.jobs.lease import Lease
+from core.jobs.lifecycle import job_hand_back, job_release
+from core.jobs.log import job_about, job_span, log_end, log_start
 from core.jobs.states import StaleJob
+from core.jobs.stopping import WorkerStopped, is_stopping
 from core.models import Job, JobState
 from core.monitoring.metrics import job_refused
+from core.tracing import stages
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
 
 AWAKE_SECONDS = 60.0
 """How long a worker does job after job before it looks at the other messages of its queue."""
-NEWS_SECONDS = 1.0
-"""Minimum time between two writes of new log lines and progress to the row."""
 
 
 def _engine_is_down() -> bool:
@@ -75,13 +69,6 @@ _trouble: Callable[[], bool] | None = None
 """The check for the last such fault of this process. While it returns True the process takes no job, so that an outage
 does not use up the attempts of all waiting jobs."""
 
-_stopping = mmap.mmap(-1, 8)
-"""The time at which the workers were asked to stop, 0 before: a float that a process shares with its forks. The clock
-is monotonic and the same for the whole machine."""
-FINISH_SHARE, HAND_BACK_SHARE = 1 / 2, 3 / 4
-"""Shares of STOP_GRACE_SECONDS. Within the first share a running job may end; then it is given back as soon as it
-checks for a stop, and after the second share without such a check. At the end of the grace the process is killed."""
-
 
 class Performed(Enum):
     """The result of one step of a worker."""
@@ -92,42 +79,6 @@ class Performed(Enum):
     GIVEN_BACK = "given back"
     REFUSED = "refused"
     """Another worker holds the job now, or it was cancelled: this worker's result does not count."""
-
-
-class WorkerStopped(Exception):
-    """This worker was asked to stop: its job is given back and starts again elsewhere."""
-
-
-def stop_apart() -> None:
-    """Give this process and its later forks a stop of their own, apart from the process that it was forked from."""
-    global _stopping  # noqa: PLW0603  # one for each cluster
-    _stopping = mmap.mmap(-1, 8)
-
-
-def ask_to_stop() -> None:
-    """Keep this process and its forks from starting more jobs; a signal handler may call this."""
-    if not is_stopping():
-        struct.pack_into("d", _stopping, 0, time.monotonic())
-
-
-def is_stopping() -> bool:
-    """Return whether this process was asked to stop."""
-    return _asked_at() > 0
-
-
-def has_time_to_finish() -> bool:
-    """Return whether running jobs may still end: this process was not asked to stop, or only a moment ago."""
-    return _has_grace(FINISH_SHARE)
-
-
-def _asked_at() -> float:
-    (asked_at,) = struct.unpack_from("d", _stopping)
-    return float(asked_at)
-
-
-def _has_grace(share: float) -> bool:
-    """Return whether this process was not asked to stop, or this share of the grace is not over yet."""
-    return not is_stopping() or time.monotonic() < _asked_at() + share * settings.STOP_GRACE_SECONDS
 
 
 def worker_name() -> str:
@@ -189,13 +140,13 @@ def perform(job: AnyJob, action: Callable[[AnyJob, Lease], None]) -> Performed:
     """Run a claimed job's `action`, which finishes it; give the job back when the platform fails."""
     outcome = Performed.GIVEN_BACK
     activity.begin(job)
-    with bound(**job_about(job, worker_name())):
+    with bound(**job_about(job, worker_name())), job_span(job) as traced, stages():
         log_start(job)
         try:
             outcome = _do(job, action)
         finally:
             activity.end(is_done=outcome is Performed.DONE)
-            log_end(job, is_refused=outcome is Performed.REFUSED)
+            log_end(job, traced, is_refused=outcome is Performed.REFUSED)
     return outcome
 
 
@@ -250,104 +201,3 @@ def _give_back(job: Job, write: Callable[[], None]) -> None:
     except Exception as error:
         # The database or a listener failed. The lease is no longer renewed; when it expires, the reaper gives it back.
         logger.warning("%s %s could not be given back: %s", job.KIND, job.pk, error, exc_info=True)
-
-
-class Lease:
-    """Renews the lease of a running job, and carries its log and progress to the row.
-
-    `lost` is set once the claim is lost; long work calls `raise_if_lost` regularly.
-    """
-
-    def __init__(self, job: Job) -> None:
-        self.lost = threading.Event()
-        self._job = job
-        self._lines: list[str] = []
-        self._shown = ""
-        self._progress: dict[str, object] = {}
-        self._news = False
-        self._stop = threading.Event()
-        # A new thread does not inherit the log context of this job.
-        run = partial(copy_context().run, self._run)
-        self._thread = threading.Thread(target=run, name=f"lease-{job.KIND}-{job.pk}", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    @property
-    def text(self) -> str:
-        """The whole log so far."""
-        return "\n".join(self._lines)
-
-    def log(self, line: str) -> None:
-        self._lines.append(line)
-        self._news = True
-
-    def show(self, text: str) -> None:
-        """Show a text below the log while the job runs, e.g. the end of a program's output."""
-        self._news |= text != self._shown
-        self._shown = text
-
-    def progress(self, **fields: object) -> None:
-        """Set fields of the row that show progress; the values must not be changed afterwards."""
-        self._progress = fields
-        self._news = True
-
-    @property
-    def has_news(self) -> bool:
-        """Whether the row does not know yet what was logged, shown or set as progress."""
-        return self._news
-
-    def raise_if_lost(self) -> None:
-        """Raise StaleJob when the claim is lost, WorkerStopped when the job must be given back."""
-        if not _has_grace(FINISH_SHARE):
-            raise WorkerStopped
-        if self.lost.is_set():
-            raise StaleJob(f"{self._job.KIND} {self._job.pk} was taken from this worker.")
-
-    def beat(self) -> None:
-        """Renew the lease once, with the news since the last time."""
-        self._news = False
-        try:
-            text = f"{self.text}\n{self._shown}".strip()
-            job_heartbeat(job=self._job, log=text or None, progress=self._progress)
-        except StaleJob:
-            self.lost.set()
-        except Error:
-            # The lease outlasts several heartbeats, and the next one may find the database again on a new connection.
-            self._news = True
-            connection.close()
-            logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
-
-    def _hand_back(self) -> None:
-        """Give the job back although its action does not check for a stop; the action's result will be refused."""
-        # A copy, because the action continues with its own instance.
-        job = copy(self._job)
-        job.state = JobState.RUNNING
-        logger.warning("%s %s is given back: it did not end before this worker stops.", job.KIND, job.pk)
-        try:
-            job_hand_back(job=job, log=self.text)
-        except (StaleJob, Error) as error:
-            # It has just ended, or the reaper gives it back when its lease expires.
-            logger.info("%s %s was not given back: %s", job.KIND, job.pk, error)
-        self.lost.set()
-
-    def _run(self) -> None:
-        waited = 0.0
-        try:
-            while not self._stop.wait(NEWS_SECONDS) and not self.lost.is_set():
-                waited += NEWS_SECONDS
-                if not _has_grace(HAND_BACK_SHARE):
-                    self._hand_back()
-                    return
-                if self._news or waited >= settings.JOB_LEASE_SECONDS / 4:
-                    waited = 0.0
-                    self.beat()
-        finally:
-            connection.close()

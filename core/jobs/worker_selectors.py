@@ -33,7 +33,7 @@ def workers_alive(queue: str | None = None) -> QuerySet[Worker]:
 def places_alive(kind: type[Job]) -> int:
     """Return how many jobs of a kind the living workers of its standard queue do at the same time."""
     queue = queue_of(kind)
-    return workers_alive(queue).count() * (settings.KUBERNETES_LOTS if queue in DRIVERS else 1)
+    return workers_alive(queue).count() * (settings.KUBERNETES_OPTIONS["lots"] if queue in DRIVERS else 1)
 
 
 def worker_rows() -> QuerySet[Worker]:

@@ -39,7 +39,7 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
             try:
                 return write(*arguments, **named)
             except StaleJob:
-                ended = type(job)._default_manager.filter(pk=job.pk, claim_token=job.claim_token)
+                ended = type(job)._base_manager.filter(pk=job.pk, claim_token=job.claim_token)
                 # A last attempt whose lease expired meanwhile ended without this result.
                 ended = ended.exclude(error_code=LOST_CODE)
                 if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import ManagementUtility
 from django.core.management.base import BaseCommand
 
@@ -18,8 +19,9 @@ from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 
 CHANGING = frozenset({
     "addstatictoken", "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
-    "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "flush",
-    "loaddata", "migrate", "recheck", "recompute", "restore", "retention", "sync_environments", "tournament",
+    "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "files_copy",
+    "first_organiser", "flush", "loaddata", "migrate", "recheck", "recompute", "restore", "retention",
+    "sync_environments", "tournament", "verify_rollout",
 })  # fmt: skip
 """Commands that change, export or delete data of the arena."""
 _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNORECASE)
@@ -28,6 +30,13 @@ _SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNOREC
 
 class Operated(ManagementUtility):
     """Django's command line. Only commands that people type come this way; programs use `call_command`."""
+
+    def execute(self) -> None:
+        """Run the command. A setting that cannot be is named in one sentence."""
+        try:
+            super().execute()
+        except ImproperlyConfigured as error:
+            sys.exit(f"This arena is not configured correctly. {error}")
 
     def fetch_command(self, subcommand: str) -> BaseCommand:
         command = super().fetch_command(subcommand)

@@ -3,12 +3,14 @@
 from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.audit import AuditEntry
+from core.models.batch import Batch, BatchPurpose, RolloutAgent
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
-from core.models.environment import Environment, Play
+from core.models.environment import Environment, EnvironmentKind, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
+from core.models.language_model import LanguageModel, ModelForm, ModelUsers
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
 from core.models.ledger_state import (
     FollowedStrike,
@@ -22,37 +24,43 @@ from core.models.ledger_state import (
 from core.models.lens import Lens
 from core.models.letter import Letter, LetterKind
 from core.models.notice import Notice, NoticeChoice, NoticeKind
+from core.models.package import Package, PackageBuild
 from core.models.plan import Plan, PlanMeeting, PlanRow, PlanStage
 from core.models.promotion import Promotion, PromotionState
 from core.models.publication import Publication
 from core.models.quota import QuotaName
+from core.models.rollout import (
+    EndedBy,
+    Rollout,
+    RolloutOutcome,
+    RolloutPhase,
+    RolloutVerdict,
+    VerdictReason,
+    WorldLease,
+)
 from core.models.run import Run
 from core.models.schedule import TournamentSchedule
+from core.models.season import Season
+from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
-from core.models.tournament import (
-    LADDER,
-    Audience,
-    Eligibility,
-    Participant,
-    Registration,
-    Season,
-    Tournament,
-    TournamentState,
-)
+from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
 from core.models.upload import UploadReservation
 from core.models.user import User
 from core.models.validation import Validation
-from core.models.verdict import Verdict
+from core.models.verdict import RecheckVerdict
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
 from core.models.worker import Bell, Duty, Worker
 
 __all__ = [
     "LADDER",
+    "Acceptance",
     "Agent",
     "Alarm",
     "ApiToken",
     "Audience",
     "AuditEntry",
+    "Batch",
+    "BatchPurpose",
     "Bell",
     "Build",
     "CancelCode",
@@ -64,13 +72,16 @@ __all__ = [
     "DuelOutcome",
     "Duty",
     "Eligibility",
+    "EndedBy",
     "Environment",
+    "EnvironmentKind",
     "Evaluation",
     "EventKind",
     "FollowedStrike",
     "Job",
     "JobFault",
     "JobState",
+    "LanguageModel",
     "Ledger",
     "LedgerChange",
     "LedgerEntry",
@@ -81,9 +92,13 @@ __all__ = [
     "LetterKind",
     "LiveCheckpoint",
     "LiveRating",
+    "ModelForm",
+    "ModelUsers",
     "Notice",
     "NoticeChoice",
     "NoticeKind",
+    "Package",
+    "PackageBuild",
     "PairTotal",
     "Participant",
     "Plan",
@@ -99,14 +114,23 @@ __all__ = [
     "Rating",
     "RatingPoint",
     "RatingPool",
+    "RecheckVerdict",
     "Recording",
     "Registration",
+    "Rollout",
+    "RolloutAgent",
+    "RolloutOutcome",
+    "RolloutPhase",
+    "RolloutVerdict",
     "Run",
     "Season",
     "SeedList",
     "SeedPurpose",
     "Submission",
     "SubmissionForm",
+    "Task",
+    "TaskFile",
+    "TaskSplit",
     "TokenScope",
     "Tournament",
     "TournamentSchedule",
@@ -114,8 +138,9 @@ __all__ = [
     "UploadReservation",
     "User",
     "Validation",
-    "Verdict",
+    "VerdictReason",
     "Webhook",
     "WebhookFormat",
     "Worker",
+    "WorldLease",
 ]

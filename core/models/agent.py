@@ -100,6 +100,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
             validation_state="SUCCEEDED",
             deleted_at=None,
             image_removed_at=None,
+            is_trial=False,
         )
 
 
@@ -108,6 +109,7 @@ class SubmissionForm(models.TextChoices):
 
     PLAYER = "PLAYER", "player"
     SCRIPT = "SCRIPT", "script"
+    IMAGE = "IMAGE", "container image"
 
 
 class Submission(models.Model):
@@ -122,7 +124,7 @@ class Submission(models.Model):
         max_length=6,
         choices=SubmissionForm.choices,
         default=SubmissionForm.PLAYER,
-        help_text="A script plays its environment itself and reports its score.",
+        help_text="A script plays its environment itself and reports its score; a container image holds a player.",
     )
     algorithm = models.CharField(max_length=100, blank=True, help_text="The owner's name for the method.")
     address_digest = models.CharField(
@@ -153,6 +155,11 @@ class Submission(models.Model):
         default=False,
         help_text="It does not play for its agent; the newest version that is not benched does.",
     )
+    is_trial = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="It was sent to be tried: it plays for no agent and is deleted afterwards.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     deleted_at = models.DateTimeField(null=True, blank=True)
 
@@ -163,7 +170,7 @@ class Submission(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["agent", "number"], name="submission_number_unique"),
             models.CheckConstraint(
-                condition=models.Q(number__gte=1, form__in=["PLAYER", "SCRIPT"])
+                condition=models.Q(number__gte=1, form__in=["PLAYER", "SCRIPT", "IMAGE"])
                 & (models.Q(image_removed_at=None) | models.Q(image="")),
                 name="submission_is_whole",
             ),

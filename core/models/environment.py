@@ -18,8 +18,18 @@ class Play(models.TextChoices):
     NOTHING = "NOTHING", "nothing: only organisers' tournaments"
 
 
+class EnvironmentKind(models.TextChoices):
+    """What agents meet in an environment."""
+
+    RULES = "RULES", "rules"
+    APP = "APP", "an application"
+
+
 class Environment(QuotaNumbers):
-    """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`."""
+    """A game or task, synced from an `EnvironmentSpec` by `manage.py sync_environments`; or an application.
+
+    An application has packages and tasks instead of rules, and rollouts instead of evaluations (core.rollouts).
+    """
 
     slug = models.SlugField(max_length=50, unique=True)
     env_id = models.CharField(max_length=100, unique=True, help_text="Its name for clients of the API.")
@@ -28,6 +38,9 @@ class Environment(QuotaNumbers):
     description = models.TextField(help_text="Markdown.")
     image = models.CharField(max_length=100, help_text="Static path of the picture.")
     seats = models.PositiveSmallIntegerField()
+    kind = models.CharField(
+        max_length=5, choices=EnvironmentKind.choices, default=EnvironmentKind.RULES, editable=False
+    )
     is_active = models.BooleanField(
         default=True, help_text="Inactive environments accept no uploads and start no editions."
     )
@@ -81,6 +94,9 @@ class Environment(QuotaNumbers):
     parallel_matches = models.PositiveIntegerField(default=32)
     cpu_count = models.FloatField(default=1.0)
     memory_limit_bytes = models.PositiveBigIntegerField()
+    gpu_count = models.PositiveSmallIntegerField(
+        default=0, help_text="Graphics cards of each player. Only Kubernetes gives them out."
+    )
     move_seconds = models.FloatField(help_text="Free time for each move.")
     bank_seconds = models.FloatField(help_text="Additional time for the whole match.")
     start_seconds = models.FloatField(help_text="Time to load the player.")
@@ -105,6 +121,9 @@ class Environment(QuotaNumbers):
                 & models.Q(test_elo0__gte=-200, test_elo1__lte=200, test_elo1__gt=models.F("test_elo0"))
                 & models.Q(test_alpha__gt=0, test_alpha__lt=0.5, test_beta__gt=0, test_beta__lt=0.5),
                 name="environment_test_is_possible",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(kind="RULES") | models.Q(kind="APP", seats=1), name="environment_kind_known"
             ),
         ]
 
@@ -135,8 +154,13 @@ class Environment(QuotaNumbers):
 
     @property
     def is_scored(self) -> bool:
-        """Whether submissions are ranked by their scores instead of by duels."""
+        """Whether submissions are ranked by what they reach alone, scores or solved tasks, instead of by duels."""
         return self.seats == 1
+
+    @property
+    def is_app(self) -> bool:
+        """Whether it is an application, in which agents work at tasks."""
+        return self.kind == EnvironmentKind.APP
 
     @property
     def is_added(self) -> bool:
@@ -149,6 +173,7 @@ class Environment(QuotaNumbers):
         return Limits(
             cpu_count=self.cpu_count,
             memory_limit_bytes=self.memory_limit_bytes,
+            gpu_count=self.gpu_count,
             move_seconds=self.move_seconds,
             bank_seconds=self.bank_seconds,
             start_seconds=self.start_seconds,

@@ -8,6 +8,7 @@ from core.models.agent import Submission
 from core.models.environment import Environment
 from core.models.job import Job, JobState, artifact_name, job_indexes
 from core.models.limits import finite
+from core.models.run import Run
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import Checkable
@@ -65,6 +66,13 @@ def new_order_secret() -> str:
     return secrets.token_hex(ORDER_SECRET_BYTES)
 
 
+class CountedManager(models.Manager["Evaluation"]):
+    """The evaluations that count. Those of programs (`Run`) are on no board and on no page."""
+
+    def get_queryset(self) -> models.QuerySet[Evaluation]:
+        return super().get_queryset().filter(run=None)
+
+
 class Evaluation(Job, Checkable):
     """Episodes of one submission in a one-seat environment, played under the referee; or one run of a script.
 
@@ -83,6 +91,8 @@ class Evaluation(Job, Checkable):
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="evaluations")
     """That of the submission, repeated here so that one index can read a board of a million rows."""
     environment_version = models.CharField(max_length=60, help_text="Id of the spec that it is played with.")
+    run = models.OneToOneField(Run, on_delete=models.CASCADE, null=True, blank=True, related_name="evaluation")
+    """Set for one that a program asked for, on public seeds; it counts for nothing."""
     seed_list = models.ForeignKey(SeedList, on_delete=models.PROTECT, null=True, related_name="evaluations")
     """None for a script."""
     order_secret = models.CharField(
@@ -119,6 +129,9 @@ class Evaluation(Job, Checkable):
     record_sha256 = models.CharField(max_length=64, blank=True, editable=False, help_text="Hash of the play.")
     player_log = models.FileField(upload_to=artifact_name, max_length=200, blank=True, editable=False)
     player_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Content id of the image.")
+
+    objects = CountedManager()
+    every = models.Manager["Evaluation"]()
 
     class Meta(Job.Meta):
         ordering = ["pk"]
@@ -160,7 +173,7 @@ class Evaluation(Job, Checkable):
                 name="evaluation_verified_has_seeds",
             ),
             models.CheckConstraint(
-                condition=models.Q(is_current=False) | models.Q(state="SUCCEEDED", score__isnull=False),
+                condition=models.Q(is_current=False) | models.Q(state="SUCCEEDED", score__isnull=False, run=None),
                 name="evaluation_current_has_score",
             ),
             models.UniqueConstraint(

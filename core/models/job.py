@@ -6,6 +6,8 @@ import uuid
 
 from django.db import models
 
+from core.tracing import TRACEPARENT_CHARACTERS, traceparent
+
 
 class JobState(models.TextChoices):
     """The state of a job. `core.jobs.states.TRANSITIONS` has the allowed transitions."""
@@ -119,6 +121,13 @@ class Job(models.Model):
     )
     priority = models.SmallIntegerField(
         default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+    )
+    trace_context = models.CharField(
+        max_length=TRACEPARENT_CHARACTERS,
+        blank=True,
+        default=traceparent,
+        editable=False,
+        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
     )
     created_at = models.DateTimeField(auto_now_add=True)
     not_before = models.DateTimeField(null=True, editable=False, help_text="It is delayed until then.")

@@ -1,4 +1,4 @@
-"""Duels that programs ask for through the executor."""
+"""Duels and evaluations that programs ask for through the executor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,10 @@ KEY_CHARACTERS = 200
 
 
 class Run(models.Model):
-    """An unrated duel that a program asks for; its state and result are those of the duel."""
+    """An unrated duel that a program asks for, or an evaluation that counts for nothing; it has their state and result.
+
+    An evaluation has one player, and its second name is empty.
+    """
 
     caller = models.ForeignKey(User, on_delete=models.CASCADE, related_name="runs")
     key = models.CharField(
@@ -19,7 +22,7 @@ class Run(models.Model):
     )
     content_sha256 = models.CharField(max_length=64, editable=False, help_text="Hash of the request.")
     player_1_name = models.CharField(max_length=KEY_CHARACTERS, help_text="The caller's id for player 1.")
-    player_2_name = models.CharField(max_length=KEY_CHARACTERS)
+    player_2_name = models.CharField(max_length=KEY_CHARACTERS, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(help_text="When its time is over: what is not played by then is cancelled.")
 
@@ -41,6 +44,6 @@ class Run(models.Model):
         return self.key
 
     @property
-    def names(self) -> tuple[str, str]:
+    def names(self) -> tuple[str, ...]:
         """The caller's ids for the players."""
-        return self.player_1_name, self.player_2_name
+        return (self.player_1_name, self.player_2_name) if self.player_2_name else (self.player_1_name,)

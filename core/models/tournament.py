@@ -8,6 +8,7 @@ from django.utils import timezone
 from core.models.agent import Agent, Submission
 from core.models.environment import Environment
 from core.models.limits import finite
+from core.models.season import Season
 from core.models.user import User
 
 
@@ -36,25 +37,6 @@ class Audience(models.TextChoices):
     PUBLIC = "PUBLIC", "everyone"
     PARTICIPANTS = "PARTICIPANTS", "participants"
     HIDDEN = "HIDDEN", "organisers"
-
-
-class Season(models.Model):
-    """A named period of an environment whose tournaments are summed up in one table."""
-
-    environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="seasons")
-    name = models.CharField(max_length=100)
-    begins_at = models.DateTimeField()
-    ends_at = models.DateTimeField()
-
-    class Meta:
-        ordering = ["environment", "-begins_at"]
-        constraints = [
-            models.UniqueConstraint(fields=["environment", "name"], name="season_name_unique"),
-            models.CheckConstraint(condition=models.Q(ends_at__gt=models.F("begins_at")), name="season_ends_later"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.environment}: {self.name}"
 
 
 class Tournament(models.Model):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 
 
-class Verdict(models.TextChoices):
+class RecheckVerdict(models.TextChoices):
     """The result of playing a record again."""
 
     NONE = "", "not checked yet"
@@ -18,7 +18,7 @@ class Checkable(models.Model):
     """A job whose record may be rechecked, in a sample or by hand."""
 
     verified_at = models.DateTimeField(null=True, editable=False, help_text="When its record was last checked.")
-    verdict = models.CharField(max_length=11, choices=Verdict.choices, blank=True, editable=False)
+    verdict = models.CharField(max_length=11, choices=RecheckVerdict.choices, blank=True, editable=False)
     verification = models.TextField(blank=True, editable=False, help_text="What was checked, or what is wrong.")
 
     class Meta:

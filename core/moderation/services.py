@@ -14,40 +14,35 @@ from contextlib import suppress
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Max, Q, QuerySet
+from django.db.models import F, Max
 from django.utils import timezone
 
 from core.duels.challenges import unrated_agents, unrated_duels_cancel
 from core.errors import Refused
 from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.apart import apart
-from core.jobs.control import job_cancel, job_cancel_if_open
+from core.jobs.control import job_cancel_if_open
 from core.jobs.phase_selectors import decisive_job
-from core.jobs.states import OPEN, StaleJob
+from core.jobs.states import OPEN
 from core.models import (
     Agent,
     CancelCode,
-    Duel,
     Evaluation,
     Job,
-    JobState,
-    LedgerChange,
     LedgerEntry,
-    Participant,
     Promotion,
     PromotionState,
+    Rollout,
     Submission,
     Tournament,
-    TournamentState,
     User,
 )
 from core.moderation.crashes import crash_streak, crashed_in
-from core.ratings.ledger import ledger_change
+from core.moderation.withdrawals import participants_withdraw, playing_rows
+from core.submissions.existing import PHASES, submission_rebuild
 from core.submissions.news import agent_quarantined
 from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
-from core.submissions.services import PHASES, submission_rebuild
-from core.tournaments.rounds import GONE, last_round
 
 logger = logging.getLogger(__name__)
 
@@ -97,9 +92,11 @@ def user_ban(*, user: User, reason: str) -> None:
         )
         # Nothing new can begin, because uploads lock the owner's row.
         working = _agents_with_jobs(locked, state__in=OPEN)
-        playing = set(_running(locked.agents.all()).values_list("submission__agent", flat=True))
+        playing = set(playing_rows(locked.agents.all()).values_list("submission__agent", flat=True))
         playing |= set(unrated_agents(locked.agents.all()))
         _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], CancelCode.OWNER_BANNED)
+        for rollout in Rollout.objects.filter(batch__owner=locked, state__in=OPEN).order_by("pk"):
+            job_cancel_if_open(job=rollout, code=CancelCode.OWNER_BANNED, reason=SAID[CancelCode.OWNER_BANNED])
     user.refresh_from_db()
 
 
@@ -130,35 +127,6 @@ def quarantine_where_due(*, tournament: Tournament) -> list[Agent]:
     return found
 
 
-def participants_withdraw_barred(*, tournament: Tournament) -> None:
-    """Withdraw barred participants from a running edition, even those who were barred while it was being made.
-
-    Those who left after the end of a tournament that continues keep their places, see `rounds.drawn_again_leave`.
-    """
-    if tournament.is_automatic:
-        # Its duels are drawn all at once, so its players stay to the end.
-        barred = Q(submission__agent__is_disabled=True) | Q(submission__agent__owner__is_active=False)
-    else:
-        barred = GONE & Q(left_after=None)
-    rows = tournament.participants.filter(barred, withdrawn_at=None)
-    for number in list(rows.order_by("pk").values_list("pk", flat=True)):
-        with apart(f"Participant {number}"), transaction.atomic():
-            _withdraw(rows.filter(pk=number).select_related("tournament", "submission__agent__owner"))
-
-
-def participant_withdraw(*, participant: Participant, user: User) -> None:
-    """Take a person's agent out of an organiser's running tournament for good. Raises Refused with the reason."""
-    with transaction.atomic():
-        agent = agent_lock(participant.submission.agent_id)
-        if agent.owner_id != user.pk:
-            raise Refused("Only the owner of an agent may withdraw it.", code="not_yours")
-        tournament = Tournament.objects.get(pk=participant.tournament_id)
-        if tournament.is_automatic:
-            raise Refused("Agents cannot be withdrawn from automatic tournaments.", code="automatic")
-        if not _withdraw(_running([agent]).filter(pk=participant.pk), by_owner=True):
-            raise Refused(f"{agent} no longer takes part: it has left, or the tournament is over.", code="over")
-
-
 def _quarantine(submission: Submission) -> bool:
     most: int = settings.QUARANTINE_AFTER
     # Checked first without a lock: in a long ladder many agents have crashed once.
@@ -174,7 +142,7 @@ def _quarantine(submission: Submission) -> bool:
         why = f"Version {submission.number}, which it was tested against, crashed in {most} duels in a row."
         if newer.exists() or promotion_pass(agent=agent, why=why):
             # The agent has a better version, which plays from the next edition on.
-            _withdraw(_running([agent]).filter(submission=submission))
+            participants_withdraw(playing_rows([agent]).filter(submission=submission))
             return False
         _write(
             agent,
@@ -185,7 +153,7 @@ def _quarantine(submission: Submission) -> bool:
         )
         # Builds and validations continue, because a new version ends the quarantine. In the order of `_stop`.
         unrated_duels_cancel([agent], code=CancelCode.QUARANTINED, reason=PAUSED)
-        _withdraw(_running([agent]))
+        participants_withdraw(playing_rows([agent]))
         agent_quarantined(agent, submission)
     logger.warning("%s of %s is quarantined: %s", agent, agent.environment, agent.disabled_reason)
     return True
@@ -211,13 +179,6 @@ def _tested(owner: User) -> set[int]:
     return set(promotions.order_by().values_list("candidate__agent", flat=True))
 
 
-def _running(agents: Collection[Agent] | QuerySet[Agent]) -> QuerySet[Participant]:
-    rows = Participant.objects.filter(submission__agent__in=agents, withdrawn_at=None)
-    return rows.filter(tournament__state=TournamentState.RUNNING).select_related(
-        "tournament", "submission__agent__owner"
-    )
-
-
 def _stop(agents: Collection[Agent], code: CancelCode) -> None:
     """Cancel all work for locked agents: results of running jobs are refused, and nothing of it is rated.
 
@@ -231,75 +192,7 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
     for agent in agents:
         promotions_review(agent=agent)
     unrated_duels_cancel(agents, code=CancelCode.PLAYER_BARRED, reason=BARRED)
-    _withdraw(_running(agents))
-
-
-def _withdraw(rows: QuerySet[Participant], *, by_owner: bool = False) -> int:
-    """Withdraw participants and return how many. by_owner: whether the owner asked for it.
-
-    Their duels that have not begun are cancelled. In an organiser's tournament those that have begun go on, unless an
-    organiser has barred the agent or its owner.
-    Participants come before duels, each by key, so that two withdrawals of opponents never wait for each other.
-    """
-    duels: dict[int, tuple[Duel, str, bool]] = {}
-    left: dict[int, Tournament] = {}
-    count = 0
-    for row in rows.order_by("pk"):
-        if not row.tournament.is_automatic and not _held(row.tournament):
-            # It has just ended, and its participants keep their places.
-            continue
-        count += Participant.objects.filter(pk=row.pk, withdrawn_at=None).update(
-            withdrawn_at=timezone.now(), left_after=_left_after(row.tournament)
-        )
-        plays = Q(player_1=row.submission_id) | Q(player_2=row.submission_id)
-        why = _why_left(row.tournament, by_owner=by_owner)
-        open_duels = Duel.objects.filter(plays, tournament=row.tournament_id, state__in=OPEN)
-        goes_on = not row.tournament.is_automatic and not _is_barred(row.submission.agent)
-        if goes_on:
-            open_duels = open_duels.filter(state=JobState.QUEUED, started_at=None)
-        duels |= {duel.pk: (duel, why, goes_on) for duel in open_duels}
-        left[row.tournament_id] = row.tournament
-    for _, (duel, why, goes_on) in sorted(duels.items()):
-        if not goes_on:
-            job_cancel_if_open(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
-            continue
-        # A worker may have begun it a moment ago.
-        with suppress(StaleJob):
-            job_cancel(job=duel, code=CancelCode.PLAYER_LEFT, reason=why)
-    # The others' standings change, and this may have been the last open duel. The ledger comes after the duels,
-    # because a worker that finishes a duel locks the duel while it waits for the ledger.
-    for tournament in sorted(left.values(), key=lambda row: (row.environment_id, row.pk)):
-        ledger_change(
-            environment_id=tournament.environment_id, kind=LedgerChange.Kind.WITHDRAWAL, tournament=tournament
-        )
-    return count
-
-
-def _is_barred(agent: Agent) -> bool:
-    return agent.is_disabled or not agent.owner.is_active
-
-
-def _why_left(tournament: Tournament, *, by_owner: bool) -> str:
-    """Return why a duel is not played, for people."""
-    where = "ladder" if tournament.is_ladder else "edition" if tournament.is_automatic else "tournament"
-    return f"A player has withdrawn from the {where}." if by_owner else f"A player was taken out of the {where}."
-
-
-def _held(tournament: Tournament) -> bool:
-    """Lock a tournament's row, as each of its steps does; return whether it still runs."""
-    running = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
-    return running.select_for_update(no_key=True).values_list("pk").first() is not None
-
-
-def _left_after(tournament: Tournament) -> int | None:
-    """Return the round in which a participant leaves an organiser's tournament, before its duels are cancelled.
-
-    None when no duel is open: then the tournament manager determines it, because it knows whether the tournament is
-    over.
-    """
-    if tournament.is_automatic or not tournament.duels.filter(state__in=OPEN).exists():
-        return None
-    return last_round(tournament)
+    participants_withdraw(playing_rows(agents))
 
 
 def _go_on(agents: Collection[Agent], code: CancelCode) -> None:

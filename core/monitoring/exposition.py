@@ -46,12 +46,18 @@ def may_read(*, authorization: str, address: str, is_forwarded: bool) -> bool:
     authorization: the header. address: the other end of the connection. is_forwarded: whether a proxy passed the
     request on, so that the address is the proxy's.
     """
-    scheme, _, token = authorization.partition(" ")
-    if settings.METRICS_TOKEN and scheme.lower() == "bearer":
-        return secrets.compare_digest(token.strip().encode(), settings.METRICS_TOKEN.encode())
+    if settings.METRICS_TOKEN and authorization.lower().startswith("bearer "):
+        return has_token(authorization)
     if settings.METRICS_NETWORKS and not is_forwarded and _is_in_network(address):
         return True
     return settings.DEBUG and not settings.METRICS_TOKEN and not settings.METRICS_NETWORKS
+
+
+def has_token(authorization: str) -> bool:
+    """Return whether a request sends METRICS_TOKEN. authorization: the header."""
+    scheme, _, token = authorization.partition(" ")
+    is_given = bool(settings.METRICS_TOKEN) and scheme.lower() == "bearer"
+    return is_given and secrets.compare_digest(token.strip().encode(), settings.METRICS_TOKEN.encode())
 
 
 def serve(port: int) -> ThreadingHTTPServer | None:

@@ -17,7 +17,7 @@ from core.jobs.bells import DELIVERIES_TASK, wake
 from core.links import page
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
 from core.notices.alarms import alarm_raise, alarm_settle
-from core.notices.outgoing import Answer, CannotReach, address_problem, post
+from core.notices.outgoing import CannotReach, ReceiverAnswer, address_problem, post
 from core.notices.payloads import Event, signature
 from core.notices.services import delivery_create
 from core.version import arena_version
@@ -139,7 +139,7 @@ def webhook_forget(*, webhook_id: int) -> None:
     alarm_settle(key=_alarm_key(webhook_id))
 
 
-def _post(row: Delivery) -> Answer:
+def _post(row: Delivery) -> ReceiverAnswer:
     at = int(time.time())
     headers = {
         "Content-Type": "application/json",
@@ -151,7 +151,7 @@ def _post(row: Delivery) -> Answer:
     return post(row.webhook.secret_url, body=row.body.encode(), headers=headers)
 
 
-def _refused(row: Delivery, answer: Answer, now: datetime) -> None:
+def _refused(row: Delivery, answer: ReceiverAnswer, now: datetime) -> None:
     if answer.status == GONE:
         is_there = Webhook.objects.filter(pk=row.webhook_id).update(is_active=False) > 0
         _end(row, DeliveryState.GIVEN_UP, now, response_code=GONE, error="The receiver says that it is gone for good.")

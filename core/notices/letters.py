@@ -23,7 +23,7 @@ from django.utils.http import urlsafe_base64_encode
 from core.jobs.bells import MAIL_TASK, wake
 from core.links import absolute, page
 from core.models import Letter, LetterKind, User
-from core.notices.outbox import Run, post
+from core.notices.outbox import OutboxRun, post
 
 logger = logging.getLogger(__name__)
 SALT = "core.letters.email"
@@ -43,7 +43,7 @@ def letter_write(*, kind: LetterKind, email: str) -> None:
         wake("publish", MAIL_TASK, 0)
 
 
-def letters_send(run: Run) -> int:
+def letters_send(run: OutboxRun) -> int:
     """Send the letters that are due in a run of the outbox; return how many mails were sent."""
     return sum(_send(row, run.connection) for row, _ in run.claimed(run.due(Letter.objects.all())))
 

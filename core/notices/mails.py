@@ -14,7 +14,7 @@ from django.utils import timezone
 from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
 from core.notices.letters import letters_send
-from core.notices.outbox import Run, post, run
+from core.notices.outbox import OutboxRun, post, run
 from core.notices.selectors import choices
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def mails_send_due(*, now: datetime) -> int:
     return letters + notices
 
 
-def notices_send(run: Run) -> int:
+def notices_send(run: OutboxRun) -> int:
     """Send the mails of notices that are due in a run of the outbox; return how many were sent."""
     rows = run.due(Notice.objects.select_related("user"))
     chosen = choices({row.user for row in rows})

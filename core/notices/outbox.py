@@ -40,7 +40,7 @@ class Posted:
     is_final: bool = True
 
 
-class Run:
+class OutboxRun:
     """A worker's run over what is due: one connection, and RUN_SECONDS for everything that it sends."""
 
     def __init__(self, connection: BaseEmailBackend, now: datetime) -> None:
@@ -65,11 +65,11 @@ class Run:
 
 
 @contextmanager
-def run(*, now: datetime) -> Iterator[Run]:
+def run(*, now: datetime) -> Iterator[OutboxRun]:
     """Begin a run, and close its connection at the end."""
     connection = get_connection()
     try:
-        yield Run(connection, now)
+        yield OutboxRun(connection, now)
     finally:
         connection.close()
 

@@ -38,7 +38,7 @@ class CannotReach(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReceiverAnswer:
     status: int
     text: str
     retry_after_seconds: int
@@ -62,7 +62,7 @@ def address_problem(url: str) -> str:
     return ""
 
 
-def post(url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
+def post(url: str, *, body: bytes, headers: Mapping[str, str]) -> ReceiverAnswer:
     """Send a body to an address. Raises CannotReach."""
     if problem := address_problem(url):
         raise CannotReach(problem)
@@ -80,7 +80,7 @@ def post(url: str, *, body: bytes, headers: Mapping[str, str]) -> Answer:
         response = connection.getresponse()
         text = response.read(READ_BYTES).decode("utf-8", "replace")
         # The wait counts from when the request began.
-        return Answer(response.status, text, wait_seconds(response.headers.get("Retry-After", ""), began))
+        return ReceiverAnswer(response.status, text, wait_seconds(response.headers.get("Retry-After", ""), began))
     except ssl.SSLCertVerificationError as error:
         raise CannotReach(f"Its certificate is not valid: {error.verify_message}.") from None
     except TimeoutError:

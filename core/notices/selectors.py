@@ -16,7 +16,7 @@ COUNTED = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NoticeWay:
     """How a person gets notices of one kind."""
 
     kind: NoticeKind
@@ -24,22 +24,22 @@ class Choice:
     by_mail: bool
 
 
-def choice_list(user: User) -> list[Choice]:
+def choice_list(user: User) -> list[NoticeWay]:
     """Return a person's choice for every kind."""
     found = choices([user])
     return [found[user.pk, kind] for kind in NoticeKind]
 
 
-def choices(users: Iterable[User]) -> dict[tuple[int, NoticeKind], Choice]:
+def choices(users: Iterable[User]) -> dict[tuple[int, NoticeKind], NoticeWay]:
     """Return the choices of many people, by person and kind, with the defaults where they have made none."""
     keys = [user.pk for user in users]
     found = {
-        (key, kind): Choice(kind, in_inbox=True, by_mail=kind in MAILED) for key in set(keys) for kind in NoticeKind
+        (key, kind): NoticeWay(kind, in_inbox=True, by_mail=kind in MAILED) for key in set(keys) for kind in NoticeKind
     }
     known = {kind.value: kind for kind in NoticeKind}
     for row in NoticeChoice.objects.filter(user__in=keys, kind__in=known):
         kind = known[row.kind]
-        found[row.user_id, kind] = Choice(kind, row.in_inbox, row.by_mail)
+        found[row.user_id, kind] = NoticeWay(kind, row.in_inbox, row.by_mail)
     return found
 
 

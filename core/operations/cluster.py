@@ -19,7 +19,7 @@ from django_q.cluster import Cluster, Sentinel
 from django_q.conf import Conf, logger
 from django_q.worker import worker
 
-from core.jobs.worker import ask_to_stop
+from core.jobs.stopping import ask_to_stop
 from core.monitoring.exposition import serve
 from core.operations.reaper import reapers
 

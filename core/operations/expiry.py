@@ -39,7 +39,7 @@ def jobs_requeue_expired() -> int:
 
 
 def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
-    return model._default_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
+    return model._base_manager.filter(state=JobState.RUNNING, lease_expires_at__lt=Now())
 
 
 def _requeue_expired(model: type[Job], number: int) -> bool:

@@ -58,7 +58,7 @@ def open_jobs() -> list[OpenJobs]:
     """Return the waiting and running jobs by kind, with one query over the indexes of open jobs."""
     ready = Q(state=JobState.QUEUED) & (Q(not_before=None) | Q(not_before__lte=Now()))
     parts = [
-        model._default_manager.filter(state__in=OPEN)
+        model._base_manager.filter(state__in=OPEN)
         .order_by()
         .values("state")
         .annotate(kind=Value(kind, output_field=TextField()), count=Count("pk"), oldest=Min("created_at", filter=ready))

@@ -124,7 +124,7 @@ def _database() -> None:
 
 def playing_count() -> int:
     """Return the number of running jobs in which submissions act."""
-    running = (model._default_manager.filter(state=JobState.RUNNING) for model in (Duel, Validation, Evaluation))
+    running = (model._base_manager.filter(state=JobState.RUNNING) for model in (Duel, Validation, Evaluation))
     return sum(rows.count() for rows in running)
 
 
@@ -144,7 +144,7 @@ def _workers(now: datetime) -> None:
     due = Q(not_before=None) | Q(not_before__lt=long_ago)
     waiting, busy = {}, set()
     for kind, model in JOB_MODELS.items():
-        jobs, queue = model._default_manager, queue_of(model)
+        jobs, queue = model._base_manager, queue_of(model)
         if jobs.filter(due, state=JobState.QUEUED, created_at__lt=long_ago).exists():
             waiting[queue] = kind
         # The same workers serve all kinds of a queue, and for a moment between two jobs nothing runs.
@@ -170,7 +170,7 @@ def _engine() -> None:
 
 def _storage() -> None:
     if not isinstance(default_storage, FileSystemStorage):
-        default_storage.exists("health")
+        default_storage.listdir("probes")
         return
     folder = Path(default_storage.location)
     while not folder.exists():
@@ -179,4 +179,4 @@ def _storage() -> None:
         raise _Unhealthy(f"{folder} is not writable")
     free = shutil.disk_usage(folder).free
     if free < settings.MAX_UPLOAD_BYTES:
-        raise _Unhealthy(f"{folder} has {free:,} bytes left, less than an upload may need (MAX_UPLOAD_BYTES)")
+        raise _Unhealthy(f"{folder} has {free:,} bytes left, less than an upload may need (upload_bytes in QUOTAS)")

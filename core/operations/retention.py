@@ -32,16 +32,18 @@ from core.models import (
     Job,
     JobState,
     Notice,
+    RecheckVerdict,
     Recording,
+    Rollout,
     Submission,
     TournamentState,
     Validation,
-    Verdict,
 )
 from core.ratings.services import rating_points_thin
 from core.removed import REMOVED, removed_name
 from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
+from core.submissions.trials import trials_sweep
 from core.submissions.uploads import archives_sweep
 
 logger = logging.getLogger(__name__)
@@ -57,8 +59,10 @@ PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Duel, ("player_1_log", "player_2_log")),
     (Validation, ("player_1_log", "player_2_log")),
     (Evaluation, ("player_log",)),
+    (Rollout, ("player_log", "world_log", "model_log")),
 )
 RECORDED = ("video", "poster", "steps", "text", "replay_document", "replay_page")
+WATCHED = ("video", "trace", "pages")
 SESSION_DAYS = 1
 """Days for which sessions are kept after their end."""
 MESSAGE_DAYS = 30
@@ -84,6 +88,8 @@ def retention_run(_: int = 0) -> None:
         logger.info("%d abandoned uploads were deleted.", count)
     if count := archives_sweep(now=timezone.now()):
         logger.info("%d archives that belong to no version were deleted.", count)
+    if count := trials_sweep(now=timezone.now()):
+        logger.info("%d forgotten trials were deleted.", count)
     for cleared in retention_apply(now=timezone.now()):
         if cleared.count:
             logger.info("%d %s were deleted after %d days.", cleared.count, cleared.what, cleared.days)
@@ -92,11 +98,12 @@ def retention_run(_: int = 0) -> None:
 def retention_apply(*, now: datetime, dry_run: bool = False) -> list[Cleared]:
     """Delete what is past its retention time; with `dry_run` only count it."""
     kinds: tuple[tuple[str, int, Callable[[datetime, datetime, bool], int]], ...] = (
-        ("job logs", settings.KEEP_LOGS_DAYS, _job_logs),
-        ("players' logs", settings.KEEP_LOGS_DAYS, _player_logs),
-        ("records", settings.KEEP_RECORDS_DAYS, _records),
-        ("recorded episodes", settings.KEEP_RECORDINGS_DAYS, _recordings),
-        ("images", settings.KEEP_IMAGES_DAYS, _images),
+        ("job logs", settings.KEEP_DAYS["logs"], _job_logs),
+        ("players' logs", settings.KEEP_DAYS["logs"], _player_logs),
+        ("records", settings.KEEP_DAYS["records"], _records),
+        ("recorded episodes", settings.KEEP_DAYS["recordings"], _recordings),
+        ("recorded rollouts", settings.KEEP_DAYS["rollouts"], _rollouts),
+        ("images", settings.KEEP_DAYS["images"], _images),
         ("ended sessions", SESSION_DAYS, _sessions),
         ("messages", MESSAGE_DAYS, _messages),
         ("ratings of the past", RATING_DAYS, _ratings),
@@ -143,7 +150,7 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
 
 def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
     """Return undisputed rows; where a sample is verified, only those already verified."""
-    agreed = rows.exclude(verdict=Verdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
+    agreed = rows.exclude(verdict=RecheckVerdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
     if settings.VERIFY_SAMPLE:
         return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
     return agreed
@@ -153,6 +160,12 @@ def _recordings(before: datetime, now: datetime, dry_run: bool) -> int:
     """Delete videos and texts of episodes, except those of evaluations on a board."""
     rows = _over(Recording, before).filter(evaluation__is_current=False)
     return sum(_remove_files(rows, field, now, dry_run) for field in RECORDED)
+
+
+def _rollouts(before: datetime, now: datetime, dry_run: bool) -> int:
+    """Delete what people watch of rollouts, except of those for the board. What they are judged by stays."""
+    rows = _over(Rollout, before).filter(is_ranked=False)
+    return sum(_remove_files(rows, field, now, dry_run) for field in WATCHED)
 
 
 def _images(before: datetime, now: datetime, dry_run: bool) -> int:
@@ -218,7 +231,7 @@ def _deleted_archives(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _over(model: type[AnyJob], before: datetime) -> QuerySet[AnyJob]:
-    return model._default_manager.filter(ended_at__lt=before).exclude(state__in=OPEN).order_by("pk")
+    return model._base_manager.filter(ended_at__lt=before).exclude(state__in=OPEN).order_by("pk")
 
 
 def _disputed(kind: str) -> list[int]:
@@ -239,7 +252,7 @@ def _remove_files(rows: QuerySet[AnyJob], field: str, now: datetime, dry_run: bo
         if dry_run:
             continue
         # The row first: a file without a row is harmless, a row without its file looks like a loss.
-        same = rows.model._default_manager.filter(pk=key, **{field: name})
+        same = rows.model._base_manager.filter(pk=key, **{field: name})
         if same.update(**{field: removed_name(now.date())}):
             _delete(name)
     return count

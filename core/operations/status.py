@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import platform
 import shutil
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import Any
 
 import django
 from django.conf import settings
 from django.db import connection
-from django.db.models import Count, Max, Min, Q
+from django.db.models import Count, Q
 from django.utils import timezone
 from django_q.brokers import get_broker
 
-from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.registry import kinds_of
 from core.jobs.waits import WaitCode, waits_of
-from core.jobs.worker_selectors import worker_rows, workers_alive
+from core.jobs.worker_selectors import worker_rows
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
+from core.operations.queue_status import QueueStatus, queue_statuses
 from core.version import arena_version
 
 STUCK_SHOWN = 10
@@ -32,21 +27,6 @@ NEEDED = ("state", "attempt", "sort_key", "not_before", "lease_expires_at", "err
 ENGINE_SECONDS = 5
 STALE_AFTER = timedelta(minutes=3)
 """The watchdog looks every half minute; after this long without a look it counts as stopped."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueueStatus:
-    """A queue. messages: those that no worker has taken; None when the broker does not answer. oldest_at: creation time
-    of the oldest waiting job, in line or delayed. delayed: number of delayed jobs."""
-
-    name: str
-    workers: int
-    running: int
-    waiting: int
-    delayed: int
-    oldest_at: datetime | None
-    finished_at: datetime | None
-    messages: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +115,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class ArenaStatus:
     """The whole status at one moment."""
 
     now: datetime
@@ -151,10 +131,10 @@ class Status:
     disks: list[Disk]
 
 
-def status() -> Status:
+def status() -> ArenaStatus:
     """Collect the whole status once."""
     duty = Duty.objects.order_by("-done_at").first()
-    return Status(
+    return ArenaStatus(
         now=timezone.now(),
         versions=_versions(),
         watched_at=duty.done_at if duty else None,
@@ -165,7 +145,7 @@ def status() -> Status:
         tournaments=_tournaments(),
         stuck=_stuck(),
         alarms=[OpenAlarm(row.key, row.message, row.raised_at) for row in Alarm.objects.filter(settled_at=None)],
-        disks=_disks((settings.DATA_DIR, settings.MEDIA_ROOT, settings.CHANNEL_DIR)),
+        disks=arena_disks(),
     )
 
 
@@ -185,46 +165,6 @@ def watchdog_runs() -> bool:
     return Duty.objects.filter(done_at__gte=timezone.now() - STALE_AFTER).exists()
 
 
-def queue_statuses() -> list[QueueStatus]:
-    """Return every queue with its waiting and running jobs. One query for each kind of job, and two more."""
-    alive = Counter(workers_alive().values_list("queue", flat=True))
-    names = [*settings.QUEUES, *(name for name in settings.EXTRA_QUEUES if alive[name])]
-    return [_queue(name, alive[name]) for name in names]
-
-
-def _queue(name: str, workers: int) -> QueueStatus:
-    rows = [_counts(kind) for kind in kinds_of(name)]
-    try:
-        messages: int | None = waiting_count(name)
-    # Each broker raises its own errors; an unreachable one must not hide the rest of the status.
-    except Exception:
-        messages = None
-    oldest = [row["oldest"] for row in rows if row["oldest"]]
-    finished = [row["finished"] for row in rows if row["finished"]]
-    return QueueStatus(
-        name=name,
-        workers=workers,
-        running=sum(row["running"] for row in rows),
-        waiting=sum(row["waiting"] for row in rows),
-        delayed=sum(row["delayed"] for row in rows),
-        oldest_at=min(oldest, default=None),
-        finished_at=max(finished, default=None),
-        messages=messages,
-    )
-
-
-def _counts(model: type[Job]) -> dict[str, Any]:
-    rows = model._default_manager.order_by()
-    waits = Q(state=JobState.QUEUED)
-    is_open = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
-        running=Count("pk", filter=Q(state=JobState.RUNNING)),
-        waiting=Count("pk", filter=waits & Q(not_before=None)),
-        delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),
-        oldest=Min("created_at", filter=waits),
-    )
-    return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))
-
-
 def _workers() -> list[WorkerStatus]:
     names = [field for field in WorkerStatus.__slots__ if field != "trouble"]
     rows = worker_rows().filter(stopped_at=None).values(*names, "engine_error", "last_fault")
@@ -238,7 +178,7 @@ def _running() -> list[RunningJob]:
     return [
         RunningJob(model.KIND, *row)
         for model in JOB_MODELS.values()
-        for row in model._default_manager.filter(state=JobState.RUNNING)
+        for row in model._base_manager.filter(state=JobState.RUNNING)
         .order_by("started_at")
         .values_list("pk", "worker", "attempt", "started_at")
     ]
@@ -248,7 +188,7 @@ def _stuck() -> list[StuckJob]:
     """Return the oldest jobs that are delayed after a fault, have lost their worker, or are in a blocked line."""
     candidates: list[Job] = []
     for model in JOB_MODELS.values():
-        rows = model._default_manager.order_by("pk").only(*NEEDED)
+        rows = model._base_manager.order_by("pk").only(*NEEDED)
         waiting = rows.filter(state=JobState.QUEUED)
         # Separate queries, because a line of thousands would hide delayed jobs.
         candidates += waiting.filter(not_before__isnull=False)[:STUCK_SHOWN]
@@ -263,10 +203,10 @@ def _stuck() -> list[StuckJob]:
     ]
 
 
-def _disks(folders: Iterable[Path]) -> list[Disk]:
-    """Return each file system once, by the first of the folders on it."""
+def arena_disks() -> list[Disk]:
+    """Return each file system of the arena's folders once, by the first of the folders on it."""
     found: dict[int, Disk] = {}
-    for folder in folders:
+    for folder in (settings.DATA_DIR, settings.MEDIA_ROOT, settings.CHANNEL_DIR):
         there = next(path for path in (folder, *folder.parents) if path.exists())
         usage = shutil.disk_usage(there)
         found.setdefault(there.stat().st_dev, Disk(str(folder), usage.total, usage.free))

@@ -85,7 +85,7 @@ def _standstill(queue: str, before: datetime) -> str:
     # Duels of an environment that is not available or fails have an alarm of their own.
     halted = Q(state=JobState.QUEUED, error_code__in=HALTED_CODES)
     waits = any(
-        kind._default_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before)
+        kind._base_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before)
         .exclude(halted)
         .exists()
         for kind in kinds
@@ -105,9 +105,7 @@ def _last_finished(kind: type[Job]) -> datetime | None:
     """Return when a job of a kind last ended other than by cancellation or a platform fault."""
     ways = ({"state": JobState.SUCCEEDED}, {"state": JobState.FAILED, "fault": JobFault.PLAYER})
     # One query for each, in the order of an index; a combined query would read the whole history.
-    ends = [
-        kind._default_manager.filter(**way).order_by("-ended_at").values_list("ended_at", flat=True) for way in ways
-    ]
+    ends = [kind._base_manager.filter(**way).order_by("-ended_at").values_list("ended_at", flat=True) for way in ways]
     return max(filter(None, (rows.first() for rows in ends)), default=None)
 
 

@@ -14,15 +14,8 @@ from core.addresses import network_of
 from core.errors import QuotaExceeded, Refused
 from core.jobs.locks import name_lock
 from core.models import Agent, Environment, QuotaName, User
-from core.people.quota_selectors import (
-    Quota,
-    challenge_quota,
-    day_begin,
-    quotas,
-    quotas_shared,
-    usage_by_environment,
-    usage_coming,
-)
+from core.people.quota_selectors import Quota, challenge_quota, quotas, quotas_shared
+from core.people.quota_usage import day_begin, usage_by_environment, usage_coming
 
 DIGEST_CHARACTERS = 32
 JOBS_RETRY_SECONDS = 30

@@ -6,8 +6,12 @@ import secrets
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
+from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
+from django.db.models import Q
 from django.http import HttpRequest
+from django.utils import timezone
 
 from core.errors import Refused
 from core.models import LetterKind, User
@@ -41,6 +45,28 @@ def user_create(*, email: str, username: str, password: str, team: str = "", git
         if User.objects.filter(email__iexact=email).exists():
             raise Refused(MAIL_TAKEN, field="email") from None
         raise Refused(NAME_TAKEN, field="username") from None
+    return user
+
+
+def organiser_ensure(*, email: str, username: str, password: str) -> User | None:
+    """Create an organiser with all rights; None when an account has the address or the name, which stays as it is.
+
+    The address counts as confirmed, because who configures the arena chose it. Raises Refused, also for a weak
+    password.
+    """
+    username = User.normalize_username(username)
+    if User.objects.filter(Q(email__iexact=email) | Q(username__iexact=username)).exists():
+        return None
+    try:
+        validate_password(password, User(email=email, username=username))
+        User._meta.get_field("username").run_validators(username)
+    except ValidationError as error:
+        raise Refused(" ".join(error.messages)) from None
+    with transaction.atomic():
+        user = user_create(email=email, username=username, password=password)
+        user.is_staff = user.is_superuser = True
+        user.email_confirmed_at = timezone.now()
+        user.save(update_fields=["is_staff", "is_superuser", "email_confirmed_at"])
     return user
 
 

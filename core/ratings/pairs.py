@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from core import models
-from core.models import Audience, Environment, Rating
+from core.models import Audience, Duel, Environment, JobState, Rating
 
 COUNTED = Q(duel__tournament__is_rated=True, duel__tournament__results=Audience.PUBLIC, duel__void__isnull=True)
 """The condition for entries that count, as in `Tournament.counts_for_ratings`: held-back results are left out."""
@@ -50,6 +50,17 @@ class Matrix:
     ratings: tuple[Rating, ...]
     cells: tuple[tuple[PairTotal | None, ...], ...]
     ranked_count: int
+
+
+def rated_duels(environment: Environment) -> QuerySet[Duel]:
+    """Return the finished duels of an environment that count for ratings, as COUNTED says of the ledger's entries."""
+    return Duel.objects.filter(
+        tournament__environment=environment,
+        tournament__is_rated=True,
+        tournament__results=Audience.PUBLIC,
+        state=JobState.SUCCEEDED,
+        void__isnull=True,
+    )
 
 
 def best_ratings(environment: Environment, limit: int) -> list[Rating]:

@@ -8,6 +8,7 @@ from core.settings.limits import *
 from core.settings.monitoring import *
 from core.settings.notices import *
 from core.settings.players import *
+from core.settings.rollouts import *
 from core.settings.security import *
 from core.settings.site import *
 from core.settings.state import *

@@ -40,6 +40,4 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
 
 # --- Executor ---------------------------------------------------------------------------------------------
 EXECUTOR_ADDRESS = env.text("EXECUTOR_ADDRESS", "127.0.0.1:50051")
-EXECUTOR_CERTIFICATE = env.text("EXECUTOR_CERTIFICATE")
-EXECUTOR_KEY = env.text("EXECUTOR_KEY")
-EXECUTOR_CLIENT_CA = env.text("EXECUTOR_CLIENT_CA")
+EXECUTOR_TLS = env.text("EXECUTOR_TLS")

@@ -5,10 +5,20 @@ from typing import Any
 
 from core.settings.base import env
 from core.settings.players import SANDBOX
+from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
 from core.settings.state import REDIS_URL
+from core.variables import whole_number
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
-QUEUES = ("build", *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()), "duel", "tournament", "publish")
+ROLLOUT_QUEUE = "rollout"
+QUEUES = (
+    "build",
+    *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()),
+    "duel",
+    *((ROLLOUT_QUEUE,) if ROLLOUTS != "false" else ()),
+    "tournament",
+    "publish",
+)
 EXTRA_QUEUES = ("quick", "heavy")  # served only where an operator reserves workers for them
 # A worker without a heartbeat for this long counts as dead, and its job goes to another worker. A heartbeat is due
 # every quarter of the lease, and a busy database may be slow to store it: 20 seconds is the least that works.
@@ -41,15 +51,13 @@ Q_CLUSTER: dict[str, Any] = {
         **{queue: {} for queue in (*QUEUES, *EXTRA_QUEUES)},
         # Recycled seldom, because a worker's warm containers end with it.
         "duel": {"workers": DUEL_PARALLELISM, "recycle": 2000},
+        **({ROLLOUT_QUEUE: {"workers": ROLLOUT_PARALLELISM}} if ROLLOUTS != "false" else {}),
     },
 }
 
 # --- Retention --------------------------------------------------------------------------------------------
 # core.operations.retention has the retention times that all arenas share.
-KEEP_LOGS_DAYS = env.number("KEEP_LOGS_DAYS", 0)
-KEEP_RECORDS_DAYS = env.number("KEEP_RECORDS_DAYS", 0)
-KEEP_RECORDINGS_DAYS = env.number("KEEP_RECORDINGS_DAYS", 0)
-KEEP_IMAGES_DAYS = env.number("KEEP_IMAGES_DAYS", 0)
+KEEP_DAYS = env.pairs("KEEP_DAYS", "logs=0,records=0,recordings=0,rollouts=30,images=0", whole_number)
 
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")

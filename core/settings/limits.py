@@ -3,7 +3,7 @@
 from core.settings.base import DEBUG, env
 from core.variables import whole_number
 
-MAX_UPLOAD_BYTES = env.number("MAX_UPLOAD_BYTES", 100 * 1024 * 1024)
+_UPLOAD_BYTES = 100 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 
 # --- Quotas -----------------------------------------------------------------------------------------------
@@ -12,11 +12,15 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 _QUOTAS = env.pairs(
     "QUOTAS",
     "uploads_per_day=20,active_agents=10,storage_bytes=2147483648,concurrent_jobs=5,challenges_per_day=20,"
+    f"upload_bytes={_UPLOAD_BYTES},"
+    "rollouts_per_day=200,concurrent_rollouts=50,rollout_cost_per_day=5000000,"
     "anonymous_uploads_per_day=500,anonymous_storage_bytes=21474836480",
     whole_number,
     unset=0 if DEBUG else None,
 )
 QUOTAS_ANONYMOUS = {name: _QUOTAS.pop(f"anonymous_{name}") for name in ("uploads_per_day", "storage_bytes")}
-QUOTAS = _QUOTAS | {"upload_bytes": 0}  # the site-wide limit is MAX_UPLOAD_BYTES
+# Every upload has a limit, with DEBUG too. An environment or a person may have a lower one.
+MAX_UPLOAD_BYTES = _QUOTAS["upload_bytes"] or _UPLOAD_BYTES
+QUOTAS = _QUOTAS
 # An agent that forfeits every match of this many duels in a row is paused until it has a new version; 0 means never.
 QUARANTINE_AFTER = 5

@@ -8,9 +8,9 @@ from pathlib import Path
 from core.monitoring.logs import log_configuration
 from core.settings.base import DATA_DIR, DEBUG, env
 
-LOG_LEVEL = env.text("LOG_LEVEL", "INFO")
-LOG_FORMAT = env.text("LOG_FORMAT") or ("line" if DEBUG else "json")
-LOGGING = log_configuration(LOG_FORMAT, LOG_LEVEL)
+_LOGS = env.pairs("LOGS", "level=INFO,format=", str)
+LOG_FORMAT = _LOGS["format"] or ("line" if DEBUG else "json")
+LOGGING = log_configuration(LOG_FORMAT, _LOGS["level"])
 METRICS_TOKEN = env.secret("METRICS_TOKEN")
 METRICS_NETWORKS = env.words("METRICS_NETWORKS")
 METRICS_PORT = env.number("METRICS_PORT", 0)
@@ -22,5 +22,6 @@ METRICS_DIR = Path(
     / f"rl-arena-metrics-{os.geteuid()}-{blake2b(bytes(DATA_DIR.resolve()), digest_size=6).hexdigest()}"
 )
 SENTRY_DSN = env.secret("SENTRY_DSN")
+OTEL_EXPORTER_OTLP_ENDPOINT = env.text("OTEL_EXPORTER_OTLP_ENDPOINT")
 # One request in ten is traced.
 SENTRY_TRACES_SAMPLE_RATE = 0.1

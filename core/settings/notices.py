@@ -1,14 +1,16 @@
 """What the arena sends: mail and webhooks, and what mails about errors leave out."""
 
+from urllib.parse import urlsplit
+
 from core.mail_server import mail_server
-from core.settings.base import DEBUG, SITE_NAME, env
+from core.settings.base import DEBUG, SITE_NAME, SITE_URL, env
 
 # In lower case, so that Django does not take it for a setting: it contains a password.
 mail = mail_server(env.secret("EMAIL_URL"))
 EMAIL_BACKEND = mail.backend
 EMAIL_HOST, EMAIL_PORT, EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = mail.host, mail.port, mail.user, mail.password
 EMAIL_USE_TLS, EMAIL_USE_SSL = mail.starts_tls, mail.is_tls
-DEFAULT_FROM_EMAIL = SERVER_EMAIL = env.text("DEFAULT_FROM_EMAIL", "arena@localhost")
+DEFAULT_FROM_EMAIL = SERVER_EMAIL = mail.sender or f"arena@{urlsplit(SITE_URL).hostname or 'localhost'}"
 EMAIL_TIMEOUT = 10
 EMAIL_SUBJECT_PREFIX = f"[{SITE_NAME}] "
 ADMINS = [(address, address) for address in env.words("ADMINS")]

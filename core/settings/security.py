@@ -4,14 +4,14 @@ from typing import Any
 
 from core.settings.base import SITE_URL, env
 
-HTTPS = env.flag("HTTPS", False)
+HTTPS = SITE_URL.startswith("https://")
 # Forms come from the site itself. A proxy may hide the scheme and port that people use, and SITE_URL has them.
 CSRF_TRUSTED_ORIGINS = ["/".join(SITE_URL.split("/")[:3])] if "://" in SITE_URL else []
 SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 HSTS_SECONDS = env.number("HSTS_SECONDS", 31536000)
 SECURE_HSTS_SECONDS = HSTS_SECONDS if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = env.flag("HSTS_SUBDOMAINS", True)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = True
 # Django's check wants `preload` in the header. A site should send it only to enter the lists of browsers, which takes
 # months to undo; the proxy in front can send it (docs/operator/configure.md).
 SILENCED_SYSTEM_CHECKS = ["security.W021"]

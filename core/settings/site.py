@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "duel_runner",
     "tournament_manager",
     "publisher",
+    "rollout_runner",
     "executor",
     "web",
 ]

@@ -4,6 +4,7 @@ from typing import Any
 
 import dj_database_url
 
+from core.object_place import file_store
 from core.settings.base import BASE_DIR, DATA_DIR, DEBUG, env
 
 DATABASES: dict[str, Any] = {
@@ -49,7 +50,7 @@ CHART_LIBRARY = BASE_DIR / "node_modules/uplot/dist"  # from `npm ci`; without i
 STATICFILES_DIRS.append(("player", BASE_DIR / "arena_kit/environment/replay_file/assets"))
 STATICFILES_DIRS += [("uplot", CHART_LIBRARY)] * CHART_LIBRARY.is_dir()
 STORAGES: dict[str, Any] = {
-    "default": {"BACKEND": "core.storage.LocalStorage"},
+    "default": file_store(env.secret("STORAGE", "local")),
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if DEBUG

@@ -23,7 +23,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.schedules import message_of
 from core.jobs.states import wait_until
 from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState
-from core.submissions.services import submission_rebuild
+from core.submissions.existing import submission_rebuild
 
 logger = logging.getLogger(__name__)
 OPEN = (JobState.QUEUED, JobState.RUNNING)
@@ -40,7 +40,7 @@ def has_to_play() -> Q:
     found = Q(pk__in=running.order_by().values("submission"))
     for model in JOB_MODELS.values():
         for name in [field.name for field in model._meta.fields if field.related_model is Submission]:
-            found |= Q(pk__in=model._default_manager.filter(state__in=OPEN).order_by().values(name))
+            found |= Q(pk__in=model._base_manager.filter(state__in=OPEN).order_by().values(name))
     return found
 
 

@@ -15,6 +15,7 @@ from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
+from core.rollouts.batches import ranking_begin
 from core.submissions.news import version_validated
 from core.submissions.promotions import promotion_begin
 
@@ -33,7 +34,9 @@ def build_succeed(
     requirements_digest: str = "",
     sbom: str = "",
 ) -> None:
-    """Store the image and start the next phase: the validation, or the run of a script. Raises StaleJob.
+    """Store the image and start what comes next: the validation, the run of a script, or the tasks of an application.
+
+    Raises StaleJob.
 
     registry_digest: of its manifest in the registry, if there is one. base_image: its name and Python. base_digest,
     requirements_digest: of the image's lower layers. sbom: name of the stored bill of materials.
@@ -53,7 +56,20 @@ def build_succeed(
         )
         submission.image, submission.image_digest, submission.warnings = image, digest, warnings
         submission.image_removed_at, submission.registry_digest = None, registry_digest
-        submission.save(update_fields=["image", "image_digest", "registry_digest", "image_removed_at", "warnings"])
+        # What runs in such an image before the player is its own, so nothing of it outlasts a duel.
+        submission.needs_fresh_container |= submission.form == SubmissionForm.IMAGE
+        submission.save(
+            update_fields=[
+                "image", "image_digest", "registry_digest", "image_removed_at", "warnings", "needs_fresh_container",
+            ]
+        )  # fmt: skip
+        if environment.is_app:
+            # There is no duel with itself: the first rollouts show whether it works.
+            _publish(submission)
+            ranking_begin(submission=submission)
+            return
+        if submission.form == SubmissionForm.SCRIPT and submission.is_trial:
+            return
         if submission.form == SubmissionForm.SCRIPT:
             _publish(submission)
             evaluation_create(submission=submission)
@@ -76,6 +92,8 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
         agent = agent_lock(submission.agent_id)
         job_succeed(job=validation, log=log, **asdict(artifacts))
         submission.save(update_fields=["needs_fresh_container"])
+        if submission.is_trial:
+            return
         submission.refresh_from_db(fields=["is_benched"])
         _publish(submission)
         if agent.environment.is_scored:

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from arena_kit.ranking.sequential import SequentialTest, State
+from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.services import duel_create
 from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
@@ -41,7 +41,7 @@ MOST_DUELS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class _Verdict:
+class _Decision:
     """The outcome of a promotion and its reason; TESTING asks for a first duel, or another after a platform fault."""
 
     state: PromotionState
@@ -164,13 +164,13 @@ def _follow(promotion: Promotion, agent: Agent) -> bool:
     return True
 
 
-def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
+def _verdict(promotion: Promotion, agent: Agent) -> _Decision | None:
     """Return the outcome of a promotion; None while there is something to wait for."""
     candidate, incumbent = promotion.candidate, promotion.incumbent
     if candidate.deleted_at is not None:
-        return _Verdict(PromotionState.CANCELLED, "It was deleted before its test was over.")
+        return _Decision(PromotionState.CANCELLED, "It was deleted before its test was over.")
     if agent.is_disabled or not agent.owner.is_active:
-        return _Verdict(
+        return _Decision(
             PromotionState.CHOICE,
             "Its test was stopped, because the agent may not take part at the moment.",
         )
@@ -185,26 +185,29 @@ def _verdict(promotion: Promotion, agent: Agent) -> _Verdict | None:
     if duel.state == JobState.SUCCEEDED:
         return _of_test(duel, candidate, incumbent)
     if duel.state == JobState.CANCELLED:
-        return _Verdict(PromotionState.CHOICE, f"The organisers have stopped its test. {duel.error}".strip())
+        return _Decision(PromotionState.CHOICE, f"The organisers have stopped its test. {duel.error}".strip())
     if agent.environment.closed_because:
         return None
     if promotion.duels.count() >= MOST_DUELS:
-        return _Verdict(
+        return _Decision(
             PromotionState.CHOICE,
             f"The arena could not play its test in {MOST_DUELS} attempts: {duel.error}",
         )
     return _again(candidate, incumbent)
 
 
-def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Verdict:
+def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Decision:
     new, old = f"version {candidate.number}", f"version {incumbent.number}"
     found = duel.test_result or {}
     won, lost = duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
     forfeited = f", {duel.player_1_errors} of them by forfeit" if duel.player_1_errors else ""
     course = f"Of {duel.matches_done} matches it won {won}, drew {duel.draws} and lost {lost}{forfeited}."
     state, says = {
-        State.ACCEPTED_H1: (PromotionState.ACTIVATED, f"It is better than {old} and plays in its place."),
-        State.ACCEPTED_H0: (PromotionState.BENCHED, f"It did not show that it is better: {old} keeps playing."),
+        SequentialState.ACCEPTED_H1: (PromotionState.ACTIVATED, f"It is better than {old} and plays in its place."),
+        SequentialState.ACCEPTED_H0: (
+            PromotionState.BENCHED,
+            f"It did not show that it is better: {old} keeps playing.",
+        ),
     }.get(
         found.get("state", ""),
         (
@@ -212,27 +215,27 @@ def _of_test(duel: Duel, candidate: Submission, incumbent: Submission) -> _Verdi
             f"The test was undecided: {old} keeps playing unless the owner chooses {new}.",
         ),
     )
-    return _Verdict(state, f"{says} {course} {found.get('sentence', '')}".strip())
+    return _Decision(state, f"{says} {course} {found.get('sentence', '')}".strip())
 
 
-def _nobody_to_beat(incumbent: Submission) -> _Verdict:
-    return _Verdict(
+def _nobody_to_beat(incumbent: Submission) -> _Decision:
+    return _Decision(
         PromotionState.ACTIVATED,
         f"It plays without a result, because version {incumbent.number}, its opponent in the test, no longer plays.",
     )
 
 
-def _again(candidate: Submission, incumbent: Submission) -> _Verdict | None:
+def _again(candidate: Submission, incumbent: Submission) -> _Decision | None:
     """Return the outcome after a duel that the arena failed: another duel if both versions can still play."""
     ready = set(Submission.objects.validated().filter(pk__in=(candidate.pk, incumbent.pk)).values_list("pk", flat=True))
     missing = [version for version in (candidate, incumbent) if version.pk not in ready]
     if not missing:
-        return _Verdict(PromotionState.TESTING)
+        return _Decision(PromotionState.TESTING)
     being_built = Q(submission__in=missing, state__in=OPEN)
     if Build.objects.filter(being_built).exists() or Validation.objects.filter(being_built).exists():
         return None
     if candidate in missing:
-        return _Verdict(PromotionState.CANCELLED, "It can no longer play: its last build or validation failed.")
+        return _Decision(PromotionState.CANCELLED, "It can no longer play: its last build or validation failed.")
     return _nobody_to_beat(incumbent)
 
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Count, Exists, OuterRef, Prefetch, Subquery
+from django.db.models import Count, OuterRef, Prefetch, Subquery
 
 from core.duels.selectors import NotStored
 from core.evaluations.board import board_rank
@@ -14,7 +14,7 @@ from core.evaluations.episodes import Episode, mean_so_far, practice_results
 from core.jobs.phase_selectors import (
     OpenLog,
     Phase,
-    Status,
+    SubmissionStatus,
     evaluation_of,
     is_moving,
     open_log,
@@ -40,6 +40,7 @@ from core.models import (
     Validation,
 )
 from core.submissions.lineups import Lineup, lineups_of
+from core.submissions.outlook import edition_outlook
 from core.tournaments.ladder_selectors import agent_outlook
 from core.tournaments.results import Viewer, held_back_from
 
@@ -50,7 +51,7 @@ class OwnAgent:
 
     agent: Agent
     number: int
-    status: Status
+    status: SubmissionStatus
     is_moving: bool
     playing: int | None = None
     """The version that plays, or stands on the board with one seat, if it is not the newest."""
@@ -63,7 +64,7 @@ class Version:
     """A submission on its agent's page."""
 
     submission: Submission
-    status: Status
+    status: SubmissionStatus
     phases: tuple[Phase, ...]
     log: OpenLog | None
     places: tuple[Place, ...]
@@ -221,49 +222,11 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
-def edition_expected(environment: Environment) -> bool:
-    """Return whether a submission waits for its first edition and has an opponent there."""
-    if environment.closed_because or environment.play == Play.NOTHING or not _is_any_unplayed(environment):
-        return False
-    valid = Submission.objects.active().filter(agent__environment=environment)
-    newer = valid.filter(agent=OuterRef("agent"), number__gt=OuterRef("number"))
-    fresh = valid.filter(~Exists(newer), participations=None)
-    return fresh.exists() and valid.values("agent").distinct().count() > 1
-
-
-def _is_any_unplayed(environment: Environment) -> bool:
-    """Return whether a version was built that has not played, and no newer version of its agent has.
-
-    Every visitor's page asks, and the answer is mostly no: this check costs far less than finding valid versions.
-    """
-    built = Submission.objects.filter(
-        agent__environment=environment, is_benched=False, builds__state=JobState.SUCCEEDED
-    )
-    newer = Submission.objects.filter(
-        agent=OuterRef("agent"), number__gt=OuterRef("number"), participations__isnull=False, deleted_at=None
-    )
-    return built.filter(~Exists(newer), participations=None, deleted_at=None).exists()
-
-
 def _playing(agent: Agent) -> tuple[Submission | None, str]:
     """Return the version that plays for an agent, and a sentence about its ladder, empty without a ladder."""
     if agent.environment.play == Play.LADDER:
         return agent_outlook(agent)
     return Submission.objects.active().filter(agent=agent).order_by("-number").first(), ""
-
-
-def edition_outlook(environment: Environment) -> str:
-    """Return a sentence about when a valid submission that has not played will play."""
-    if environment.closed_because:
-        return environment.closed_because
-    if environment.play == Play.NOTHING:
-        return "It takes part in tournaments that organisers start; there are no automatic ones here at the moment."
-    running = environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).first()
-    if running is not None:
-        return f"It takes part in the next edition, which starts after edition {running.edition}."
-    if Submission.objects.active().filter(agent__environment=environment).values("agent").distinct().count() < 2:
-        return "It takes part in the first edition that starts once a second agent is ready."
-    return "It takes part in the next edition, which starts within minutes."
 
 
 def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bool) -> Version:

@@ -1,45 +1,36 @@
-"""Agents and their submissions: create, delete and rebuild them."""
+"""Agents and their submissions: create them, also when an archive is sent again."""
 
 from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from django.core.files.uploadedfile import UploadedFile
 from django.db import IntegrityError, transaction
 from django.db.models import Max
-from django.utils import timezone
 
 from arena_kit.text import plain_line
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
-from core.evaluations.services import agent_lock, evaluation_again, standing_decide
-from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
-from core.jobs.control import job_cancel_if_open
+from core.evaluations.services import agent_lock, evaluation_again
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.phase_selectors import decisive_job
-from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Build,
-    CancelCode,
     Environment,
     Evaluation,
     JobFault,
     JobState,
-    Publication,
     Submission,
     SubmissionForm,
-    TournamentState,
     UploadReservation,
     User,
-    Validation,
 )
 from core.monitoring.metrics import refusals_counted, submission_received
 from core.people.quotas import makes_agent_active, owner_share, upload_lock
-from core.submissions.promotions import promotions_review
+from core.submissions.existing import submission_rebuild
 from core.submissions.uploads import (
     Stored,
     Upload,
@@ -73,8 +64,6 @@ class Labels:
         object.__setattr__(self, "user", plain_line(self.user))
 
 
-PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Publication)
-"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
 NO_LABELS = Labels()
 NAME_TAKEN = "Another agent with this name already exists. Please try a different one."
 
@@ -93,18 +82,22 @@ def agent_create(
     labels: Labels = NO_LABELS,
     is_script: bool = False,
     address_digest: str = "",
+    is_trial: bool = False,
 ) -> Submission:
     """Create an agent with its first submission and start its build; return the submission.
 
     is_script: submission.py is run, whatever else the archive contains. address_digest: of an anonymous client, for
-    its quota. Sending the same form twice returns the first submission, which is rebuilt if the arena had failed on
-    it; `tell` gets a sentence about that. Raises Refused with what to do for an archive that is not allowed or a name
-    that is taken, and QuotaExceeded when the owner's quota is used up.
+    its quota. is_trial: see `core.submissions.trials`. Sending the same form twice returns the first submission, which
+    is rebuilt if the arena had failed on it; `tell` gets a sentence about that. Raises Refused with what to do for an
+    archive that is not allowed or a name that is taken, and QuotaExceeded when the owner's quota is used up.
     """
     if not environment.is_active:
         raise Refused(f"{environment} accepts no uploads at the moment.", field="archive")
     refuse_unavailable(environment)
     upload = upload_look(archive=archive, environment=environment, is_script=is_script)
+
+    if upload.form == SubmissionForm.IMAGE and address_digest:
+        raise Refused("Container images are taken from people with an account.", field="archive", code="needs_account")
 
     def admit() -> Submission | UploadReservation:
         with transaction.atomic():
@@ -135,7 +128,9 @@ def agent_create(
                         _check_name(environment, owner, name)
                         agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
                         agent.save(force_insert=True)
-                        made = _submission_create(agent, upload, stored, labels=labels, address_digest=address_digest)
+                        made = _submission_create(
+                            agent, upload, stored, labels=labels, address_digest=address_digest, is_trial=is_trial
+                        )
             except IntegrityError:
                 # Another account has just taken the name.
                 _check_name(environment, owner, name)
@@ -151,6 +146,7 @@ def submission_create(
     archive: UploadedFile[bytes],
     tell: Callable[[str], None] = lambda _: None,
     labels: Labels = NO_LABELS,
+    is_trial: bool = False,
 ) -> Submission:
     """Add a new version to an agent and start its build; the same archive as the latest version is that version.
 
@@ -188,7 +184,7 @@ def submission_create(
                 twin = _same_version(locked, upload)
                 if twin is None:
                     number = (locked.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
-                    made = _submission_create(locked, upload, stored, number=number, labels=labels)
+                    made = _submission_create(locked, upload, stored, number=number, labels=labels, is_trial=is_trial)
             stored.is_kept = twin is None
     return made if twin is None else _submission_again(twin, upload, tell)
 
@@ -205,48 +201,6 @@ def submission_repeat(*, submission: Submission, archive: UploadedFile[bytes]) -
         raise Refused("This is not the archive that was submitted.", field="archive", code="not_the_same")
     upload = Upload(archive, sha256, SubmissionForm(submission.form), archive.size or 0)
     return _submission_again(submission, upload, lambda _: None)
-
-
-def submission_delete(*, submission: Submission) -> None:
-    """Delete a submission's archive and image. Its results stay, because they are part of others' history.
-
-    On a board its agent falls back to the previous version if that has been evaluated.
-    """
-    with transaction.atomic():
-        agent = agent_lock(submission.agent_id)
-        # The jobs before the submission's row, see `core.jobs.locks`.
-        for kind in PHASES:
-            for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
-                job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
-        submission.deleted_at = timezone.now()
-        submission.save(update_fields=["deleted_at"])
-        standing_decide(agent=agent)
-        promotions_review(agent=agent)
-        planned = submission.participations.filter(tournament__is_automatic=False)
-        if planned.filter(tournament__state=TournamentState.RUNNING).exists():
-            # It has withdrawn from that tournament.
-            wake("tournament", TOURNAMENT_TASK, agent.environment_id)
-        storage, name = submission.archive.storage, str(submission.archive.name)
-        # If the store fails, the retention deletes it later.
-        transaction.on_commit(lambda: storage.delete(name), robust=True)
-        wake("build", IMAGES_TASK)
-
-
-def submission_rebuild(*, submission: Submission) -> Build:
-    """Build and validate a submission again; its open jobs are cancelled. Raises Refused when it is deleted."""
-    with transaction.atomic():
-        # The lock orders simultaneous deletions and rebuilds.
-        agent_lock(submission.agent_id)
-        submission = Submission.objects.get(pk=submission.pk)
-        if submission.deleted_at is not None:
-            raise Refused("A deleted submission cannot be built.")
-        phases = (submission.latest_build, submission.latest_validation)
-        for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
-            if job is not None:
-                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is being rebuilt.")
-        build = Build.objects.create(submission=submission)
-        job_enqueue(job=build)
-    return build
 
 
 def _check_enabled(agent: Agent) -> None:
@@ -329,6 +283,7 @@ def _submission_create(
     number: int = 1,
     labels: Labels = NO_LABELS,
     address_digest: str = "",
+    is_trial: bool = False,
 ) -> Submission:
     submission = Submission(
         agent=agent,
@@ -338,6 +293,7 @@ def _submission_create(
         user_label=labels.user,
         address_digest=address_digest,
         archive=stored.name,
+        is_trial=is_trial,
         archive_sha256=upload.sha256,
         archive_bytes=upload.size,
     )

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import BytesIO
-from typing import BinaryIO, TypeVar, cast
+from typing import Any, BinaryIO, TypeVar, cast
 
 from django.conf import settings
 from django.core.cache import cache
@@ -22,6 +22,8 @@ from django.db import DatabaseError, Error
 from django.utils import timezone
 
 from arena_kit.upload.admission import contents_admit
+from arena_kit.upload.archive import read_text
+from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT, check_allowed, read_reference
 from arena_kit.upload.inspection import inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
 from core.errors import QuotaExceeded, Refused
@@ -62,10 +64,15 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
             takes_scripts=environment.takes_scripts,
             takes_players=environment.takes_players,
             is_script=is_script,
+            takes_images=bool(settings.IMAGE_REGISTRIES) and not environment.is_app,
         )
+        if report.is_image and not is_script:
+            file = cast(BinaryIO, archive.file)
+            check_allowed(read_reference(read_text(file, IMAGE_ENTRY_POINT)), settings.IMAGE_REGISTRIES)
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
-    form = SubmissionForm.SCRIPT if is_script or report.is_script else SubmissionForm.PLAYER
+    form = SubmissionForm.IMAGE if report.is_image else SubmissionForm.PLAYER
+    form = SubmissionForm.SCRIPT if is_script or report.is_script else form
     return Upload(archive, archive_sha256(archive), form, archive.size or 0)
 
 
@@ -167,7 +174,10 @@ def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
     """
     try:
         if not inspect_apart(
-            cast(BinaryIO, upload.file.file), sender=sender, pythons=tuple(settings.PLAYER_BASE_IMAGES)
+            cast(BinaryIO, upload.file.file),
+            sender=sender,
+            arena=str(settings.DATA_DIR),
+            pythons=tuple(settings.PLAYER_BASE_IMAGES),
         ):
             tell(LATER)
     except ArchiveRefused as refusal:
@@ -200,17 +210,8 @@ def archive_stored(upload: Upload) -> Iterator[Stored]:
 
 def archives_sweep(*, now: datetime) -> int:
     """Delete archives that no row names, e.g. of a killed process, if they are older than UNNAMED; return how many."""
-    storage = Submission._meta.get_field("archive").storage
-    if not storage.exists(ARCHIVES):
-        return 0
-    old = []
-    for filename in storage.listdir(ARCHIVES)[1]:
-        name = f"{ARCHIVES}/{filename}"
-        # A deletion may have come first.
-        with suppress(FileNotFoundError):
-            if storage.get_modified_time(name) < now - UNNAMED:
-                old.append(name)
-    count = 0
+    storage: Any = Submission._meta.get_field("archive").storage
+    old, count = storage.files_before(ARCHIVES, now - UNNAMED), 0
     for start in range(0, len(old), SWEPT_AT_ONCE):
         names = old[start : start + SWEPT_AT_ONCE]
         for name in set(names) - set(Submission.objects.filter(archive__in=names).values_list("archive", flat=True)):

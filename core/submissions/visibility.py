@@ -6,7 +6,19 @@
 from __future__ import annotations
 
 from core.evaluations.episodes import seeds_hidden
-from core.models import Build, Duel, Evaluation, Job, JobFault, Publication, Recording, Submission, Validation
+from core.models import (
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    JobFault,
+    PackageBuild,
+    Publication,
+    Recording,
+    Rollout,
+    Submission,
+    Validation,
+)
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer, duel_visible
 
@@ -80,7 +92,7 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
             return duel_visible(job, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
-        case Recording():
+        case Recording() | PackageBuild() | Rollout():
             return viewer.is_staff
     submission = submission_of(job)
     return submission is not None and agent_source_visible(submission.agent, viewer)

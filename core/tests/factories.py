@@ -38,6 +38,7 @@ from core.models import (
     LetterKind,
     Notice,
     NoticeChoice,
+    PackageBuild,
     Participant,
     Promotion,
     Publication,
@@ -45,6 +46,7 @@ from core.models import (
     RatingPoint,
     RatingPool,
     Recording,
+    Rollout,
     Run,
     Season,
     SeedList,
@@ -422,6 +424,12 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         done = F("match_count") if state == JobState.SUCCEEDED else 0
         outcome = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
         values |= {**dict.fromkeys(won, 0), "draws": done, "matches_done": done, "outcome": outcome}
+    if rows.model is PackageBuild and state == JobState.SUCCEEDED:
+        values |= {"state_digest": "d" * 64, "fresh": "fresh.zip"}
+    if rows.model is Rollout:
+        judged = {JobState.SUCCEEDED: "SOLVED", JobState.FAILED: "NOT_SOLVED"}.get(state, "")
+        judged = "" if fields.get("fault") == JobFault.PLATFORM else judged
+        values |= {"outcome": judged, "score": 0.0 if judged else None, "judge_version": 1 if judged else None}
     rows.update(state=state, **values | fields)
 
 

@@ -15,12 +15,12 @@ from django_q.signing import SignedPackage
 
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
-from core.models import AuditEntry, Environment, LedgerVoid, RatingPool, Registration
+from core.models import AuditEntry, Environment, LanguageModel, LedgerVoid, RatingPool, Registration
 from core.notices.alarms import alarm_raise
 from core.operations.watchdog import duty_take
 from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.organising import REASON, enter_ledger, ready
 
 NOTHING = "core.tests.organised.nothing"
@@ -42,7 +42,17 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
     ledger_void = LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     anna = players[0]
     hook = factories.webhook()
+    rollout = applications.everything(people.alice)
     rows: list[Model | None] = [
+        rollout,
+        rollout.batch,
+        rollout.task,
+        rollout.task.file,
+        rollout.package,
+        rollout.package.builds.get(),
+        rollout.verdicts.get(),
+        rollout.worlds.get(),
+        LanguageModel.objects.get(),
         hook,
         hook.deliveries.get(),
         factories.notice(people.alice),

@@ -43,7 +43,7 @@ from core.notices.alarms import alarm_raise
 from core.operations.watchdog import watch
 from core.people.audit_log import Operator, audit_record
 from core.people.tokens import token_create
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.organising import REASON, act, enter_ledger
 from core.times import moment
 
@@ -78,7 +78,6 @@ def test_every_model_of_the_arena_has_a_page() -> None:
     assert [model for model in CORE_MODELS if not admin.site.is_registered(model)] == []
 
 
-@pytest.mark.both_databases
 @pytest.mark.slow
 def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players: list[Submission]) -> None:
     tournament = factories.tournament(players)
@@ -100,6 +99,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.notice(players[0].agent.owner)
     factories.webhook("anna's chat")
     factories.lens(tournament.environment)
+    applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)

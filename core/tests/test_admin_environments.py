@@ -20,8 +20,8 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     organiser: Client, environment: Environment
 ) -> None:
     fields = ("matches_per_duel", "matches_per_validation", "parallel_matches", "cpu_count", "memory_limit_bytes",
-              "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "validation_seconds", "play",
-              "active_per_owner",
+              "gpu_count", "move_seconds", "bank_seconds", "start_seconds", "duel_seconds", "validation_seconds",
+              "play", "active_per_owner",
               "test_elo0", "test_elo1", "test_alpha", "test_beta", "test_cap")  # fmt: skip
     form = {name: getattr(environment, name) for name in fields} | {"is_active": "on"}
     address = reverse("admin:core_environment_change", args=[environment.pk])
@@ -37,8 +37,8 @@ def test_an_environment_keeps_its_rules_and_an_even_number_of_matches(
     assertContains(organiser.post(address, {**form, "test_alpha": 0.5}), "Enter a number above 0 and below 0.5.")
 
 
-LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
-          "duel_seconds", "validation_seconds")  # fmt: skip
+LIMITS = ("parallel_matches", "cpu_count", "memory_limit_bytes", "gpu_count", "move_seconds", "bank_seconds",
+          "start_seconds", "duel_seconds", "validation_seconds")  # fmt: skip
 
 
 def test_an_environment_with_one_seat_offers_what_evaluations_need(organiser: Client) -> None:

@@ -31,6 +31,7 @@ REASON = "It burns the core."
 CHANGES: dict[str, dict[str, str]] = {
     "core.agent": {"is_public": "on"},
     "core.environment": {"move_seconds": "0.75"},
+    "core.languagemodel": {"parallel": "2"},
     "core.season": {"name": "winter"},
     "core.tournament": {"name": "cup"},
     "core.tournamentschedule": {"cron": "0 6 * * 1"},
@@ -60,6 +61,10 @@ ADDITIONS: dict[str, dict[str, str]] = {
     "core.tournamentschedule": {
         "name": "monthly", "cron": "30 6 1 * *", "title": "{schedule}, {date}", "results": "PUBLIC",
         "format": "round-robin", "registration_hours": "48", "freeze_hours": "1", "is_active": "on",
+    },
+    "core.languagemodel": {
+        "name": "small-2", "url": "https://models.example/v1", "model_id": "small", "form": "openai", "parallel": "4",
+        "price_in_micros": "0", "price_cached_micros": "0", "price_out_micros": "0", "sampling": "{}", "users": "STAFF",
     },
     "core.webhook": {"name": "talk", "format": "SLACK", "secret_url": "https://hooks.example/", "kinds": "ALARM"},
     "auth.group": {"name": "friends"},

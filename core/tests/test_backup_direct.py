@@ -42,10 +42,10 @@ def test_the_direct_address_takes_nothing_of_the_poolers_place(
     [
         ("", "sqlite3", ""),
         ("postgresql://ann@postgres/arena", "postgresql", ""),
-        ("postgresql://ann@postgres/arena", "sqlite3", "DATABASE_URL leads to no PostgreSQL"),
-        ("sqlite:///arena.sqlite3", "sqlite3", "is no address of PostgreSQL"),
-        ("postgres, the big one", "postgresql", "is no address of a database"),
-        ("postgresql://ann:my-secret@postgres:port/arena", "postgresql", "is no address of a database"),
+        ("postgresql://ann@postgres/arena", "sqlite3", "DATABASE_URL does not lead to PostgreSQL"),
+        ("sqlite:///arena.sqlite3", "sqlite3", "is not the address of PostgreSQL"),
+        ("postgres, the big one", "postgresql", "is not the address of a database"),
+        ("postgresql://ann:my-secret@postgres:port/arena", "postgresql", "is not the address of a database"),
     ],
 )
 def test_an_address_that_contradicts_the_other_one_is_refused_at_start(

@@ -41,18 +41,13 @@ from core.models import (
     User,
     Validation,
 )
-from core.moderation import services as moderation
-from core.moderation.services import (
-    SAID,
-    agent_disable,
-    agent_enable,
-    participants_withdraw_barred,
-    user_ban,
-    user_unban,
-)
+from core.moderation import withdrawals
+from core.moderation.services import SAID, agent_disable, agent_enable, user_ban, user_unban
+from core.moderation.withdrawals import participants_withdraw_barred
 from core.people.tokens import token_create, token_find
+from core.submissions.existing import submission_delete
 from core.submissions.phases import build_succeed
-from core.submissions.services import submission_delete, submission_repeat
+from core.submissions.services import submission_repeat
 from core.tests import factories
 from core.tournaments.strikes import duel_play_again
 
@@ -235,14 +230,14 @@ def test_a_barred_participant_whose_row_is_damaged_keeps_no_other_in(
 
     def breaks(*, job: Duel, code: CancelCode, reason: str) -> None:
         if (job.player_1, job.player_2) == (rows[1], rows[2]):
-            raise ValueError("Its state is no state.")
+            raise ValueError("Its state is not a state.")
         job_cancel_if_open(job=job, code=code, reason=reason)
 
-    monkeypatch.setattr(moderation, "job_cancel_if_open", breaks)
+    monkeypatch.setattr(withdrawals, "job_cancel_if_open", breaks)
     participants_withdraw_barred(tournament=edition)
 
     assert edition.participants.exclude(withdrawn_at=None).get().submission == rows[0]
-    assert "Its state is no state." in caplog.text
+    assert "Its state is not a state." in caplog.text
 
 
 # --- People ------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from core.jobs import bells as queues
 from core.jobs.bells import LOST_AFTER, STALE_AFTER, answer, ring, wake
 from core.jobs.lifecycle import job_enqueue
-from core.jobs.registry import TASKS, Task
+from core.jobs.registry import TASKS, NamedTask
 from core.models import Bell, Build, JobState, Submission
 from core.tests import factories
 from core.tests.concurrency import at_once
@@ -32,7 +32,7 @@ def note(argument: int | str) -> None:
 @pytest.fixture(autouse=True)
 def noted(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int | str]]:
     """What a task named "note" was called with."""
-    monkeypatch.setitem(TASKS, "note", Task("note", f"{__name__}.note"))
+    monkeypatch.setitem(TASKS, "note", NamedTask("note", f"{__name__}.note"))
     seen.clear()
     yield seen
     seen.clear()

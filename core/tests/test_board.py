@@ -19,7 +19,7 @@ from core.evaluations.board import BoardFilter, board_page, board_rank, environm
 from core.evaluations.comparison import compare
 from core.models import Environment, Evaluation, SeedList, SeedPurpose
 from core.moderation.services import agent_disable, agent_enable
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast

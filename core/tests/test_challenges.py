@@ -15,7 +15,7 @@ from core.errors import QuotaExceeded, Refused
 from core.jobs.lines import line
 from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
 from core.moderation.services import agent_disable, user_ban
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.factories import Cast
@@ -198,6 +198,7 @@ def test_its_owner_is_told_once_when_all_of_it_is_over_and_no_rating_hears_of_it
     assert challenge_get(made.pk).total.count == 10
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("won", "of"), [(0, 10), (7, 10), (10, 10), (520, 1000)])
 def test_the_interval_of_a_share_is_that_of_another_implementation(won: int, of: int) -> None:
     # Not imported by every process of a run: it takes more than a second.

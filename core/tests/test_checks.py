@@ -71,7 +71,7 @@ def test_a_format_of_logs_and_networks_that_are_none_are_refused(settings: Setti
     settings.LOG_FORMAT = "xml"
     settings.METRICS_NETWORKS = ["10.0.0.7", "172.16.0.0/12", "2001:db8::/32", "prometheus"]
     assert [(m.id, m.msg) for m in arena_messages()] == [
-        ("arena.E020", "LOG_FORMAT is 'xml'."),
+        ("arena.E020", "LOGS: format is 'xml'."),
         ("arena.E021", "METRICS_NETWORKS holds 'prometheus'."),
     ]
 
@@ -169,6 +169,26 @@ def test_half_a_login_and_a_negative_limit_of_images_are_refused(settings: Setti
     assert [message.id for message in arena_messages()] == ["arena.E025", "arena.E025"]
 
 
+@pytest.mark.parametrize(
+    ("registries", "sandbox", "count"),
+    [
+        (["ghcr.io", "registry.example.org:5000/me"], "docker", 0),
+        (["ghcr.io"], "kubernetes", 1),
+        (["https://ghcr.io", "Player"], "docker", 2),
+        # It would hand out the players of others.
+        (["registry.example.org"], "docker", 1),
+        (["registry.example.org/arena/players"], "docker", 1),
+        (["registry.example.org/arena/players2"], "docker", 0),
+    ],
+)
+def test_registries_of_images_are_hosts_and_paths_apart_from_the_arenas_own(
+    settings: Settings, registries: list[str], sandbox: str, count: int
+) -> None:
+    settings.PLAYER_REGISTRY, settings.IMAGE_REGISTRIES = "registry.example.org/arena/players", registries
+    settings.SANDBOX, settings.KUBERNETES_IMAGE = sandbox, f"registry.example.org/site@sha256:{'a' * 64}"
+    assert [message.id for message in arena_messages()] == ["arena.E027"] * count
+
+
 def test_a_deployment_with_a_registry_is_told_to_name_base_images_by_digest(settings: Settings) -> None:
     settings.PLAYER_REGISTRY = "registry.example.org/players"
     assert "arena.W012" in [message.id for message in arena_messages(deployment=True)]
@@ -260,6 +280,6 @@ def test_limits_that_make_no_sense_are_refused(settings: Settings) -> None:
 
 
 def test_nothing_is_kept_for_a_negative_time(settings: Settings) -> None:
-    settings.KEEP_RECORDS_DAYS = -1
+    settings.KEEP_DAYS = {"logs": 0, "records": -1}
     found = run_checks(tags=[TAG])
-    assert [(message.id, message.msg) for message in found] == [("arena.E022", "KEEP_RECORDS_DAYS is -1.")]
+    assert [(message.id, message.msg) for message in found] == [("arena.E022", "KEEP_DAYS: records is -1.")]

@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
+from pytest_django.fixtures import Settings
 
 from arena_kit.environment.availability import Trials
 from arena_kit.environment.registry import all_specs, get_spec
@@ -27,7 +28,7 @@ from core.jobs.bells import waiting_count
 from core.jobs.worker_selectors import workers_alive
 from core.management.commands import sync_environments
 from core.management.commands.run_workers import Command as RunWorkers
-from core.models import Environment, JobState, Tournament, Worker
+from core.models import Environment, JobState, Tournament, User, Worker
 from core.tests import factories
 from core.tests.organising import ready
 
@@ -240,3 +241,26 @@ def test_a_command_of_parts_names_them_where_it_is_given_none(command: str) -> N
         call_command(command)
     with pytest.raises(CommandError, match="invalid choice: 'nothing'"):
         call_command(command, "nothing")
+
+
+@pytest.mark.django_db
+def test_the_first_organiser_is_made_once_and_never_changed(settings: Settings) -> None:
+    settings.SUPERUSER_EMAIL, settings.SUPERUSER_USERNAME = "olga@example.org", "olga"
+    settings.SUPERUSER_PASSWORD = ""
+    call_command("first_organiser")
+    assert not User.objects.exists()
+    settings.SUPERUSER_PASSWORD = "password1"
+    with pytest.raises(CommandError, match="too similar|too short|too common"):
+        call_command("first_organiser")
+    assert not User.objects.exists()
+    settings.SUPERUSER_PASSWORD = "correct-horse-battery"
+    call_command("first_organiser")
+    made = User.objects.get()
+    assert (made.is_staff, made.is_superuser, made.must_confirm_email) == (True, True, False)
+    settings.SUPERUSER_EMAIL, settings.SUPERUSER_PASSWORD = "OLGA@example.org", "another-horse-battery"
+    call_command("first_organiser")
+    made = User.objects.get()
+    assert made.check_password("correct-horse-battery")
+    settings.SUPERUSER_USERNAME = ""
+    with pytest.raises(CommandError, match="are needed as well"):
+        call_command("first_organiser")

@@ -30,7 +30,7 @@ from core.models import (
     Validation,
 )
 from core.moderation.services import agent_disable, agent_enable
-from core.submissions.services import submission_delete, submission_rebuild
+from core.submissions.existing import submission_delete, submission_rebuild
 from core.tests import factories
 from core.tests.evaluated import SCORES, fail, rows, running, stands_with, succeed
 

@@ -18,8 +18,9 @@ from core.evaluations.services import evaluation_again
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.states import StaleJob
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
+from core.submissions.existing import submission_delete, submission_rebuild
 from core.submissions.phases import build_succeed, validation_succeed
-from core.submissions.services import submission_create, submission_delete, submission_rebuild
+from core.submissions.services import submission_create
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.evaluated import fail, running, succeed

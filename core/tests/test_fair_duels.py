@@ -92,11 +92,11 @@ def challenge(asking: Submission, rival: Submission, count: int = 1) -> list[Due
 
 
 @pytest.mark.nightly
-def test_an_edition_of_500_duels_delays_another_games_ladder_by_one_duel_each(
+def test_an_edition_of_5000_duels_delays_another_games_ladder_by_one_duel_each(
     large: Tournament, other_game: Environment
 ) -> None:
     first = large.duels.all()[0]
-    draw(large, (first.player_1, first.player_2), 500 - DUELS)
+    draw(large, (first.player_1, first.player_2), 5000 - DUELS)
     ladder = edition((player("cleo", other_game), player("dan", other_game)), 5)
     assert list(places_of(Duel, [duel.pk for duel in ladder.duels.order_by("number")]).values()) == [1, 3, 5, 7, 9]
     order = [serve().tournament_id for _ in range(10)]

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings
 
 from core.jobs.forks import Fork
-from core.jobs.worker import ask_to_stop, is_stopping, stop_apart
+from core.jobs.stopping import ask_to_stop, is_stopping, stop_apart
 from core.operations.cluster import cluster_choose
 
 DEADLINE_SECONDS = 300

@@ -14,11 +14,13 @@ from core.append_only import unprotected
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
+    Batch,
     Delivery,
     Duel,
     Environment,
     Evaluation,
     JobState,
+    LanguageModel,
     LedgerChange,
     LedgerEntry,
     LedgerSums,
@@ -27,6 +29,8 @@ from core.models import (
     LiveCheckpoint,
     LiveRating,
     Notice,
+    Package,
+    PackageBuild,
     PairTotal,
     Participant,
     Plan,
@@ -36,16 +40,19 @@ from core.models import (
     RatingPoint,
     RatingPool,
     Recording,
+    Rollout,
+    RolloutVerdict,
     Run,
     Season,
     SeedList,
     Submission,
+    Task,
     Tournament,
     TournamentSchedule,
     TournamentState,
 )
 from core.ratings.ledger import ledger_change
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.factories import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -117,6 +124,33 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("rating_rank_is_whole", Rating, {"rank": None}),
     ("rating_rank_is_whole", Rating, {"best_chance": None}),
     ("rating_rank_is_whole", Rating, {"best_chance": 1.1}),
+    ("environment_kind_known", Environment, {"kind": "APP", "seats": 2}),
+    ("environment_kind_known", Environment, {"kind": "ELSE"}),
+    ("package_numbers_in_range", Package, {"number": 0}),
+    ("package_numbers_in_range", Package, {"memory_bytes": 0}),
+    ("packagebuild_result_is_whole", PackageBuild, {"state_digest": ""}),
+    ("packagebuild_result_is_whole", PackageBuild, {"fresh": ""}),
+    ("task_is_whole", Task, {"revision": 0}),
+    ("task_is_whole", Task, {"split": "OPEN"}),
+    ("task_is_whole", Task, {"key": ""}),
+    ("task_acceptance_is_dated", Task, {"acceptance": "ACCEPTED"}),
+    ("task_acceptance_is_dated", Task, {"verified_at": NOON}),
+    ("languagemodel_known", LanguageModel, {"form": "else"}),
+    ("languagemodel_known", LanguageModel, {"users": "ALL"}),
+    ("batch_is_whole", Batch, {"attempts": 0}),
+    ("batch_is_whole", Batch, {"purpose": "FUN"}),
+    ("batch_is_whole", Batch, {"agent_kind": "MODEL"}),
+    ("batch_is_whole", Batch, {"agent_kind": "SUBMISSION"}),
+    ("rollout_in_range", Rollout, {"score": 1.1}),
+    ("rollout_in_range", Rollout, {"score": INFINITE}),
+    ("rollout_in_range", Rollout, {"ended_by": "boredom"}),
+    ("rollout_in_range", Rollout, {"attempt_number": 0}),
+    ("rollout_result_is_whole", Rollout, {**ENDED, "outcome": ""}),
+    ("rollout_result_is_whole", Rollout, {**ENDED, "outcome": "SOLVED", "score": None}),
+    ("rollout_result_is_whole", Rollout, {**CANCELLED, "outcome": "SOLVED"}),
+    ("rollout_result_is_whole", Rollout, {**WAITING, "outcome": "PARTIAL"}),
+    ("rolloutverdict_in_range", RolloutVerdict, {"score": 2.0}),
+    ("rolloutverdict_in_range", RolloutVerdict, {"reason": "MOOD"}),
     ("rating_pool_in_range", RatingPool, {"spread": 0}),
     ("rating_pool_in_range", RatingPool, {"spread": INFINITE}),
     ("rating_pool_in_range", RatingPool, {"first_seat_low": 11}),
@@ -249,6 +283,7 @@ def arena() -> None:
     factories.run(owner, players[0], players[1]).duel.delete()
     factories.notice(owner)
     factories.webhook()
+    applications.everything(owner)
 
 
 def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
@@ -263,6 +298,7 @@ def refused(rows: models.QuerySet[Any], fields: dict[str, Any]) -> str:
     pytest.fail(f"{rows.model.__name__} was changed to {fields}")
 
 
+@pytest.mark.slow
 def test_no_job_is_in_a_state_that_its_row_belies(arena: None) -> None:
     for kind, model in JOB_MODELS.items():
         for case, (name, fields) in ILLEGAL_JOBS.items():
@@ -272,6 +308,7 @@ def test_no_job_is_in_a_state_that_its_row_belies(arena: None) -> None:
             assert any(word in said for word in (name, "state", "running", "current", "result")), (case, said)
 
 
+@pytest.mark.slow
 def test_illegal_rows_are_refused(arena: None) -> None:
     for name, model, fields in ILLEGAL:
         said = refused(model._default_manager.all(), fields)

@@ -27,7 +27,7 @@ from core.jobs.lifecycle import (
     log_tail,
 )
 from core.jobs.lines import line
-from core.jobs.registry import SERVICES, Line, Service, kinds_of, queue_of, queues_of
+from core.jobs.registry import SERVICES, Line, QueueService, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob
 from core.jobs.workers import worker_appear
@@ -268,7 +268,7 @@ def test_work_whose_code_cannot_be_loaded_is_not_claimed_and_stops_no_other_line
     waits = factories.validation(submission, JobState.QUEUED)
     build = factories.build(submission, JobState.QUEUED)
     lines = [Line(Validation, "duel_runner.gone.validate"), Line(Build, "builder.tasks.build_image")]
-    monkeypatch.setitem(SERVICES, "build", Service(first=lines))
+    monkeypatch.setitem(SERVICES, "build", QueueService(first=lines))
     claim = claim_next("build", worker="worker")
     assert claim is not None
     assert claim.job == build
@@ -283,7 +283,7 @@ def test_a_row_that_cannot_be_taken_back_raises_an_alarm_with_its_link(
     Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
 
     def breaks(**_: object) -> None:
-        raise ValueError("Its history is no list.")
+        raise ValueError("Its history is not a list.")
 
     with monkeypatch.context() as patch:
         patch.setattr(expiry, "job_release", breaks)
@@ -347,6 +347,7 @@ def test_a_job_that_is_woken_by_hand_is_not_delayed(build: Build) -> None:
 
 
 def test_every_kind_of_job_has_a_queue_whose_workers_perform_it(settings: Settings) -> None:
+    settings.QUEUES = (*settings.QUEUES, settings.ROLLOUT_QUEUE)
     models = {*Job.__subclasses__(), *PlayedJob.__subclasses__()} - {PlayedJob}
     assert {Build, Validation, Duel, Evaluation, Recording, Publication} <= models == set(JOB_MODELS.values())
     assert {queue_of(model) for model in models} <= set(settings.QUEUES)

@@ -35,6 +35,7 @@ def test_of_workers_that_claim_together_one_gets_the_job() -> None:
     assert (build.worker, build.claim_token, build.attempt) == (winner.worker, winner.claim_token, 1)
 
 
+@pytest.mark.slow
 def test_workers_that_ask_for_the_next_job_at_once_claim_every_job_of_their_queues_exactly_once() -> None:
     environment = factories.environment()
     players = [factories.ready(factories.agent(factories.user(name), environment)) for name in ("ann", "bob")]

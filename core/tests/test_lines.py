@@ -9,10 +9,11 @@ import pytest
 from django.db import connection
 
 from core.jobs.control import job_cancel
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim, job_enqueue, job_release, job_succeed
 from core.jobs.lines import line, places_of
 from core.jobs.turns import sort_key_of
-from core.jobs.worker import Lease, Performed, step
+from core.jobs.worker import Performed, step
 from core.models import Build, CancelCode, Environment, Evaluation, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.concurrency import at_once

@@ -15,9 +15,9 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind, bound, bound_fields
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.log import logger as job_logger
-from core.jobs.worker import Lease
 from core.models import Build, JobFault, JobState, Submission
 from core.monitoring.logs import JsonLines, Lines
 from core.tests import factories

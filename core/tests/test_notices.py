@@ -276,7 +276,7 @@ def test_owners_hear_what_became_of_a_version_and_why(cast: Cast, game: Environm
     failed, good = Notice.objects.order_by("pk")
     assert (failed.title, good.title) == ("anna v1 could not be built", "anna v1 is validated")
     assert "There is no player.py at the root." in failed.text
-    # That something is well is no reason for a mail.
+    # That something is well is not a reason for a mail.
     assert (failed.mail_next_at is None, good.mail_next_at is None) == (False, True)
 
 

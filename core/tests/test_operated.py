@@ -6,16 +6,17 @@ import getpass
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command, get_commands
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import ManagementUtility, call_command, get_commands
 from pytest_django.fixtures import Settings
 
 from core.management.operated import CHANGING, Operated, who_types
 from core.models import AuditEntry
 from core.tests import factories
 
-READING = {"arena_status", "demo", "kubernetes_check", "qcluster", "run_workers", "sandbox_check"}
+READING = {"arena_status", "demo", "kubernetes_check", "monitoring_files", "qcluster", "run_workers", "sandbox_check"}
 """Commands of the arena that change nothing themselves, or run the arena."""
-OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "web")
+OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "rollout_runner", "web")
 
 
 @pytest.fixture(autouse=True)
@@ -35,6 +36,15 @@ def test_a_folder_for_data_that_is_not_there_is_one_sentence_before_anything_ask
     Operated(["manage.py", "demo"]).fetch_command("demo")
 
 
+def test_a_setting_that_cannot_be_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(_: ManagementUtility) -> None:
+        raise ImproperlyConfigured("SHARE must be a number from 0 to 1, not 'half'.")
+
+    monkeypatch.setattr(ManagementUtility, "execute", wrong)
+    with pytest.raises(SystemExit, match=r"^This arena is not configured correctly. SHARE must be .* not 'half'\.$"):
+        Operated(["manage.py", "help"]).execute()
+
+
 def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> None:
     ours = {name for name, app in get_commands().items() if app in OURS}
     assert {"sync_environments", "recompute", "tournament"} <= ours & CHANGING
@@ -42,6 +52,7 @@ def test_every_command_of_the_arena_is_known_to_change_something_or_not() -> Non
     assert get_commands().keys() >= CHANGING
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_a_typed_command_is_written_down_with_its_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SUDO_USER", raising=False)
@@ -77,6 +88,7 @@ def test_a_command_that_fails_is_written_down_with_its_status() -> None:
     assert "(ended with status" in AuditEntry.objects.get().note
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_what_programs_call_and_what_only_reads_is_not_written_down() -> None:
     call_command("sync_environments")

@@ -6,12 +6,13 @@ import pytest
 
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
-from core.jobs.phase_selectors import Status, evaluation_of, is_moving, open_log, phases_of, status_of
+from core.jobs.phase_selectors import SubmissionStatus, evaluation_of, is_moving, open_log, phases_of, status_of
 from core.models import Build, Environment, Evaluation, JobState, Submission, Validation
 from core.submissions.client_selectors import client_result
+from core.submissions.existing import submission_delete, submission_rebuild
+from core.submissions.outlook import edition_expected
 from core.submissions.phases import build_succeed, validation_succeed
-from core.submissions.selectors import agent_source_visible, edition_expected
-from core.submissions.services import submission_delete, submission_rebuild
+from core.submissions.selectors import agent_source_visible
 from core.tests import factories
 from core.tests.factories import Cast
 
@@ -33,20 +34,20 @@ def again(submission: Submission) -> None:
 @pytest.mark.parametrize(
     ("build", "validation", "status"),
     [
-        (None, None, Status.WAITING),
-        (QUEUED, None, Status.WAITING),
-        (RUNNING, None, Status.BUILDING),
-        (FAILED, None, Status.FAILED),
-        (CANCELLED, None, Status.CANCELLED),
-        (SUCCEEDED, QUEUED, Status.VALIDATING),
-        (SUCCEEDED, RUNNING, Status.VALIDATING),
-        (SUCCEEDED, FAILED, Status.FAILED),
-        (SUCCEEDED, CANCELLED, Status.CANCELLED),
-        (SUCCEEDED, SUCCEEDED, Status.READY),
+        (None, None, SubmissionStatus.WAITING),
+        (QUEUED, None, SubmissionStatus.WAITING),
+        (RUNNING, None, SubmissionStatus.BUILDING),
+        (FAILED, None, SubmissionStatus.FAILED),
+        (CANCELLED, None, SubmissionStatus.CANCELLED),
+        (SUCCEEDED, QUEUED, SubmissionStatus.VALIDATING),
+        (SUCCEEDED, RUNNING, SubmissionStatus.VALIDATING),
+        (SUCCEEDED, FAILED, SubmissionStatus.FAILED),
+        (SUCCEEDED, CANCELLED, SubmissionStatus.CANCELLED),
+        (SUCCEEDED, SUCCEEDED, SubmissionStatus.READY),
     ],
 )
 def test_a_submission_has_one_status(
-    submission: Submission, build: JobState | None, validation: JobState | None, status: Status
+    submission: Submission, build: JobState | None, validation: JobState | None, status: SubmissionStatus
 ) -> None:
     if build is not None:
         factories.build(submission, build)
@@ -59,7 +60,7 @@ def test_a_submission_that_is_built_again_is_no_longer_ready(submission: Submiss
     factories.build(submission)
     factories.validation(submission)
     again(submission)
-    assert status_of(submission) is Status.BUILDING
+    assert status_of(submission) is SubmissionStatus.BUILDING
     assert phases_of([submission], is_publishing=False)[0][1].job is None
     assert is_moving(submission)
 
@@ -69,26 +70,26 @@ def test_a_player_that_keeps_its_score_is_ready_once_it_is_built_and_validated_a
     score = factories.evaluation(submission)
     submission_rebuild(submission=submission)
 
-    def seen() -> tuple[Status, Evaluation | None, str]:
+    def seen() -> tuple[SubmissionStatus, Evaluation | None, str]:
         row = Submission.objects.get()
         return status_of(row), evaluation_of(row), client_result(row, people.alice).status
 
-    assert seen() == (Status.WAITING, None, "pending")
+    assert seen() == (SubmissionStatus.WAITING, None, "pending")
     build = job_claim(kind=Build, job_id=submission.builds.latest("pk").pk, worker="w")
     assert build is not None
     build_succeed(build=build, image="again", digest="", warnings=[], log="")
     validation = job_claim(kind=Validation, job_id=submission.validations.latest("pk").pk, worker="w")
     assert validation is not None
-    assert seen() == (Status.VALIDATING, None, "processing")
+    assert seen() == (SubmissionStatus.VALIDATING, None, "processing")
     validation_succeed(validation=validation, artifacts=DuelArtifacts(2, "", "", ""), log="")
-    assert seen() == (Status.READY, score, "completed")
+    assert seen() == (SubmissionStatus.READY, score, "completed")
 
 
 def test_a_deleted_submission_is_deleted_whatever_else_it_was(submission: Submission) -> None:
     factories.build(submission)
     factories.validation(submission)
     submission.deleted_at = factories.NOON
-    assert status_of(submission) is Status.DELETED
+    assert status_of(submission) is SubmissionStatus.DELETED
 
 
 @pytest.mark.parametrize(("is_public", "is_publishing", "count"), [(True, True, 3), (True, False, 2), (False, True, 2)])
@@ -150,24 +151,24 @@ def test_an_edition_is_expected_while_the_latest_valid_submission_has_played_non
 @pytest.mark.parametrize(
     ("build", "validation", "evaluation", "status"),
     [
-        (SUCCEEDED, QUEUED, None, Status.VALIDATING),
-        (SUCCEEDED, FAILED, None, Status.FAILED),
-        (SUCCEEDED, SUCCEEDED, None, Status.WAITING),
-        (SUCCEEDED, SUCCEEDED, QUEUED, Status.EVALUATING),
-        (SUCCEEDED, SUCCEEDED, RUNNING, Status.EVALUATING),
-        (SUCCEEDED, SUCCEEDED, SUCCEEDED, Status.READY),
-        (SUCCEEDED, SUCCEEDED, FAILED, Status.FAILED),
-        (SUCCEEDED, SUCCEEDED, CANCELLED, Status.CANCELLED),
+        (SUCCEEDED, QUEUED, None, SubmissionStatus.VALIDATING),
+        (SUCCEEDED, FAILED, None, SubmissionStatus.FAILED),
+        (SUCCEEDED, SUCCEEDED, None, SubmissionStatus.WAITING),
+        (SUCCEEDED, SUCCEEDED, QUEUED, SubmissionStatus.EVALUATING),
+        (SUCCEEDED, SUCCEEDED, RUNNING, SubmissionStatus.EVALUATING),
+        (SUCCEEDED, SUCCEEDED, SUCCEEDED, SubmissionStatus.READY),
+        (SUCCEEDED, SUCCEEDED, FAILED, SubmissionStatus.FAILED),
+        (SUCCEEDED, SUCCEEDED, CANCELLED, SubmissionStatus.CANCELLED),
         # Of a script: no validation.
-        (RUNNING, None, None, Status.BUILDING),
-        (SUCCEEDED, None, None, Status.WAITING),
-        (SUCCEEDED, None, QUEUED, Status.EVALUATING),
-        (SUCCEEDED, None, SUCCEEDED, Status.READY),
-        (SUCCEEDED, None, FAILED, Status.FAILED),
+        (RUNNING, None, None, SubmissionStatus.BUILDING),
+        (SUCCEEDED, None, None, SubmissionStatus.WAITING),
+        (SUCCEEDED, None, QUEUED, SubmissionStatus.EVALUATING),
+        (SUCCEEDED, None, SUCCEEDED, SubmissionStatus.READY),
+        (SUCCEEDED, None, FAILED, SubmissionStatus.FAILED),
     ],
 )
 def test_a_submission_that_plays_alone_is_ready_once_it_has_a_score(
-    people: Cast, build: JobState, validation: JobState | None, evaluation: JobState | None, status: Status
+    people: Cast, build: JobState, validation: JobState | None, evaluation: JobState | None, status: SubmissionStatus
 ) -> None:
     agent = factories.agent(people.alice, factories.task())
     submission = factories.submission(agent, form="PLAYER" if validation else "SCRIPT")
@@ -187,18 +188,18 @@ def test_a_submission_that_plays_alone_is_ready_once_it_has_a_score(
 def test_an_evaluation_says_nothing_about_a_newer_build(people: Cast) -> None:
     submission = factories.ready(factories.agent(people.alice, factories.task()))
     factories.evaluation(submission)
-    assert status_of(submission) is Status.READY
+    assert status_of(submission) is SubmissionStatus.READY
 
     again(submission)
 
-    assert status_of(submission) is Status.BUILDING
+    assert status_of(submission) is SubmissionStatus.BUILDING
     assert phases_of([submission], is_publishing=False)[0][-1].job is None
 
 
 def test_of_two_evaluations_the_newer_one_is_shown(people: Cast) -> None:
     submission = factories.ready(factories.agent(people.alice, factories.task()))
     factories.evaluation(submission, FAILED, scores=(), log="first")
-    assert status_of(submission) is Status.FAILED
+    assert status_of(submission) is SubmissionStatus.FAILED
 
     running = factories.evaluation(submission, RUNNING, scores=(), log="second")
 

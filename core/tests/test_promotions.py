@@ -30,9 +30,9 @@ from core.models import (
 )
 from core.moderation.services import agent_disable, user_ban
 from core.operations.reaper import look
+from core.submissions.existing import submission_delete
 from core.submissions.phases import validation_succeed
 from core.submissions.promotions import MOST_DUELS, promotions_decide
-from core.submissions.services import submission_delete
 from core.submissions.versions import submission_activate, submission_bench
 from core.tests import factories
 from core.tests.concurrency import at_once

@@ -16,7 +16,8 @@ from core.people.quota_selectors import Quota, quota_limit, quota_list, quota_li
 from core.people.quotas import address_digest
 from core.people.services import anonymous_ensure
 from core.submissions.clients import client_submit
-from core.submissions.services import agent_create, submission_create, submission_delete
+from core.submissions.existing import submission_delete
+from core.submissions.services import agent_create, submission_create
 from core.tests import factories
 from tests.samples import FIRST, archive
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,9 +13,11 @@ from core.duels.run_requests import KEY_TAKEN, NOT_READY, NOT_YOURS, UNKNOWN, Ru
 from core.duels.run_selectors import run_result, run_rows, run_state, run_states
 from core.duels.runs import run_cancel, run_start, runs_expire
 from core.errors import QuotaExceeded, Refused
+from core.evaluations.selectors import practice_list
+from core.evaluations.services import standing_decide
 from core.jobs.lifecycle import from_now
 from core.jobs.lines import line
-from core.models import Agent, AuditEntry, CancelCode, Duel, JobState, Run, Submission, TokenScope, User
+from core.models import Agent, AuditEntry, CancelCode, Duel, Evaluation, JobState, Run, Submission, TokenScope, User
 from core.moderation.services import agent_disable, user_ban
 from core.people.audit_log import Operator
 from core.people.tokens import token_create, token_find
@@ -104,7 +107,8 @@ REFUSALS = {
     "foreign image": "has built no image with this digest",
     "unknown version": "no such version",
     "unknown game": "no such environment",
-    "one seat": "one seat",
+    "one seat": "has exactly 1 agent, not 2",
+    "one player": "has exactly 2 agents, not 1",
     "closed": "is closed",
     "itself": "against itself",
     "elsewhere": "plays",
@@ -116,7 +120,7 @@ REFUSALS = {
 }
 CODES = {
     "foreign image": UNKNOWN,
-    "unknown version": UNKNOWN, "unknown game": UNKNOWN, "one seat": NOT_READY, "closed": NOT_READY,
+    "unknown version": UNKNOWN, "unknown game": UNKNOWN, "closed": NOT_READY,
     "of others": NOT_YOURS, "old of another": NOT_YOURS, "rests": NOT_READY, "unrated": NOT_READY,
     "not built": NOT_READY,
 }  # fmt: skip
@@ -145,6 +149,8 @@ def test_what_is_refused(cast: Cast, players: tuple[Submission, Submission], cas
             request = RunRequest("k", "chess-on-mars", request.players)
         case "one seat":
             request = RunRequest("k", factories.task().slug, request.players)
+        case "one player":
+            request = asked(mine)
         case "closed":
             mine.agent.environment.is_active = False
             mine.agent.environment.save()
@@ -168,6 +174,77 @@ def test_what_is_refused(cast: Cast, players: tuple[Submission, Submission], cas
         start(caller, request)
     assert refused.value.code == CODES.get(case, "refused")
     assert not Run.objects.exists()
+
+
+@pytest.fixture
+def alone(cast: Cast) -> Submission:
+    """Alice's agent in an environment with one seat, with three public seeds."""
+    game = factories.task(practice=3)
+    made = factories.ready(factories.agent(cast.alice, game, "anna"))
+    factories.evaluation(made)
+    return made
+
+
+def test_a_run_with_one_seat_is_an_evaluation_on_public_seeds_that_counts_for_nothing(
+    cast: Cast, alone: Submission
+) -> None:
+    run = start(cast.alice, replace(asked(alone), match_count=2))
+    evaluation = Evaluation.every.get(run=run)
+    assert evaluation.seed_list == practice_list(evaluation.environment)
+    assert (evaluation.episode_count, run.names, list(line(Evaluation))) == (2, ("agent-1",), [evaluation])
+    # Neither boards nor pages nor the agent's own list know it.
+    standing = Evaluation.objects.get()
+    assert standing.is_current
+    assert (alone.latest_evaluation, list(alone.evaluations.all())) == (standing, [standing])
+    assert run_result(run) is None
+    factories.moved(
+        Evaluation.every.filter(run=run), JobState.SUCCEEDED, score=7.5, episodes=[(1, 7.0, 9, 0.1), (2, 8.0, 11, 0.1)],
+        episodes_done=2,
+    )  # fmt: skip
+    standing_decide(agent=alone.agent)
+    assert Evaluation.objects.get(is_current=True) == standing
+    found = run_rows(cast.alice).get()
+    result = run_result(found)
+    assert result is not None
+    assert (result.winner, result.moves, [(side.name, side.score, side.errors) for side in result.sides]) == (
+        "", 20, [("agent-1", 7.5, 0)],
+    )  # fmt: skip
+    assert run_states([run.pk])[run.pk].matches_done == 2
+
+
+def test_a_player_that_fails_alone_has_played_and_lost(cast: Cast, alone: Submission) -> None:
+    run = start(cast.alice, asked(alone))
+    rows = Evaluation.every.filter(run=run)
+    factories.moved(rows, JobState.FAILED, error_code="player_error", public_error="It raised an error.")
+    result = run_result(run_rows(cast.alice).get())
+    assert result is not None
+    assert (run_states([run.pk])[run.pk].state, result.sides[0].errors, result.sides[0].error) == (
+        JobState.SUCCEEDED, 1, "It raised an error.",
+    )  # fmt: skip
+
+
+def test_a_run_with_one_seat_ends_by_its_caller_and_by_its_time(cast: Cast, alone: Submission) -> None:
+    first, second = (start(cast.alice, asked(alone, key=key)) for key in "ab")
+    assert run_cancel(run=first)
+    Run.objects.filter(pk=second.pk).update(expires_at=from_now(timedelta(seconds=-1)))
+    assert runs_expire() == 1
+    states = run_states([first.pk, second.pk])
+    assert [states[run.pk].cancel_code for run in (first, second)] == [CancelCode.BY_OWNER, CancelCode.TIME_OVER]
+    assert states[second.pk].is_timed_out
+
+
+def test_what_is_refused_with_one_seat(cast: Cast, alone: Submission) -> None:
+    request = asked(alone)
+    for caller, wrong, words in (
+        (cast.alice, replace(request, match_count=4), "has 3 public seeds"),
+        (cast.alice, replace(request, seed=1), "leave the seed out"),
+        (cast.alice, replace(request, players=()), "exactly 2 agents"),
+        (cast.bob, request, "no rating|not yours|rests|may not"),
+    ):
+        with pytest.raises(Refused, match=words):
+            start(caller, wrong)
+    assert not Run.objects.exists()
+    assert start(cast.olga, request).caller == cast.olga
 
 
 def test_organisers_let_any_two_agents_meet(cast: Cast, players: tuple[Submission, Submission]) -> None:

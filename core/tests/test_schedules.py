@@ -14,6 +14,7 @@ from core.jobs.schedules import schedules_ensure
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
 
+@pytest.mark.slow
 def test_migrating_creates_every_schedule_once() -> None:
     Schedule.objects.all().delete()
     for _ in range(2):

@@ -125,7 +125,7 @@ def test_a_broker_that_is_down_is_news_and_not_the_end_of_it(monkeypatch: pytest
     def down(*_: object) -> int:
         raise ConnectionError("Redis is gone")
 
-    monkeypatch.setattr("core.operations.status.waiting_count", down)
+    monkeypatch.setattr("core.operations.queue_status.waiting_count", down)
     monkeypatch.setattr("core.operations.status.get_broker", down)
     shown = run()
     assert "messages in does not answer: Redis is gone" in shown

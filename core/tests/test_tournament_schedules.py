@@ -33,10 +33,10 @@ def tournaments() -> list[tuple[str, Any]]:
     [
         ("0 0 30 2 *", "never occurs, because there is no such day"),
         ("0 0 31 4,6 *", "never occurs"),
-        ("61 * * * *", "is no time as cron writes it"),
-        ("every friday", "is no time as cron writes it"),
-        ("0 18 * * 5 30", "is no time as cron writes it"),
-        ("", "is no time as cron writes it"),
+        ("61 * * * *", "is not a time in the form of cron"),
+        ("every friday", "is not a time in the form of cron"),
+        ("0 18 * * 5 30", "is not a time in the form of cron"),
+        ("", "is not a time in the form of cron"),
         ("*/5 * * * *", "more than once an hour"),
     ],
 )
@@ -124,6 +124,7 @@ def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment
     assert not TournamentSchedule.objects.exists()
 
 
+@pytest.mark.slow
 def test_organisers_schedule_on_a_form_that_says_what_is_wrong(organiser: Client, environment: Environment) -> None:
     address = reverse("admin:core_tournamentschedule_add")
     form = {

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from core.variables import Variables, whole_number
+from core.variables import Variables, decimal, whole_number
 
 
 @pytest.mark.parametrize(("word", "value"), [("0", 0.0), ("0.05", 0.05), ("1", 1.0)])
@@ -24,14 +24,14 @@ def test_anything_else_is_refused(word: str) -> None:
 
 @pytest.mark.parametrize(("word", "value"), [("0", 0.0), ("0.5", 0.5), ("300", 300.0), ("1e3", 1000.0)])
 def test_a_decimal_is_a_number_not_below_0(word: str, value: float) -> None:
-    assert Variables({"SECONDS": word}).decimal("SECONDS", 2.5) == value
-    assert Variables({}).decimal("SECONDS", 2.5) == 2.5
+    assert Variables({"LIMITS": f"seconds={word}"}).pairs("LIMITS", "seconds=2.5", decimal) == {"seconds": value}
+    assert Variables({}).pairs("LIMITS", "seconds=2.5", decimal) == {"seconds": 2.5}
 
 
 @pytest.mark.parametrize("word", ["", "soon", "-1", "nan", "inf"])
 def test_what_is_no_decimal_is_refused_with_what_was_given(word: str) -> None:
-    with pytest.raises(ImproperlyConfigured, match=rf"^SECONDS must be a number, not below 0, not '{word}'\.$"):
-        Variables({"SECONDS": word}).decimal("SECONDS", 2.5)
+    with pytest.raises(ImproperlyConfigured, match=rf"^LIMITS: seconds must be a number, not below 0, not '{word}'\.$"):
+        Variables({"LIMITS": f"seconds={word}"}).pairs("LIMITS", "seconds=2.5", decimal)
 
 
 def test_a_secret_comes_from_the_environment_or_from_the_file_that_is_named(tmp_path: Path) -> None:
@@ -52,8 +52,7 @@ def test_only_the_settings_read_the_environment_for_a_secret() -> None:
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.
     words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
-    # The last is the name of a secret that the cluster keeps.
-    public = {"PUBLISHER_WEB_URL", "SITE_URL", "SOURCE_URL", "KUBERNETES_PULL_SECRET"}
+    public = {"PUBLISHER_WEB_URL", "SITE_URL", "SOURCE_URL"}
     assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets
 
 
@@ -66,6 +65,14 @@ def test_pairs_change_those_that_they_name() -> None:
         "agents": 3,
     }
     assert Variables({}).pairs("LIMITS", default, whole_number, unset=0) == {"uploads": 0, "agents": 0}
+
+
+def test_some_pairs_are_read_apart() -> None:
+    default = "runtime=runc,warm=32"
+    read = Variables({"PLAYERS": "warm=0"}).pairs("PLAYERS", default, str, apart={"warm": whole_number})
+    assert read == {"runtime": "runc", "warm": 0}
+    with pytest.raises(ImproperlyConfigured, match=r"^PLAYERS: warm must be a whole number, not 'few'\.$"):
+        Variables({"PLAYERS": "warm=few"}).pairs("PLAYERS", default, str, apart={"warm": whole_number})
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from core.jobs.lifecycle import job_hand_back, job_release
-from core.jobs.waits import Wait, WaitCode, standstill_key, wait_of, waits_of
+from core.jobs.waits import TAKEN_OVER, Wait, WaitCode, standstill_key, wait_of, waits_of
 from core.jobs.workers import worker_appear, worker_stop
 from core.models import Build, Job, JobFault, JobState, Submission, Worker
 from core.notices.alarms import alarm_raise, alarm_settle
@@ -151,6 +151,20 @@ def test_a_running_job_whose_lease_is_over_says_that_its_worker_is_lost(submissi
     found = wait(build)
     assert found.code == WaitCode.WORKER_LOST
     assert not found.is_stuck
+
+
+def test_a_job_that_no_worker_takes_over_is_stuck(submission: Submission) -> None:
+    long_ago = timezone.now() - TAKEN_OVER - timedelta(seconds=1)
+    running = factories.build(submission, JobState.RUNNING)
+    Build.objects.update(lease_expires_at=long_ago)
+    lost = wait(running)
+    assert (lost.code, lost.is_stuck) == (WaitCode.NO_WORKER, True)
+    assert lost.sentence == "Its worker has stopped answering, and no other worker has taken it over."
+    job_hand_back(job=running)
+    Build.objects.update(not_before=long_ago)
+    due = wait(running)
+    assert (due.code, due.is_stuck) == (WaitCode.NO_WORKER, True)
+    assert due.sentence == f"It was due at {long_ago.astimezone(UTC):%H:%M} UTC, but no worker has taken it."
 
 
 def test_many_jobs_cost_no_more_than_few(

@@ -33,7 +33,7 @@ from core.notices.deliveries import (
     delivery_send_again,
     webhook_test,
 )
-from core.notices.outgoing import Answer, CannotReach, post, wait_seconds
+from core.notices.outgoing import CannotReach, ReceiverAnswer, post, wait_seconds
 from core.notices.payloads import DISCORD_TEXT, Event, body_of, signature
 from core.notices.services import announce
 from core.tests import factories
@@ -263,7 +263,7 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
     OrmQ.objects.all().delete()
     clock = Clock(monkeypatch)
 
-    def hang(*_: object, **__: object) -> Answer:
+    def hang(*_: object, **__: object) -> ReceiverAnswer:
         clock.seconds += 25
         raise CannotReach("It took too long.")
 

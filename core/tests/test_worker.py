@@ -12,14 +12,17 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.errors import PlatformFault
+from core.jobs import lease as leases
 from core.jobs import lifecycle as jobs
-from core.jobs import worker, written
+from core.jobs import stopping, worker, written
 from core.jobs.control import job_requeue
 from core.jobs.heartbeat import activity
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim, job_fail, job_release, job_succeed
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob, transition
-from core.jobs.worker import Lease, Performed, ask_to_stop, step
+from core.jobs.stopping import ask_to_stop
+from core.jobs.worker import Performed, step
 from core.jobs.written import written_once
 from core.models import Build, JobFault, JobState, Submission
 from core.operations.expiry import jobs_requeue_expired
@@ -42,7 +45,7 @@ def submission() -> Submission:
 @pytest.fixture(autouse=True)
 def works_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test asks to stop is not this process for ever."""
-    monkeypatch.setattr(worker, "_stopping", bytearray(8))
+    monkeypatch.setattr(stopping, "_stopping", bytearray(8))
 
 
 @pytest.fixture
@@ -85,7 +88,7 @@ def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall
 def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "NEWS_SECONDS", 0.01)
+    monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
 
     def action(job: Build, lease: Lease) -> None:
         lease.log("deaf")
@@ -140,7 +143,7 @@ class TestAHeartbeatThatFails:
     ) -> None:
         # A quarter of it is longer than the test's patience.
         settings.JOB_LEASE_SECONDS = 10_000
-        monkeypatch.setattr(worker, "NEWS_SECONDS", 0.01)
+        monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
         beaten, failures = threading.Event(), [OperationalError("cut")]
 
         def beat(**news: object) -> None:
@@ -150,7 +153,7 @@ class TestAHeartbeatThatFails:
             beaten.set()
 
         told: list[object] = []
-        monkeypatch.setattr(worker, "job_heartbeat", beat)
+        monkeypatch.setattr(leases, "job_heartbeat", beat)
         with Lease(build) as lease:
             lease.log("half done")
             assert beaten.wait(30)

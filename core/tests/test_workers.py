@@ -11,7 +11,7 @@ from django.utils import timezone
 from arena_kit.errors import PlatformFault
 from core.jobs import heartbeat as heartbeats
 from core.jobs.heartbeat import Activity, Heartbeat
-from core.jobs.worker import Lease
+from core.jobs.lease import Lease
 from core.jobs.worker_selectors import WorkerState, worker_rows, workers_alive
 from core.jobs.workers import worker_appear, worker_beat, worker_stop, workers_prune
 from core.models import Build, JobState, Worker

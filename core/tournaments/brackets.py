@@ -40,7 +40,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TableLine:
     """A row of a table with its participant."""
 
     row: Row
@@ -84,10 +84,10 @@ class Drawn:
     open_duels: Mapping[int, OpenDuel]
     struck: tuple[Struck, ...] = ()
 
-    def lines(self, table: Table) -> list[Line]:
+    def lines(self, table: Table) -> list[TableLine]:
         """The rows of a table, without those of participants that were deleted by hand."""
         known = self.participants
-        return [Line(row, known[row.participant]) for row in table.rows if row.participant in known]
+        return [TableLine(row, known[row.participant]) for row in table.rows if row.participant in known]
 
     def sides(self, meeting: Meeting) -> tuple[Side, Side]:
         one, other = (

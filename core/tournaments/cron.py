@@ -34,7 +34,7 @@ def cron_check(cron: str, *, now: datetime) -> None:
     except CroniterBadDateError:
         raise Refused(f"“{cron}” never occurs, because there is no such day. {HELP}", field="cron") from None
     except CroniterError:
-        raise Refused(f"“{cron}” is no time as cron writes it. {HELP}", field="cron") from None
+        raise Refused(f"“{cron}” is not a time in the form of cron. {HELP}", field="cron") from None
     if min(later - earlier for earlier, later in pairwise(times)) < SHORTEST:
         raise Refused(
             f"“{cron}” occurs more than once an hour; leave at least an hour between tournaments. {HELP}",

@@ -30,7 +30,7 @@ def tournament_started(tournament: Tournament) -> None:
     """Tell the participants of a planned tournament, and the webhooks of any tournament, that it has begun."""
     rows = list(_participants(tournament))
     address = tournament_address(tournament)
-    # Editions begin automatically after every upload, so their start is no news.
+    # Editions begin automatically after every upload, so their start is not news.
     if not tournament.is_automatic:
         messages = [
             Message(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 
 from arena_kit.ranking.formats import (
+    CountedDuel,
     Decision,
-    DuelRecord,
     DuelState,
     Meeting,
     Outline,
@@ -33,7 +33,7 @@ DUEL_COLUMNS = (
     "draws",
     *(f"player_{side}{of}" for side in "12" for of in PLAYER_COLUMNS),
 )
-Duels = dict[tuple[int, frozenset[int | None]], list[DuelRecord]]
+Duels = dict[tuple[int, frozenset[int | None]], list[CountedDuel]]
 """Duels by round and pair."""
 
 
@@ -64,7 +64,7 @@ def _duels(tournament: Tournament) -> Duels:
     found: Duels = defaultdict(list)
     for duel in counting(tournament).order_by("number").only(*DUEL_COLUMNS):
         won = duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
-        record = DuelRecord(
+        record = CountedDuel(
             duel.pk,
             duel.round,
             (duel.player_1_id, duel.player_2_id),

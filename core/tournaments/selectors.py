@@ -1,24 +1,19 @@
-"""Environments, editions and participants as pages show them."""
+"""Editions and their participants as pages show them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Count, Exists, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
+from django.db.models import Case, Count, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from core.jobs.waits import ON_HOLD
 from core.models import (
-    LADDER,
-    Agent,
-    Audience,
     Duel,
     Environment,
-    Evaluation,
     JobState,
     Participant,
     RatingPool,
-    Submission,
     Tournament,
     TournamentState,
     User,
@@ -26,7 +21,7 @@ from core.models import (
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class EditionProgress:
     """Duels of an edition by how they ended. on_hold: those that wait because their environment failed."""
 
     total: int
@@ -50,91 +45,6 @@ class Progress:
     def tenths(self) -> int:
         """How many tenths are done: coarse enough for a screen reader to announce."""
         return 10 * self.done // self.total if self.total else 0
-
-
-@dataclass(frozen=True, slots=True)
-class EnvironmentCard:
-    environment: Environment
-    agent_count: int
-    user_count: int
-    leader: Participant | None = None
-    """The first of the arena's last finished edition, or of the ladder."""
-    best: Evaluation | None = None
-    """The first of the board, where submissions are ranked by scores."""
-
-
-def environment_cards() -> list[EnvironmentCard]:
-    """Active environments with the numbers of participants and the leaders."""
-    environments = list(Environment.objects.filter(is_active=True))
-    counts = _counts()
-    leaders = _leaders([environment for environment in environments if not environment.is_scored])
-    best = _best([environment for environment in environments if environment.is_scored])
-    return [
-        EnvironmentCard(
-            environment,
-            *counts.get(environment.pk, (0, 0)),
-            leaders.get(environment.pk),
-            best.get(environment.pk),
-        )
-        for environment in environments
-    ]
-
-
-def _counts() -> dict[int, tuple[int, int]]:
-    """By environment: how many agents can play or are on the board, and how many owners they have."""
-    on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
-    playing = Submission.objects.active().filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(environment__is_active=True, is_disabled=False, owner__is_active=True)
-    rows = rows.filter((Q(environment__seats=1) & Exists(on_board)) | (Q(environment__seats__gt=1) & Exists(playing)))
-    counted = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
-    return {row["environment"]: (row["agents"], row["owners"]) for row in counted}
-
-
-def environment_groups() -> list[tuple[str, list[Environment]]]:
-    """Active environments by name, in the groups of the home page."""
-    rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats"))
-    return [("Games", [row for row in rows if not row.is_scored]), ("Tasks", [row for row in rows if row.is_scored])]
-
-
-def _leaders(environments: list[Environment]) -> dict[int, Participant]:
-    """The first of the arena's last finished edition or of the ladder, by environment. One query, none without any.
-
-    Only public results count, and no tournaments of organisers: these may be small and have rules of their own.
-    """
-    if not environments:
-        return {}
-    # A ladder has a leader although it does not end.
-    has_leader = Q(tournament__state=TournamentState.FINISHED)
-    has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
-    ranked = Participant.objects.filter(
-        has_leader,
-        tournament__environment=OuterRef("pk"),
-        tournament__is_automatic=True,
-        tournament__results=Audience.PUBLIC,
-        rank=1,
-    )
-    first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
-    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
-    return {row.tournament.environment_id: row for row in shown}
-
-
-def _best(environments: list[Environment]) -> dict[int, Evaluation]:
-    """The first of the board of each environment, verified ones before others. One query, none without any."""
-    if not environments:
-        return {}
-    # As `board.standing`, for all environments at once.
-    board = Evaluation.objects.filter(
-        environment=OuterRef("pk"),
-        is_current=True,
-        submission__deleted_at=None,
-        agent__is_disabled=False,
-        agent__owner__is_active=True,
-    )
-    first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
-    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
-    return {row.environment_id: row for row in shown.defer("log", "episodes", "metrics")}
 
 
 def tournament_latest(environment: Environment) -> Tournament | None:
@@ -201,26 +111,26 @@ def leavable_list(tournament: Tournament, owner: User) -> list[Participant]:
     return list(rows.select_related("submission__agent").order_by("submission__agent__name"))
 
 
-def tournament_progress(tournament: Tournament) -> Progress:
+def tournament_progress(tournament: Tournament) -> EditionProgress:
     """The progress of a tournament's duels; for organisers' tournaments without struck and cancelled ones."""
     if tournament.is_automatic:
         return _progress(tournament.duels)
     return _progress(tournament.duels.filter(void=None).exclude(state=JobState.CANCELLED))
 
 
-def participant_progress(participant: Participant) -> Progress:
+def participant_progress(participant: Participant) -> EditionProgress:
     """The progress of one participant's duels."""
     return _progress(_duels_of(participant))
 
 
-def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> Progress:
+def _progress(duels: Manager[Duel] | QuerySet[Duel]) -> EditionProgress:
     counts = duels.aggregate(
         total=Count("pk"),
         succeeded=Count("pk", filter=Q(state=JobState.SUCCEEDED)),
         void=Count("pk", filter=Q(state__in=[JobState.FAILED, JobState.CANCELLED])),
         on_hold=Count("pk", filter=ON_HOLD),
     )
-    return Progress(**counts)
+    return EditionProgress(**counts)
 
 
 def edition_window(environment: Environment, edition: int) -> list[int | None]:

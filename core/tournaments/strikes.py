@@ -8,7 +8,7 @@ from core.errors import Refused
 from core.jobs.lifecycle import job_enqueue
 from core.models import Duel, JobState, LedgerChange, LedgerVoid, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
-from core.tournaments.rounds import meeting_void
+from core.tournaments.voiding import meeting_void
 
 
 def duel_void(*, duel: Duel, reason: str, user: User | None) -> None:

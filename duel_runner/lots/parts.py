@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, EvaluationPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, PlayedPart
 from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, channel_of
 from core.jobs.images import player_registry
-from core.models import Job, Submission
+from core.models import Duel, Job, Submission, SubmissionForm, Validation
 from duel_runner.rules import limits_of, rules
-from duel_runner.steps import Episodes, Matches, Result
+from duel_runner.steps import Episodes, MatchesOfJob, PlayResult
 
 
 def claim_of(job: Job) -> str:
@@ -23,36 +25,44 @@ def part_id(job: Job) -> str:
     return f"{job.KIND}-{job.pk}"
 
 
-def lot_job(wish: Matches | Episodes, *, step: int) -> LotJob:
-    """Return the lot of a running job. Raises PlatformFault for rules or an image that are gone."""
-    job = wish.job
-    players = wish.players if isinstance(wish, Matches) else (wish.submission,)
+def must_be_apart(job: Job) -> bool:
+    """Return whether a job's players may not share a pod. Raises PlatformFault for rules that are gone."""
+    return isinstance(job, Duel | Validation) and rules(job).isolation == "apart"
+
+
+def lot_job(*wishes: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
+    """Return the lot of a running job, or of several duels. Raises PlatformFault for rules or an image that are gone.
+
+    It has the name and the claim of the first.
+    """
+    job, (players, seats) = wishes[0].job, _seated(wishes)
     limits = players[0].agent.environment.limits
-    claim = claim_of(job)
-    names = tuple(LotPlayer(f"player-{n + 1}", channel_of(n), limits) for n in range(len(players)))
-    if isinstance(wish, Matches):
-        lot = Lot(claim, names, duels=(_duel(wish),))
-        play_seconds = lot.duels[0].limits.duel_seconds
-    else:
-        lot = Lot(claim, names, evaluations=(_evaluation(wish),))
-        play_seconds = limits.duel_seconds
+    lot = Lot(
+        claim_of(job),
+        tuple(LotPlayer(f"player-{n + 1}", channel_of(n), limits) for n in range(len(players))),
+        duels=tuple(
+            _duel(wish, *seat) for wish, seat in zip(wishes, seats, strict=True) if isinstance(wish, MatchesOfJob)
+        ),
+        evaluations=tuple(_evaluation(wish) for wish in wishes if isinstance(wish, Episodes)),
+    )
     return LotJob(
         kind=job.KIND,
         id=job.pk,
         attempt=job.attempt,
-        claim=claim,
+        claim=lot.claim,
         lot=lot.to_json(),
         players=tuple(_player(submission) for submission in players),
-        play_seconds=play_seconds if wish.trial_seconds is None else wish.trial_seconds,
+        play_seconds=sum(map(_play_seconds, wishes)),
         step=step,
+        others=tuple(claim_of(wish.job) for wish in wishes[1:]),
     )
 
 
-def result_of(part: PlayedPart) -> Result:
+def result_of(part: PlayedPart) -> PlayResult:
     """Return the result of a part. Raises PlatformFault when the platform failed."""
     if isinstance(part.result, Failed):
         raise PlatformFault(part.result.sentence, code=part.result.code, matches=part.result.matches)
-    return Result(part.result, part.seconds)
+    return PlayResult(part.result, part.seconds)
 
 
 def _player(submission: Submission) -> PodPlayerSpec:
@@ -60,16 +70,40 @@ def _player(submission: Submission) -> PodPlayerSpec:
     if registry is None or not (submission.launched_image and submission.registry_digest):
         sentence = f"{submission} has no image in the registry. Build it again first."
         raise PlatformFault(sentence, code="image_missing")
+    if submission.form == SubmissionForm.IMAGE:
+        # The walls between the players of a pod are built by the Python of their images.
+        sentence = f"{submission} is a container image of its own, which plays only with SANDBOX=docker."
+        raise PlatformFault(sentence, code="image_not_apart")
     image = registry.reference(submission.registry_digest)
-    return PodPlayerSpec(image, submission.agent.environment.limits, fresh=submission.needs_fresh_container)
+    limits = submission.agent.environment.limits
+    # A process that has opened a graphics card cannot be forked.
+    return PodPlayerSpec(image, limits, fresh=submission.needs_fresh_container or limits.gpu_count > 0)
 
 
-def _duel(wish: Matches) -> DuelPart:
+def _seated(wishes: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
+    """Return the submissions of a lot's containers, and for each wish the indexes of its own."""
+    if len(wishes) == 1:
+        # A validation has two containers of one submission.
+        players = list(wishes[0].submissions)
+        return players, [tuple(range(len(players)))]
+    found = {submission.pk: submission for wish in wishes for submission in wish.submissions}
+    places = {number: place for place, number in enumerate(found)}
+    return list(found.values()), [tuple(places[player.pk] for player in wish.submissions) for wish in wishes]
+
+
+def _play_seconds(wish: MatchesOfJob | Episodes) -> float:
+    if wish.trial_seconds is not None:
+        return wish.trial_seconds
+    environment = wish.submissions[0].agent.environment
+    return (limits_of(wish.job, environment) if isinstance(wish, MatchesOfJob) else environment.limits).duel_seconds
+
+
+def _duel(wish: MatchesOfJob, first: int, second: int) -> DuelPart:
     job, environment = wish.job, wish.players[0].agent.environment
     return DuelPart(
         id=part_id(job),
         environment=rules(job).id,
-        players=(0, 1),
+        players=(first, second),
         names=(str(wish.players[0]), str(wish.players[1])),
         seed=job.seed,
         match_count=job.match_count,

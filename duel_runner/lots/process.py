@@ -8,8 +8,9 @@ from __future__ import annotations
 import logging
 import signal
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from threading import Event, Thread
 
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
@@ -19,16 +20,17 @@ from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.driver import Driver
 from core.jobs.claims import is_work_waiting
 from core.jobs.heartbeat import Heartbeat
-from core.jobs.worker import ask_to_stop, has_time_to_finish, is_stopping, worker_name
+from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
+from core.jobs.worker import worker_name
 from duel_runner.lots.rows import LotRows
 from duel_runner.lots.site import site
 
 logger = logging.getLogger(__name__)
 
 TICK_SECONDS = 5.0
-"""Seconds between two looks at the cluster."""
+"""Most seconds between two looks at the cluster, and the pause between two watches of it."""
 LOOK_SECONDS = 1.0
-"""Seconds between two looks at the rows, which wake a driver that has room."""
+"""Seconds between two looks at the rows, which wake a driver that has room, and least between two at the cluster."""
 
 
 @dataclass
@@ -36,16 +38,19 @@ class Driving:
     """A driver in its process.
 
     version: asks the cluster for its version; raises SandboxError if the cluster may not be used. Until the version is
-    known nothing is claimed.
+    known nothing is claimed. changes: yields when something changes on the cluster, and may end, raise or hang.
     """
 
     driver: Driver
     version: Callable[[], str]
+    changes: Callable[[], Iterable[None]] = tuple
     _version: str = ""
     _trouble: str = ""
+    _changed: Event = field(default_factory=Event)
 
     def run(self) -> None:
         """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
+        Thread(target=self._watch, name="watch", daemon=True).start()
         while not is_stopping() or (self.driver.held and has_time_to_finish()):
             self.step()
             self._wait()
@@ -75,8 +80,19 @@ class Driving:
         until = time.monotonic() + TICK_SECONDS
         while time.monotonic() < until and not (is_stopping() and not self.driver.held):
             time.sleep(LOOK_SECONDS)
-            if self._is_wanted():
+            if self._changed.is_set() or self._is_wanted():
+                self._changed.clear()
                 return
+
+    def _watch(self) -> None:
+        """Let the next tick come sooner when something changes. A watch that ends or fails costs nothing but that."""
+        while not is_stopping():
+            try:
+                for _ in self.changes():
+                    self._changed.set()
+            except SandboxError as error:
+                logger.info("The cluster could not be watched: %s", error)
+            time.sleep(TICK_SECONDS)
 
     def _is_wanted(self) -> bool:
         """Return whether a job waits that this driver could start now."""
@@ -101,14 +117,15 @@ class Driving:
 def drive() -> None:
     """Play lots on the cluster of the settings until SIGTERM, SIGHUP or Ctrl-C. Raises SandboxUnavailable."""
     where = site()
-    cluster = ApiCluster(where, kubeconfig=settings.KUBERNETES_CONFIG)
+    cluster = ApiCluster(where)
 
     def version() -> str:
         cluster.check()
         return cluster.version()
 
-    driver = Driver(LotRows(settings.LOTS_QUEUE), cluster, where, settings.KUBERNETES_LOTS, time.monotonic)
-    driving = Driving(driver, version)
+    rows = LotRows(settings.LOTS_QUEUE, lot_size=settings.KUBERNETES_OPTIONS["lot_size"])
+    driver = Driver(rows, cluster, where, settings.KUBERNETES_OPTIONS["lots"], time.monotonic)
+    driving = Driving(driver, version, cluster.changes)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda *_: ask_to_stop())
     heartbeat = Heartbeat(worker_name(), settings.LOTS_QUEUE, driving.engine)

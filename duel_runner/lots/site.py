@@ -6,23 +6,22 @@ import re
 
 from django.conf import settings
 
-from arena_kit.sandbox.kubernetes.manifest import Site
-
-MOST_LETTERS = 63
+from arena_kit.sandbox.kubernetes.manifest import MOST_LETTERS, Site
 
 
 def site() -> Site:
     """Return how lots run on the cluster of the settings. The system check arena.E015 has checked them."""
     pairs = [word.partition("=") for word in settings.KUBERNETES_NODES]
+    options = settings.KUBERNETES_OPTIONS
     nodes = {name: value for name, _, value in pairs}
     return Site(
         id=site_id(settings.PLAYER_IMAGE_PREFIX),
-        namespace=settings.KUBERNETES_NAMESPACE,
+        namespace=options["namespace"],
         referee_image=settings.KUBERNETES_IMAGE,
-        runtime_class=settings.KUBERNETES_RUNTIME_CLASS,
-        priority_class=settings.KUBERNETES_PRIORITY_CLASS,
-        pull_secret=settings.KUBERNETES_PULL_SECRET,
-        queue=settings.KUBERNETES_QUEUE,
+        runtime_class=options["runtime_class"],
+        priority_class=options["priority_class"],
+        pull_secret=options["pull_secret"],
+        queue=options["queue"],
         node_selector=nodes,
         tolerations=[{"key": name, "operator": "Equal", "value": value} for name, value in nodes.items()],
     )

@@ -20,7 +20,7 @@ from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.lock_file import LockFile
 from core.duels.selectors import NotKept, NotStored
 from core.duels.verdicts import verdict_keep
-from core.models import Duel, Environment, Evaluation, Submission, Verdict
+from core.models import Duel, Environment, Evaluation, RecheckVerdict, Submission, SubmissionForm
 from duel_runner.rules import rules
 from duel_runner.workplace import worker_label
 
@@ -64,9 +64,9 @@ def recheck_keep(job: Duel | Evaluation, look: Callable[[EnvironmentSpec], Reche
     except NotStored as missing:
         recheck = Rechecked(None, [Mismatch(None, str(missing))])
     except (PlatformFault, CannotCheck) as reason:
-        verdict_keep(job=job, verdict=Verdict.UNCHECKABLE, verification=str(reason))
+        verdict_keep(job=job, verdict=RecheckVerdict.UNCHECKABLE, verification=str(reason))
         raise PlatformFault(str(reason), code="cannot_check") from reason
-    verdict = Verdict.MISMATCH if recheck.mismatches else Verdict.VERIFIED
+    verdict = RecheckVerdict.MISMATCH if recheck.mismatches else RecheckVerdict.VERIFIED
     verdict_keep(job=job, verdict=verdict, verification=recheck.verification)
     return recheck
 
@@ -112,6 +112,7 @@ class PlaceToPlay:
                 labels={worker_label(): self.lock_file.token},
                 core=self.core,
                 fresh=submission.needs_fresh_container,
+                own_image=submission.form == SubmissionForm.IMAGE,
             )
         )
 

@@ -13,8 +13,8 @@ from django.db.models import F, QuerySet
 
 from arena_kit.errors import PlatformFault
 from core.duels.verdicts import verdict_keep
-from core.jobs.worker import is_stopping
-from core.models import Duel, Evaluation, JobState, Verdict
+from core.jobs.stopping import is_stopping
+from core.models import Duel, Evaluation, JobState, RecheckVerdict
 from core.removed import REMOVED
 from duel_runner.recheck.duels import duel_recheck
 from duel_runner.recheck.evaluations import evaluation_recheck
@@ -55,4 +55,4 @@ def _verify(finished: QuerySet[AnyResult], recheck: Callable[[AnyResult], Any]) 
             # One broken result must not keep the others from being checked, now or next time.
             logger.exception("The check of %s %s failed.", job.KIND, job.pk)
             trouble = "The check failed because of an error inside the arena."
-            verdict_keep(job=job, verdict=Verdict.UNCHECKABLE, verification=trouble)
+            verdict_keep(job=job, verdict=RecheckVerdict.UNCHECKABLE, verification=trouble)

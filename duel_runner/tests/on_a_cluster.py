@@ -22,7 +22,7 @@ def play_on_a_cluster(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{module}.SERVICES", registry.SERVICES)
     for module in ("core.jobs.bells", "core.jobs.worker_selectors"):
         monkeypatch.setattr(f"{module}.DRIVERS", registry.DRIVERS)
-    monkeypatch.setattr("core.jobs.worker._stopping", mmap.mmap(-1, 8))
+    monkeypatch.setattr("core.jobs.stopping._stopping", mmap.mmap(-1, 8))
     settings.SANDBOX = "kubernetes"
     settings.QUEUES = QUEUES
     registry.SERVICES["build"] = build

@@ -50,6 +50,7 @@ def better(evaluation: Evaluation) -> None:
     rewrite(evaluation, lambda record: with_episode(record, number, lambda one: {"score": one.score + 1}))
 
 
+@pytest.mark.slow
 def test_an_episode_that_does_not_give_its_score_again_raises_an_alarm(evaluation: Evaluation) -> None:
     better(evaluation)
 
@@ -61,6 +62,7 @@ def test_an_episode_that_does_not_give_its_score_again_raises_an_alarm(evaluatio
     assert (alarm.key, alarm.message) == (f"evaluation-{evaluation.pk}-does-not-replay", recording.error)
 
 
+@pytest.mark.slow
 def test_where_other_versions_are_installed_another_score_is_no_alarm(evaluation: Evaluation) -> None:
     better(evaluation)
     rewrite(evaluation, lambda record: replace(record, runtime="gymnasium 0.1"))

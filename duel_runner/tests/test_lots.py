@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -18,18 +19,19 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.sandbox.kubernetes.manifest import Site, channel_of
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
 from arena_kit.tests.arenas import FIRST_VALID
 from arena_kit.tests.sandbox.clusters import ClusterDouble
-from core.checks import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
 from core.jobs.control import job_cancel
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
-from core.jobs.worker import Lease, ask_to_stop
+from core.jobs.stopping import ask_to_stop
 from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (
@@ -46,11 +48,14 @@ from core.models import (
     Tournament,
     Validation,
 )  # fmt: skip
+from core.player_checks import check_cluster
 from core.tests import factories
 from duel_runner.lots import process
+from duel_runner.lots.blocks import block_of
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
 from duel_runner.lots.site import site
+from duel_runner.management.commands import kubernetes_check
 from duel_runner.tasks import evaluate
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
 
@@ -59,6 +64,7 @@ SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@
 FOLDERS: dict[str, Path] = {}
 """By the name of an image in the registry: the folder with the player's code."""
 LAST_VALID = FIRST_VALID.replace("[0]", "[-1]")
+MID = FIRST_VALID.replace("valid_actions[0]", "valid_actions[len(valid_actions) // 2]")
 NO_FORKS = "import os\nassert os.environ.get('FRESH'), 'no forks'\n" + FIRST_VALID
 
 
@@ -121,7 +127,8 @@ class LocalCluster(ClusterDouble):
         environment = {**os.environ, "LOT": text, "SEAL": str(folder / "seal")}
         with (folder / "log").open("wb") as log:
             command = [sys.executable, "-m", "arena_kit.referee.lot"]
-            playing = subprocess.Popen(command, env=environment, stdout=log)
+            # As in the log of a container.
+            playing = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
         started = [self._player(folder, number, container) for number, container in enumerate(players)]
         return Lot(folder, playing, started)
 
@@ -203,6 +210,7 @@ def rated_duel(player: Callable[..., Submission], first: str = FIRST_VALID, seco
     return row
 
 
+@pytest.mark.slow
 def test_a_duel_is_played_as_a_lot_and_goes_to_the_ledger(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
 ) -> None:
@@ -217,6 +225,81 @@ def test_a_duel_is_played_as_a_lot_and_goes_to_the_ledger(
     assert not driver.held
 
 
+def test_a_lot_for_which_there_is_no_room_costs_no_attempt(player: Callable[..., Submission], settings: Any) -> None:
+    duel = rated_duel(player)
+    settings.JOB_MAX_ATTEMPTS = 1
+    rows = LotRows("lots")
+    (lot,) = rows.claim(1)
+    rows.fail(lot.claim, "no_capacity", "The cluster has no room.")
+    duel.refresh_from_db()
+    assert (duel.state, duel.attempt, duel.error_code) == (JobState.QUEUED, 0, "no_capacity")
+    assert duel.not_before is not None
+
+
+@pytest.mark.slow
+def test_duels_of_a_tournament_are_played_in_blocks(cluster: LocalCluster, player: Callable[..., Submission]) -> None:
+    ann, bob, cem = (player(name, source) for name, source in (("ann", FIRST_VALID), ("bob", LAST_VALID), ("cem", MID)))
+    edition = Tournament.objects.create(environment=ann.agent.environment, edition=1)
+    pairs = ((ann, bob), (ann, cem), (bob, cem))
+    duels = [
+        factories.duel(edition, *pair, number=number, state=JobState.QUEUED) for number, pair in enumerate(pairs, 1)
+    ]
+    for duel in duels:
+        job_enqueue(job=duel)
+    rows = LotRows("lots", lot_size=3)
+    driver = Driver(rows, cluster, SITE, 1, time.monotonic)
+    driver.tick()
+    (name,) = cluster.made
+    lot = cluster.lots[name]
+    assert rows.live_claims() >= {driver.held[claim].job.claim for claim in driver.held}
+    lot.referee.wait(timeout=120)
+    log = _text(lot.folder / "log").splitlines()
+    # The log as it is when the pod is lost in the second duel.
+    end = next(number for number, line in enumerate(log) if line.startswith("part "))
+    rows.finish_parts(next(iter(driver.held)), log[: end + 2])
+    assert [Duel.objects.get(pk=duel.pk).state for duel in duels] == ["SUCCEEDED", "RUNNING", "RUNNING"]
+    # Its claim is over, and those of the others keep the Job.
+    other = Driver(LotRows("lots"), cluster, SITE, 0, time.monotonic)
+    other.tick()
+    assert cluster.made
+    driver.tick()
+    assert not cluster.made
+    assert cluster.created == 1
+    for duel in duels:
+        assert is_over(duel)
+        assert (duel.state, duel.error) == (JobState.SUCCEEDED, "")
+        assert LedgerEntry.objects.filter(duel=duel).count() == 4
+    assert "in the pod of arena-duel-" in duels[2].log
+
+
+def test_a_block_has_the_submissions_with_most_duels_among_themselves() -> None:
+    every = {n: frozenset(pair) for n, pair in enumerate(itertools.combinations(range(20), 2))}
+    first = every.pop(0)
+    assert len(block_of(first, every, 6)) == 14
+    assert block_of(first, every, 2) == []
+    few = {1: frozenset((1, 7)), 2: frozenset((1, 3)), 3: frozenset((0, 3)), 4: frozenset((8, 9))}
+    assert block_of(frozenset((0, 1)), few, 3) == [2, 3]
+    assert block_of(frozenset((0, 1)), few, 9) == [1, 2, 3]
+
+
+def test_players_with_graphics_cards_are_in_no_block_and_loaded_for_one_duel(
+    player: Callable[..., Submission],
+) -> None:
+    submission = player("ann", FIRST_VALID)
+    environment = submission.agent.environment
+    environment.gpu_count = 1
+    environment.save()
+    edition = Tournament.objects.create(environment=environment, edition=1)
+    for number, name in enumerate(("bob", "cid"), 1):
+        job_enqueue(
+            job=factories.duel(edition, submission, player(name, LAST_VALID), state=JobState.QUEUED, number=number)
+        )
+    (lot,) = LotRows("lots", lot_size=6).claim(1)
+    assert (len(lot.players), lot.others) == (2, ())
+    assert all(one.fresh and one.limits.gpu_count == 1 for one in lot.players)
+
+
+@pytest.mark.slow
 def test_a_validation_that_forks_fail_is_played_again_in_a_second_lot(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
 ) -> None:
@@ -231,6 +314,7 @@ def test_a_validation_that_forks_fail_is_played_again_in_a_second_lot(
     assert "Trying again in a fresh container" in validation.log
 
 
+@pytest.mark.slow
 def test_an_evaluation_is_played_as_a_lot(driver: Driver, player: Callable[..., Submission]) -> None:
     task = factories.task("frozen-lake", episodes=3)
     evaluation = factories.evaluation(player("ann", FIRST_VALID, task), JobState.QUEUED)
@@ -283,6 +367,19 @@ def test_a_stopped_driver_gives_its_duel_back_without_an_attempt(
     assert not cluster.made
 
 
+def test_an_environment_whose_players_must_be_apart_is_refused(
+    driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    duel = rated_duel(player)
+    apart = replace(get_spec(duel.environment_version), isolation="apart")
+    monkeypatch.setattr("duel_runner.lots.parts.rules", lambda _: apart)
+    driver.tick()
+    duel.refresh_from_db()
+    assert (duel.state, duel.error_code) == (JobState.FAILED, "sandbox_refused")
+    assert "SANDBOX=docker" in duel.error
+    assert not cluster.made
+
+
 def test_a_version_without_an_image_is_the_platforms_fault(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission]
 ) -> None:
@@ -329,6 +426,7 @@ def test_nothing_is_claimed_before_the_cluster_may_be_used(
     assert duel.state == JobState.RUNNING
 
 
+@pytest.mark.slow
 def test_a_driver_that_is_asked_to_stop_lets_a_lot_end_that_is_nearly_done(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], settings: Any,
     monkeypatch: pytest.MonkeyPatch,
@@ -350,6 +448,28 @@ def test_a_driver_that_is_asked_to_stop_lets_a_lot_end_that_is_nearly_done(
     assert not cluster.made
 
 
+def test_a_change_on_the_cluster_wakes_a_driver_and_a_watch_that_fails_does_not_end_it(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "TICK_SECONDS", 3600.0)
+    monkeypatch.setattr(process, "LOOK_SECONDS", 0.01)
+    ticks: list[int] = []
+
+    def tick() -> None:
+        ticks.append(len(ticks))
+        if len(ticks) == 2:
+            ask_to_stop()
+
+    def changes() -> Iterator[None]:
+        yield
+        raise SandboxError("The watch has ended.", code="cluster_unavailable")
+
+    monkeypatch.setattr(driver, "tick", tick)
+    Driving(driver, lambda: "v1.34.1", changes).run()
+    assert ticks == [0, 1]
+
+
+@pytest.mark.slow
 def test_the_rows_of_a_database_that_is_away_are_left_as_they_are(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,7 +489,7 @@ def test_the_rows_of_a_database_that_is_away_are_left_as_they_are(
 
 
 def test_the_places_of_an_arena_are_those_of_its_drivers(settings: Any) -> None:
-    settings.KUBERNETES_LOTS = 7
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "lots": 7}
     assert places_alive(Duel) == 0
     worker_appear(name="host:1", host="host", pid=1, queue="lots", version="1", python="3")
     assert (places_alive(Duel), places_alive(Recording)) == (7, 0)
@@ -387,10 +507,26 @@ def test_a_script_is_refused_with_a_sentence(player: Callable[..., Submission]) 
 def test_the_settings_say_how_lots_run(settings: Any) -> None:
     settings.PLAYER_IMAGE_PREFIX = "our/arena-player_"
     settings.KUBERNETES_NODES = ["pool=spot"]
-    settings.KUBERNETES_RUNTIME_CLASS = "gvisor"
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "runtime_class": "gvisor"}
     made = site()
     assert (made.id, made.runtime_class, made.node_selector) == ("our-arena-player", "gvisor", {"pool": "spot"})
     assert list(made.tolerations) == [{"key": "pool", "operator": "Equal", "value": "spot"}]
+
+
+def test_the_jobs_of_the_check_are_none_of_the_drivers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drivers delete the Jobs of their site that have no claim."""
+    sites: list[Site] = []
+
+    def api(site: Site) -> None:
+        sites.append(site)
+        raise SandboxError("It is not there.", code="cluster_unavailable")
+
+    monkeypatch.setattr(kubernetes_check, "ApiCluster", api)
+    settings.PLAYER_IMAGE_PREFIX = "a" * 80
+    with pytest.raises(SandboxError):
+        kubernetes_check.check_cluster()
+    assert sites[0].id != site().id
+    assert len(sites[0].id) == len(site().id) == 63
 
 
 def test_settings_that_cannot_play_are_refused(settings: Any) -> None:
@@ -398,8 +534,8 @@ def test_settings_that_cannot_play_are_refused(settings: Any) -> None:
     assert check_cluster() == []
     settings.KUBERNETES_IMAGE = "registry.test/arena:latest"
     settings.PLAYER_REGISTRY = ""
-    settings.KUBERNETES_LOTS = 0
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "lots": 0, "lot_size": 0}
     settings.KUBERNETES_NODES = ["spot"]
-    assert [message.id for message in check_cluster()] == ["arena.E015"] * 4
+    assert [message.id for message in check_cluster()] == ["arena.E015"] * 5
     settings.SANDBOX = "docker"
     assert check_cluster() == []

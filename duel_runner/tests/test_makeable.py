@@ -181,7 +181,7 @@ def test_duels_in_line_wait_until_their_environment_is_available_again(monkeypat
     for number in (1, 2, 3):
         job_enqueue(job=factories.duel(tournament, ann, bob, number=number, state=JobState.QUEUED))
     availability_note(
-        environment=game, trouble=availability.Trouble("It needs a package.", hint="Run `pip install it`.")
+        environment=game, trouble=availability.Unavailability("It needs a package.", hint="Run `pip install it`.")
     )
 
     assert claimed("duel") is None

@@ -8,9 +8,10 @@ import pytest
 
 from arena_kit.errors import PlatformFault
 from core.jobs import claims, worker
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.registry import SERVICES
-from core.jobs.worker import Lease, Performed, step, work
+from core.jobs.worker import Performed, step, work
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.working import answer_bells, rung

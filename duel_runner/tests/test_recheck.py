@@ -25,7 +25,7 @@ from core.append_only import unprotected
 from core.duels.services import duel_succeed
 from core.jobs.artifacts import artifacts_stored
 from core.jobs.lifecycle import job_claim
-from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, Verdict
+from core.models import Alarm, Duel, Environment, JobFault, JobState, LedgerEntry, RecheckVerdict
 from core.tests import factories
 from core.tests.working import run
 from duel_runner.recheck.duels import duel_again, duel_recheck
@@ -105,7 +105,7 @@ def test_a_duel_as_it_was_played_verifies(duel: Duel) -> None:
     duel.refresh_from_db()
     assert recheck.mismatches == []
     assert recheck.record is not None
-    assert (duel.verdict, duel.verified_at is None) == (Verdict.VERIFIED, False)
+    assert (duel.verdict, duel.verified_at is None) == (RecheckVerdict.VERIFIED, False)
     assert duel.verification.startswith("10 matches were simulated again: seats, seeds, openings, legal actions")
     assert duel.verification.endswith("Hash, result and ledger agree.")
     assert not Alarm.objects.exists()
@@ -198,7 +198,7 @@ def test_what_does_not_fit_raises_an_alarm(trouble: str, duel: Duel, caplog: pyt
 
     duel.refresh_from_db()
     assert any(sentence in str(mismatch) for mismatch in recheck.mismatches), recheck.mismatches
-    assert duel.verdict == Verdict.MISMATCH
+    assert duel.verdict == RecheckVerdict.MISMATCH
     assert str(recheck.mismatches[0]) in duel.verification
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"duel-{duel.pk}-does-not-verify", None)
@@ -216,7 +216,7 @@ def test_a_duel_that_verifies_again_settles_its_alarm(duel: Duel) -> None:
     duel_recheck(Duel.objects.get(pk=duel.pk))
 
     assert Alarm.objects.get().settled_at is not None
-    assert Duel.objects.get(pk=duel.pk).verdict == Verdict.VERIFIED
+    assert Duel.objects.get(pk=duel.pk).verdict == RecheckVerdict.VERIFIED
 
 
 def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel], settings: Settings) -> None:
@@ -229,7 +229,7 @@ def test_every_run_checks_a_share_and_never_checked_duels_first(duels: list[Duel
     (first,) = rows.exclude(verified_at=None)
     results_verify()
     results_verify()
-    assert rows.filter(verdict=Verdict.VERIFIED).count() == 3
+    assert rows.filter(verdict=RecheckVerdict.VERIFIED).count() == 3
     assert rows[0] == first
     results_verify()
     assert rows[2] == first
@@ -263,7 +263,7 @@ def test_a_duel_in_trouble_does_not_keep_others_from_being_checked(duels: list[D
     results_verify()
 
     verdicts = [duel.verdict for duel in Duel.objects.order_by("pk")]
-    assert verdicts == [Verdict.UNCHECKABLE, Verdict.VERIFIED, Verdict.VERIFIED]
+    assert verdicts == [RecheckVerdict.UNCHECKABLE, RecheckVerdict.VERIFIED, RecheckVerdict.VERIFIED]
     assert "are no longer in this arena's code" in Duel.objects.get(pk=duels[0].pk).verification
     assert not Alarm.objects.exists()
 
@@ -278,7 +278,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
     results_verify()
 
     duel = Duel.objects.get(pk=duels[0].pk)
-    assert (duel.verdict, duel.verified_at is None) == (Verdict.UNCHECKABLE, False)
+    assert (duel.verdict, duel.verified_at is None) == (RecheckVerdict.UNCHECKABLE, False)
 
 
 # --- The command -------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from core.evaluations.selectors import ranking_list
 from core.evaluations.services import episode_row, evaluation_create, evaluation_succeed, script_succeed
 from core.jobs.artifacts import EvaluationArtifacts, evaluation_stored
 from core.jobs.lifecycle import job_claim
-from core.models import Alarm, Duel, Environment, Evaluation, JobState, SeedList, SubmissionForm, Verdict
+from core.models import Alarm, Duel, Environment, Evaluation, JobState, RecheckVerdict, SeedList, SubmissionForm
 from core.tests import factories
 from duel_runner.recheck import sample
 from duel_runner.recheck.evaluations import evaluation_recheck
@@ -78,7 +78,7 @@ def test_an_evaluation_as_it_was_played_verifies(evaluation: Evaluation) -> None
 
     evaluation.refresh_from_db()
     assert recheck.mismatches == []
-    assert (evaluation.verdict, evaluation.verified_at is None) == (Verdict.VERIFIED, False)
+    assert (evaluation.verdict, evaluation.verified_at is None) == (RecheckVerdict.VERIFIED, False)
     assert evaluation.verification == (
         "6 episodes were played again from their seeds and actions: seeds, actions, lengths, ends and scores of every "
         "episode. Hash, result and list of seeds agree."
@@ -153,7 +153,7 @@ def test_what_does_not_fit_raises_an_alarm(
 
     evaluation.refresh_from_db()
     assert any(sentence in str(mismatch) for mismatch in recheck.mismatches), recheck.mismatches
-    assert evaluation.verdict == Verdict.MISMATCH
+    assert evaluation.verdict == RecheckVerdict.MISMATCH
     assert str(recheck.mismatches[0]) in evaluation.verification
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"evaluation-{evaluation.pk}-does-not-verify", None)
@@ -183,7 +183,7 @@ def test_an_evaluation_that_verifies_again_settles_its_alarm(evaluation: Evaluat
     evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
 
     assert Alarm.objects.get().settled_at is not None
-    assert Evaluation.objects.get(pk=evaluation.pk).verdict == Verdict.VERIFIED
+    assert Evaluation.objects.get(pk=evaluation.pk).verdict == RecheckVerdict.VERIFIED
 
 
 def test_what_was_played_with_other_versions_cannot_be_checked_and_raises_no_alarm(evaluation: Evaluation) -> None:
@@ -195,7 +195,7 @@ def test_what_was_played_with_other_versions_cannot_be_checked_and_raises_no_ala
         evaluation_recheck(Evaluation.objects.get(pk=evaluation.pk))
 
     evaluation.refresh_from_db()
-    assert (evaluation.verdict, evaluation.verified_at is None) == (Verdict.UNCHECKABLE, False)
+    assert (evaluation.verdict, evaluation.verified_at is None) == (RecheckVerdict.UNCHECKABLE, False)
     assert evaluation.verification.startswith("It was played with gymnasium 0.1")
     assert not Alarm.objects.exists()
 
@@ -210,10 +210,10 @@ def test_both_kinds_are_sampled_and_scripts_are_not(
 
     results_verify()
 
-    assert Evaluation.objects.get(pk=evaluation.pk).verdict == Verdict.VERIFIED
+    assert Evaluation.objects.get(pk=evaluation.pk).verdict == RecheckVerdict.VERIFIED
     assert Evaluation.objects.get(pk=script.pk).verified_at is None
     # Made by a factory, without records.
-    assert Duel.objects.get(pk=duel.pk).verdict == Verdict.MISMATCH
+    assert Duel.objects.get(pk=duel.pk).verdict == RecheckVerdict.MISMATCH
 
 
 @pytest.mark.parametrize(("share", "per_run", "checked"), [(0.0, 20, 0), (1.0, 20, 3), (1.0, 2, 2), (0.5, 20, 2)])
@@ -232,7 +232,7 @@ def test_a_share_is_checked_up_to_the_most_of_a_run(
 
     results_verify()
 
-    assert Evaluation.objects.filter(verdict=Verdict.VERIFIED).count() == checked
+    assert Evaluation.objects.filter(verdict=RecheckVerdict.VERIFIED).count() == checked
 
 
 def test_a_run_whose_time_is_up_begins_no_further_check(
@@ -259,7 +259,7 @@ def test_what_breaks_a_check_does_not_break_the_next(
 
     for row in Evaluation.objects.filter(pk__in=(evaluation.pk, other.pk)):
         assert (row.verdict, row.verification) == (
-            Verdict.UNCHECKABLE,
+            RecheckVerdict.UNCHECKABLE,
             "The check failed because of an error inside the arena.",
         )
 

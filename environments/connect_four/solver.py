@@ -1,4 +1,4 @@
-"""Finds forced wins in Connect Four, for openings: a position that one side has won already is no fair start.
+"""Finds forced wins in Connect Four, for openings: a position that one side has won already is not a fair start.
 
 Nearly every position of Connect Four is won by one side with perfect play, which takes too long to find out and which
 few agents could follow. So a position counts as decided when a side wins by force within a few plies: the player to

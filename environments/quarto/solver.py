@@ -1,4 +1,4 @@
-"""Finds forced wins in Quarto, for openings: a position that one side has won already is no fair start.
+"""Finds forced wins in Quarto, for openings: a position that one side has won already is not a fair start.
 
 A position counts as decided in three cases. The player to move can complete a line. Or whatever it does, its opponent
 can complete one. Or it has a move after which the same holds for its opponent, so that it wins within three plies.

@@ -1,4 +1,4 @@
-"""Solves tic-tac-toe, for openings: a position from which one side wins with perfect play is no fair start."""
+"""Solves tic-tac-toe, for openings: a position from which one side wins with perfect play is not a fair start."""
 
 from __future__ import annotations
 

@@ -150,6 +150,7 @@ def retry_seconds(error: grpc.aio.AioRpcError) -> int:
     return int(info.retry_delay.seconds)
 
 
+@pytest.mark.slow
 def test_code_is_looked_at_and_never_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inspection, "MOST_SECONDS", 60.0)
     who = token_of(world.cast.alice)

@@ -21,7 +21,7 @@ from core.people.tokens import token_create
 from executor.checks import check_listening
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.generated.executor import executor_pb2 as old
-from executor.listening import Listening
+from executor.listening import Listening, listening
 from executor.server import SERVICES
 from executor.tests.certificates import Certificate, authority, signed
 from executor.tests.conftest import World
@@ -200,9 +200,8 @@ def test_health_and_reflection_answer_by_their_own_clients(world: World, tmp_pat
         ({"EXECUTOR_ADDRESS": "0.0.0.0:50051"}, "plain text"),
         ({"EXECUTOR_ADDRESS": "arena.example.org:50051"}, "plain text"),
         ({"EXECUTOR_ADDRESS": "50051"}, "neither HOST:PORT nor unix:PATH"),
-        ({"EXECUTOR_CERTIFICATE": "/nowhere/a.pem"}, "belong together"),
-        ({"EXECUTOR_CLIENT_CA": "/nowhere/ca.pem"}, "need TLS"),
-        ({"EXECUTOR_CERTIFICATE": "/nowhere/a.pem", "EXECUTOR_KEY": "/nowhere/a.key"}, "no file"),
+        ({"EXECUTOR_TLS": "/nowhere"}, "has no file /nowhere/tls.crt"),
+        ({"EXECUTOR_TLS": "/nowhere"}, "has no file /nowhere/tls.key"),
         ({}, ""),
         ({"EXECUTOR_ADDRESS": "[::1]:50051"}, ""),
         ({"EXECUTOR_ADDRESS": "unix:/run/arena/executor.sock"}, ""),
@@ -220,6 +219,18 @@ def test_what_does_not_fit_together_is_refused_at_start(
     if words:
         with pytest.raises(CommandError):
             call_command("run_executor", skip_checks=True)
+
+
+def test_the_folder_of_certificates_is_one_of_kubernetes(settings: Settings, tmp_path: Path) -> None:
+    settings.EXECUTOR_ADDRESS, settings.EXECUTOR_TLS = "0.0.0.0:50051", str(tmp_path)
+    # cert-manager writes the authority of the certificate itself beside it, which says nothing of clients.
+    for name in ("tls.crt", "tls.key", "ca.crt"):
+        (tmp_path / name).touch()
+    assert listening() == Listening("0.0.0.0:50051", f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key")
+    assert check_listening() == []
+    (tmp_path / "clients.crt").symlink_to(tmp_path / "gone")
+    assert listening().client_ca == f"{tmp_path}/clients.crt"
+    assert [message.id for message in check_listening()] == ["arena.E030"]
 
 
 def test_an_account_without_a_token_needs_a_developers_machine(settings: Settings) -> None:

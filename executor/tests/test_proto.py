@@ -148,6 +148,7 @@ def test_the_generated_code_is_that_of_the_proto_files(tmp_path: Path) -> None:
     assert made == kept, "Run `make proto`."
 
 
+@pytest.mark.slow
 def test_neither_the_site_nor_its_commands_load_grpc() -> None:
     program = """
 import sys, django
@@ -157,7 +158,7 @@ from django.urls import get_resolver
 get_resolver().url_patterns
 import core.wsgi, executor.checks
 for name, app in get_commands().items():
-    if app in {"core", "executor", "builder", "duel_runner", "tournament_manager", "publisher"}:
+    if app in {"core", "executor", "builder", "duel_runner", "tournament_manager", "publisher", "rollout_runner"}:
         load_command_class(app, name)
 print([name for name in sys.modules if name == "grpc" or name.startswith(("grpc.", "google.protobuf"))])
 """

@@ -15,7 +15,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.upload import inspection
-from core.models import Duel, JobState
+from core.models import Duel, JobFault, JobState, Promotion, Submission, Validation
 from core.tests import factories
 from core.tests.working import run as work_off
 from executor.examples import run_sample_match
@@ -23,7 +23,7 @@ from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.service import asked
 from executor.tests.conftest import World
 from executor.tests.serving import refused, run, serving, stubs, token_of, waiting
-from tests.samples import FIRST, MIDDLE, tic_tac_toe, upload, zip_of
+from tests.samples import FIRST, LAST, MIDDLE, tic_tac_toe, upload, zip_of
 
 Code = grpc.StatusCode
 
@@ -171,6 +171,58 @@ def test_an_archive_arrives_in_parts(world: World, monkeypatch: pytest.MonkeyPat
     run(main())
 
 
+def test_an_archive_plays_against_itself_on_trial_and_is_gone_afterwards(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inspection, "MOST_SECONDS", 60.0)
+    monkeypatch.setattr("executor.playing.TRIAL_SECONDS", 0.01)
+    who = token_of(world.cast.alice)
+
+    async def tried(client: Any, source: str, state: JobState, **fields: object) -> Any:
+        """Ask for self-play, and let its validation end in this state."""
+        sent = [v1.ValidateAgentRequest(environment=world.game.slug, self_play=True, chunk=zip_of(source))]
+        call = asyncio.ensure_future(client.ValidateAgent(sent, metadata=who))
+        while not await world.database.ask(_trial_validated, state, fields):
+            assert not call.done(), await call
+            await asyncio.sleep(0.01)
+        return await call
+
+    async def main() -> None:
+        async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
+            _, client = stubs(channel)
+            good = await tried(client, FIRST, JobState.SUCCEEDED, matches_done=4)
+            assert (good.valid, good.matches_played, list(good.errors)) == (True, 4, [])
+            failed = {"error_code": "player_error", "error": "It raised an error."}
+            bad = await tried(client, MIDDLE, JobState.FAILED, **failed)
+            assert [(one.code, one.message) for one in bad.errors] == [("player_error", "It raised an error.")]
+            ours = asyncio.ensure_future(tried(client, LAST, JobState.FAILED, fault=JobFault.PLATFORM, error="Full."))
+            assert (await refused(ours)).code() is Code.UNAVAILABLE
+            monkeypatch.setattr("executor.playing.patience", lambda _: 0.05)
+            other = zip_of("x = 1\n" + FIRST)
+            late = client.ValidateAgent(
+                [v1.ValidateAgentRequest(environment=world.game.slug, self_play=True, chunk=other)], metadata=who
+            )
+            assert (await refused(late)).code() is Code.DEADLINE_EXCEEDED
+            while server.playing._endings:  # noqa: ASYNC110  (what the calls left)
+                await asyncio.sleep(0.01)
+
+    run(main())
+    trials = Submission.objects.filter(is_trial=True)
+    assert (trials.count(), trials.filter(deleted_at=None).count()) == (4, 0)
+    assert not Submission.objects.validated().filter(is_trial=True).exists()
+    assert not Promotion.objects.exists()
+
+
+def _trial_validated(state: JobState, fields: dict[str, object]) -> bool:
+    trial = Submission.objects.filter(is_trial=True, deleted_at=None).first()
+    if trial is None:
+        return False
+    factories.moved(trial.builds.all(), JobState.SUCCEEDED)
+    made = factories.validation(trial, JobState.QUEUED)
+    factories.moved(Validation.objects.filter(pk=made.pk), state, **fields)
+    return True
+
+
 def test_environments_say_what_they_are_and_why_they_play_no_runs(world: World) -> None:
     task = factories.task()
     who = token_of(world.cast.alice)
@@ -182,7 +234,7 @@ def test_environments_say_what_they_are_and_why_they_play_no_runs(world: World) 
 
     found = run(main())
     assert (found[world.game.slug].seats, found[world.game.slug].closed_because) == (2, "")
-    assert "one seat" in found[task.slug].closed_because
+    assert (found[task.slug].seats, found[task.slug].closed_because) == (1, "")
 
 
 def test_a_seed_of_zero_is_a_seed_and_none_is_none() -> None:

@@ -87,6 +87,7 @@ def test_a_call_that_is_cancelled_while_its_run_is_made_leaves_none(
     run(main())
 
 
+@pytest.mark.slow
 def test_a_wait_ends_before_the_callers_deadline_and_the_run_goes_on(world: World) -> None:
     who = token_of(world.cast.alice)
 
@@ -169,6 +170,7 @@ def test_calls_wait_through_an_outage_of_the_database(world: World, monkeypatch:
     assert asked > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [20, pytest.param(500, marks=pytest.mark.nightly)])
 def test_many_calls_wait_in_one_process(world: World, count: int) -> None:
     who = token_of(world.cast.olga)

@@ -127,6 +127,7 @@ def test_an_honest_player_passes_for_one(arenas: Arenas) -> None:
     assert (report.got, report.problems, report.dirt) == (CONTAINED, (), ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("parts", "changes", "problem"),
     [

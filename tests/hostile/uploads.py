@@ -65,7 +65,7 @@ def outside(root: Path, got: str) -> Iterator[str]:
         if got != ACCEPTED:
             yield f"{path.name} was unpacked although the archive was refused"
         elif path.is_symlink() or not (path.is_dir() or path.is_file()):
-            yield f"{path.name} is no plain file"
+            yield f"{path.name} is not a plain file"
         elif path.is_file() and path.stat().st_mode & 0o7777 != 0o644:
             yield f"{path.name} has the mode {path.stat().st_mode:o}"
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import docker
 import pytest
 from django.conf import settings as django_settings
+from pytest_django.fixtures import Settings
 
 from arena_kit.image.calls import engine as connect
 from arena_kit.image.registry import Registry
@@ -19,7 +20,7 @@ from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import jobs_end_delay
-from core.models import Build, CancelCode, Environment, Job, Submission
+from core.models import Build, CancelCode, Duel, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
@@ -28,9 +29,19 @@ from duel_runner.tests.on_a_cluster import play_on_a_cluster
 from duel_runner.workplace import leave_workplace
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.images import referee_image
+from tests.kubernetes.tournaments import Figures, figures
 from tests.samples import upload
 
-PATIENCE_SECONDS, LEFT_SECONDS = 400.0, 300.0
+PATIENCE_SECONDS, LEFT_SECONDS = 900.0, 300.0
+FIGURES = pytest.StashKey[list[Figures]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Print what the tournaments with faults have come to."""
+    if found := config.stash.get(FIGURES, None):
+        terminalreporter.section("tournaments on the cluster")
+        for one in found:
+            terminalreporter.write_line(str(one))
 
 
 @pytest.fixture(scope="session")
@@ -90,10 +101,10 @@ class Arena:
     jobs_max: int = 2
     drivers: list[Driver] = field(default_factory=list)
 
-    def driver(self, wrapped: Callable[[ApiCluster], Any] = lambda api: api) -> Driver:
+    def driver(self, wrapped: Callable[[ApiCluster], Any] = lambda api: api, *, lot_size: int = 2) -> Driver:
         """A new driver, as of a process that was just started."""
         api = ApiCluster(self.site, kubeconfig=self.kubeconfig)
-        driver = Driver(LotRows("lots"), wrapped(api), self.site, self.jobs_max, time.monotonic)
+        driver = Driver(LotRows("lots", lot_size=lot_size), wrapped(api), self.site, self.jobs_max, time.monotonic)
         self.drivers.append(driver)
         return driver
 
@@ -141,8 +152,9 @@ def arena(
     players = server.registry
     settings.PLAYER_REGISTRY, settings.PLAYER_REGISTRY_USER = players.repository, players.user
     settings.PLAYER_REGISTRY_PASSWORD = players.password
-    settings.KUBERNETES_IMAGE, settings.KUBERNETES_PULL_SECRET = referee, "registry"
-    settings.KUBERNETES_PRIORITY_CLASS = "arena-lot"
+    settings.KUBERNETES_IMAGE = referee
+    own = {"pull_secret": "registry", "priority_class": "arena-lot"}
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, **own}
     settings.JOB_DELAY_SECONDS = 0
     made = Arena(site(), str(cluster.kubeconfig))
     yield made
@@ -165,3 +177,21 @@ def built(arena: Arena) -> Callable[[Environment, str, str], Submission]:
         return submission
 
     return build
+
+
+@pytest.fixture
+def judged(
+    arena: Arena, cluster: RealCluster, settings: Settings, request: pytest.FixtureRequest
+) -> Callable[[str, Sequence[Duel]], Figures]:
+    """Count what a tournament that is over has come to, and refuse anything lost, doubled or left over."""
+
+    def judge(what: str, duels: Sequence[Duel]) -> Figures:
+        deadline = time.monotonic() + LEFT_SECONDS
+        while (left := len(cluster.listed("jobs"))) and time.monotonic() < deadline:
+            time.sleep(0.5)
+        found = figures(what, duels, jobs_left_over=left, settings=settings)
+        request.config.stash.setdefault(FIGURES, []).append(found)
+        assert found.is_well(), str(found)
+        return found
+
+    return judge

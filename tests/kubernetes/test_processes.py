@@ -12,12 +12,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
+from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.worker_selectors import workers_alive
 from core.models import Duel, JobState
 from core.operations.expiry import jobs_requeue_expired
 from tests.kubernetes.cluster import RealCluster
 from tests.kubernetes.conftest import PATIENCE_SECONDS, Arena
-from tests.kubernetes.playing import SLOW, Built, assert_played, duel_of
+from tests.kubernetes.playing import SLOW, Built, assert_played, duel_of, one_by_one
 from tests.programs import production_variables, running
 from tests.samples import FIRST, LAST, tic_tac_toe
 
@@ -32,27 +33,28 @@ def until(true: Callable[[], bool]) -> None:
     while not true():
         assert time.monotonic() < deadline
         jobs_requeue_expired()
+        jobs_end_delay()
         time.sleep(0.5)
 
 
 def test_a_killed_process_leaves_its_duel_to_the_next(
     arena: Arena, built: Built, settings: Settings, cluster: RealCluster, redis_url: str, tmp_path: Path
 ) -> None:
-    environment = tic_tac_toe()
+    environment = one_by_one()
     slow, last = built(environment, "slow", SLOW), built(environment, "last", LAST)
     duel = duel_of(slow, last)
-    names = ("IMAGE", "PULL_SECRET", "PRIORITY_CLASS")
     variables = {
         **production_variables(redis_url, tmp_path),
-        **{f"KUBERNETES_{name}": str(getattr(settings, f"KUBERNETES_{name}")) for name in names},
-        "SANDBOX": "kubernetes", "KUBERNETES_CONFIG": str(cluster.kubeconfig), "Q_CLUSTER_NAME": "lots",
+        "KUBERNETES_IMAGE": settings.KUBERNETES_IMAGE,
+        "KUBERNETES_OPTIONS": ",".join(f"{name}={value}" for name, value in settings.KUBERNETES_OPTIONS.items()),
+        "SANDBOX": "kubernetes", "KUBECONFIG": str(cluster.kubeconfig), "Q_CLUSTER_NAME": "lots",
         "PLAYER_REGISTRY": settings.PLAYER_REGISTRY,
     }  # fmt: skip
     command = ("manage.py", "qcluster")
     with running(variables, *command) as process:
         until(lambda: any(pod["status"].get("phase") == "Running" for pod in cluster.listed("pods")))
-        (worker,) = workers_alive("lots")
-        assert (worker.engine, worker.engine_error) == ("Kubernetes v1.20.2", "")
+        # Its row has it with the next sign of life.
+        until(lambda: workers_alive("lots").filter(engine="Kubernetes v1.20.2", engine_error="").exists())
         process.send_signal(signal.SIGKILL)
         process.wait()
     with running(variables, *command) as process:
@@ -70,8 +72,8 @@ def test_a_killed_process_leaves_its_duel_to_the_next(
     assert not workers_alive("lots").exists()
 
 
-def test_the_check_says_what_holds(arena: Arena, settings: Settings, cluster: RealCluster) -> None:
-    settings.KUBERNETES_CONFIG = str(cluster.kubeconfig)
+def test_the_check_says_what_holds(arena: Arena, monkeypatch: pytest.MonkeyPatch, cluster: RealCluster) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
     shown = io.StringIO()
     # Volumes in memory have a size of their own since 1.22; before, what they hold counts as memory.
     with pytest.raises(CommandError, match=r"^2 of \d+ protections do not hold: small /tmp\."):

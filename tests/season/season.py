@@ -114,9 +114,9 @@ class Season:
             "CHANNEL_DIR": str(self.channels),
             "TMPDIR": str(self.temporary),
             "SANDBOX": "docker",
-            "PLAYER_RUNTIME": "runc",
+            "PLAYER_CONTAINERS": "runtime=runc",
             "VERIFY_SAMPLE": "0",
-            "LOG_LEVEL": "INFO",
+            "LOGS": "level=INFO",
             "FAULTS_HOOKS": str(self.hooks),
             # One owner uploads them all.
             "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",

@@ -51,7 +51,7 @@ def install() -> None:
 
     import builder.tasks
     import duel_runner.tasks
-    from core.jobs.worker import Lease
+    from core.jobs.lease import Lease
     from core.models import Duel
     from core.storage import LocalStorage
     from duel_runner import workplace

@@ -37,6 +37,7 @@ def test_starting_a_tournament_says_why_not() -> None:
         run("tournament", "start", "tic-tac-toe")
 
 
+@pytest.mark.slow
 def test_recompute_restores_everything_from_the_ledger() -> None:
     environment = factories.environment()
     factories.task()
@@ -93,6 +94,7 @@ def test_recompute_shows_the_ratings_of_a_date_and_where_pages_show_others() -> 
         run("recompute", "--as-of", "last week")
 
 
+@pytest.mark.slow
 def test_void_round_has_a_round_played_again_and_says_why_not() -> None:
     tournament = begun(players(factories.environment(), 4))
     play_on(tournament)

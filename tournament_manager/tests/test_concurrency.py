@@ -17,7 +17,7 @@ from core.models import (
     Tournament,
     TournamentState,
 )
-from core.moderation.services import participant_withdraw
+from core.moderation.withdrawals import participant_withdraw
 from core.tests import factories
 from core.tests.concurrency import at_once
 from tournament_manager.editions import advance

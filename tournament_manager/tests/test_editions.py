@@ -17,7 +17,7 @@ from core.models import (
     User,
 )
 from core.moderation.services import agent_disable
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_void

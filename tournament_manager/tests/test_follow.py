@@ -47,7 +47,7 @@ from tournament_manager import sums as sums_module
 from tournament_manager.editions import advance, start_now
 from tournament_manager.follow import follow, rebuild
 from tournament_manager.ledger import ratings_are_outdated, ratings_refresh
-from tournament_manager.results import Played
+from tournament_manager.results import LedgerDuel
 from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -265,7 +265,7 @@ def test_a_strike_reads_results_since_the_last_checkpoint_however_long_the_histo
     advance(environment, now=LATER)
     read, real = set[object](), results_module._played
 
-    def counted(rows: list[tuple[object, ...]]) -> Played:
+    def counted(rows: list[tuple[object, ...]]) -> LedgerDuel:
         read.add(rows[0][0])
         return real(rows)
 

@@ -11,8 +11,8 @@ from pytest_django.fixtures import Settings
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament
 from core.moderation.services import agent_disable, agent_enable
+from core.submissions.existing import submission_delete
 from core.submissions.images import has_to_play
-from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.ladders import agent_rest

@@ -25,8 +25,9 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.moderation.services import agent_disable, participant_withdraw, user_ban
-from core.submissions.services import submission_delete
+from core.moderation.services import agent_disable, user_ban
+from core.moderation.withdrawals import participant_withdraw
+from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.rounds import duels_cancel

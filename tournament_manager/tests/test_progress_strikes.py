@@ -8,25 +8,17 @@ from django.utils import timezone
 
 from arena_kit.ranking.formats import Decision
 from core.errors import Refused
-from core.models import (
-    Build,
-    Duel,
-    Environment,
-    JobState,
-    LedgerVoid,
-    Submission,
-    Tournament,
-    TournamentState,
-)
-from core.moderation.services import agent_disable, participant_withdraw, user_ban
+from core.models import Build, Duel, Environment, JobState, LedgerVoid, Submission, Tournament, TournamentState
+from core.moderation.services import agent_disable, user_ban
+from core.moderation.withdrawals import participant_withdraw
+from core.submissions.existing import submission_delete
 from core.submissions.images import duels_delay_rebuilt
-from core.submissions.services import submission_delete
 from core.tests import factories
 from core.tests.factories import moved
 from core.tournaments.plan_selectors import plan_outline
-from core.tournaments.rounds import meeting_again, round_void
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_play_again, duel_void
+from core.tournaments.voiding import meeting_again, round_void
 from tournament_manager import progress
 from tournament_manager.follow import follow
 from tournament_manager.progress import plan_of, tournament_step

@@ -6,14 +6,14 @@ import pytest
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
 from arena_kit.ranking.formats import Decision, DuelState, GroupsKnockOut, History, RoundRobin
-from arena_kit.ranking.sequential import SequentialTest, State, pairs_to_decide
+from arena_kit.ranking.sequential import SequentialState, SequentialTest, pairs_to_decide
 from arena_kit.tests.ranking.format_samples import participants, record
 from core.duels.services import duel_succeed
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
 from core.models import Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
-from core.tournaments.rounds import round_void
+from core.tournaments.voiding import round_void
 from tournament_manager.progress import plan_of, tournament_step
 from tournament_manager.tests.planned import begun, ranks
 from tournament_manager.tests.samples import LATER, players
@@ -62,6 +62,7 @@ def found(duel: Duel) -> tuple[str, int]:
     return duel.test_result["state"], duel.matches_done
 
 
+@pytest.mark.slow
 def test_a_knock_out_goes_to_who_leads_when_a_duel_ends_and_a_level_one_is_extended_under_a_test_of_its_own(
     four: list[Submission],
 ) -> None:
@@ -79,9 +80,9 @@ def test_a_knock_out_goes_to_who_leads_when_a_duel_ends_and_a_level_one_is_exten
     final = play(waiting(cup, four[0], four[1]), NARROW)
     step(cup)
 
-    assert found(decided)[0] in (State.ACCEPTED_H0, State.ACCEPTED_H1)
+    assert found(decided)[0] in (SequentialState.ACCEPTED_H0, SequentialState.ACCEPTED_H1)
     assert 2 <= decided.matches_done < decided.match_count == 40
-    inconclusive = State.INCONCLUSIVE.value
+    inconclusive = SequentialState.INCONCLUSIVE.value
     assert [found(duel) for duel in (level, narrow, final)] == [
         (inconclusive, 40),
         (inconclusive, 10),
@@ -98,6 +99,7 @@ def test_a_knock_out_goes_to_who_leads_when_a_duel_ends_and_a_level_one_is_exten
     assert [ranks(cup)[row.pk] for row in four] == [1, 2, 3, 3]
 
 
+@pytest.mark.slow
 def test_a_swiss_round_counts_alike_however_early_it_ended_and_is_played_again_under_the_same_tests(
     four: list[Submission],
 ) -> None:
@@ -128,7 +130,7 @@ def test_a_swiss_round_counts_alike_however_early_it_ended_and_is_played_again_u
 
 def test_a_single_pair_is_played_whole(four: list[Submission]) -> None:
     cup = begun(four, "round-robin", pairs=1, stops_early=True)
-    assert {found(play(duel, CLEAR)) for duel in cup.duels.all()} == {(State.INCONCLUSIVE, 2)}
+    assert {found(play(duel, CLEAR)) for duel in cup.duels.all()} == {(SequentialState.INCONCLUSIVE, 2)}
     step(cup)
     assert ranks(cup) == {row.pk: place for place, row in enumerate(four, start=1)}
 

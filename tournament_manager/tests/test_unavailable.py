@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena_kit.environment.availability import Trouble
+from arena_kit.environment.availability import Unavailability
 from core.duels.challenges import challenge_create
 from core.duels.services import duel_create
 from core.environments.availability import availability_note, environment_retire
@@ -45,6 +45,7 @@ def available(environment: Environment, *, here: bool) -> Environment:
     return environment
 
 
+@pytest.mark.slow
 def test_a_running_ladder_draws_no_round_and_says_why_until_it_can_be_played_again(environment: Environment) -> None:
     environment.play = Play.LADDER
     environment.save()
@@ -78,7 +79,7 @@ def test_an_edition_waits_for_its_environment_and_ends_as_if_nothing_had_happene
     edition = Tournament.objects.get()
     first, *rest = edition.duels.order_by("pk")
     play(first)
-    availability_note(environment=environment, trouble=Trouble("It needs a package."))
+    availability_note(environment=environment, trouble=Unavailability("It needs a package."))
     advance(environment, now=LATER)
     edition.refresh_from_db()
     assert edition.state == TournamentState.RUNNING
@@ -136,6 +137,7 @@ def test_a_planned_tournament_waits(environment: Environment) -> None:
     assert cup.state == TournamentState.RUNNING
 
 
+@pytest.mark.slow
 def test_a_running_tournament_of_organisers_draws_nothing_and_says_why(environment: Environment) -> None:
     cup = begun(players(environment, 4))
     available(environment, here=False)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from core.models import Build, Environment, JobState, Tournament, Validation
-from core.submissions.services import submission_rebuild
+from core.submissions.existing import submission_rebuild
 from core.tests import factories
 from tournament_manager.editions import PENDING_WAIT, advance
 from tournament_manager.tests.samples import (

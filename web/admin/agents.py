@@ -11,19 +11,19 @@ from django.utils.safestring import SafeString
 from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission, UploadReservation
 from core.moderation.services import agent_disable, agent_enable
-from core.submissions.services import submission_delete
-from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each, links
+from core.submissions.existing import submission_delete
+from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links
 from web.admin.evaluations import evaluate_again
 from web.admin.jobs import build_again
 
-DISABLE = Question(
+DISABLE = OrganiserQuestion(
     title="Disable agents",
     consequence="From now on the agents get no new versions and play nothing. Their unfinished jobs are cancelled. "
     "They are withdrawn from running editions, where their duels no longer count for either side. Other results stay.",
     button="Disable",
     reason="Reason, shown on the agent's page",
 )
-DELETE = Question(
+DELETE = OrganiserQuestion(
     title="Delete archives",
     consequence="The archives and images are removed for good, and these versions play no more. Their results stay.",
     button="Delete the archives",
@@ -66,7 +66,7 @@ class AgentAdmin(ModelAdmin[Agent]):
 
     @admin.action(description="Disable, with a reason", permissions=["change"])
     def disable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> HttpResponse | None:
-        def action(agent: Agent, answer: Answer) -> str:
+        def action(agent: Agent, answer: OrganiserAnswer) -> str:
             agent_disable(agent=agent, reason=answer.reason)
             return "is disabled."
 
@@ -145,7 +145,7 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
     @admin.action(description="Delete archives and images (results stay)", permissions=["change"])
     def delete_archives(self, request: HttpRequest, queryset: QuerySet[Submission]) -> HttpResponse | None:
-        def action(submission: Submission, answer: Answer) -> str:
+        def action(submission: Submission, answer: OrganiserAnswer) -> str:
             if submission.deleted_at is not None:
                 raise Refused("The archive is already deleted.")
             submission_delete(submission=submission)

@@ -88,7 +88,7 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class OrganiserQuestion:
     """A question before an action. number, reason: labels of the fields; empty for no such field.
 
     least, most: the range of the number.
@@ -109,7 +109,7 @@ class QuestionForm(forms.Form):
     number = forms.IntegerField()
     reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
 
-    def __init__(self, question: Question, data: QueryDict | None) -> None:
+    def __init__(self, question: OrganiserQuestion, data: QueryDict | None) -> None:
         super().__init__(data, label_suffix="")
         self.fields["number"] = forms.IntegerField(min_value=question.least, max_value=question.most)
         for name, label in (("number", question.number), ("reason", question.reason)):
@@ -122,7 +122,7 @@ class QuestionForm(forms.Form):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class OrganiserAnswer:
     """The answer to a question. reason: empty if it did not ask for one; number: 0 if it did not."""
 
     reason: str
@@ -134,22 +134,30 @@ def ask_and_do(
     page: ModelAdmin[Row],
     request: HttpRequest,
     rows: QuerySet[Row],
-    question: Question,
-    action: Callable[[Row, Answer], str],
+    question: OrganiserQuestion,
+    action: Callable[[Row, OrganiserAnswer], str],
 ) -> HttpResponse | None:
     """Return the page with the question; once it has been answered, run `action` on every row as `do_each` does."""
     form = QuestionForm(question, request.POST if "answered" in request.POST else None)
     if form.is_valid():
         assert isinstance(request.user, User)
-        answer = Answer(form.cleaned_data.get("reason", ""), form.cleaned_data.get("number", 0), request.user)
+        answer = OrganiserAnswer(form.cleaned_data.get("reason", ""), form.cleaned_data.get("number", 0), request.user)
         do_each(page, request, rows, lambda row: action(row, answer))
         return None
     context = {
         **admin.site.each_context(request),
+        **_chosen_rows(request, rows),
         "title": question.title,
         "question": question,
         "form": form,
         "opts": page.model._meta,
+    }
+    return TemplateResponse(request, "web/admin/admin_question.html", context)
+
+
+def _chosen_rows(request: HttpRequest, rows: QuerySet[Row]) -> dict[str, object]:
+    """Return what the form of a question repeats of the list: the rows and the action that were chosen there."""
+    return {
         "rows": list(rows[:100]),
         "row_count": rows.count(),
         "action": _chosen_action(request),
@@ -157,7 +165,6 @@ def ask_and_do(
         "selected": request.POST.getlist(ACTION_CHECKBOX_NAME),
         "checkbox_name": ACTION_CHECKBOX_NAME,
     }
-    return TemplateResponse(request, "web/admin/admin_question.html", context)
 
 
 def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], action: Callable[[Row], str]) -> None:

@@ -1,4 +1,4 @@
-"""Environments, and the seed lists of one-seat environments."""
+"""Environments, with the editions and the final phase that organisers start."""
 
 from __future__ import annotations
 
@@ -16,23 +16,18 @@ from django.utils.safestring import SafeString
 
 from core.environments.additions import environment_remove
 from core.errors import Refused
-from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_list_reveal, seed_lists_ensure
+from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_lists_ensure
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.models import Environment, Play, SeedList, Submission, TournamentState
-from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each, links
+from core.models import Environment, Play, Submission, TournamentState
+from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links
 
-FINAL_PHASE = Question(
+FINAL_PHASE = OrganiserQuestion(
     title="Start the final phase",
     consequence="New hidden seeds are drawn; this happens only once and cannot be undone. The newest valid version of "
     "every agent is evaluated on them, and so is every new version from then on. The old hidden seeds are published.",
     button="Draw new seeds and evaluate everyone",
 )
-REVEAL = Question(
-    title="Reveal seeds",
-    consequence="Everyone can read these seeds from then on. This cannot be undone.",
-    button="Reveal the seeds",
-)
-REMOVE = Question(
+REMOVE = OrganiserQuestion(
     title="Remove environments that submissions added",
     consequence="The environments and their seeds are deleted; the next submission that names one adds it again. "
     "Untick “is active” instead to keep one closed.",
@@ -51,8 +46,8 @@ FIELDSETS: tuple[tuple[str | None, tuple[str, ...]], ...] = (
                         "episodes_per_evaluation", "takes_scripts", "takes_players", "is_heavy", "parallel_matches")),
     ("Tests between two versions", ("has_gate", "stops_early", "test_elo0", "test_elo1", "test_alpha", "test_beta",
                                     "test_cap")),
-    ("What a player may use", ("cpu_count", "memory_limit_bytes", "move_seconds", "bank_seconds", "start_seconds",
-                               "duel_seconds", "validation_seconds")),
+    ("What a player may use", ("cpu_count", "memory_limit_bytes", "gpu_count", "move_seconds", "bank_seconds",
+                               "start_seconds", "duel_seconds", "validation_seconds")),
 )  # fmt: skip
 """Fields in no group here are quotas."""
 
@@ -96,7 +91,9 @@ class EnvironmentForm(EnvironmentModelForm):
     def clean_quota_upload_bytes(self) -> int | None:
         size: int | None = self.cleaned_data["quota_upload_bytes"]
         if size is not None and size > settings.MAX_UPLOAD_BYTES:
-            raise ValidationError(f"The site accepts at most {settings.MAX_UPLOAD_BYTES} bytes (MAX_UPLOAD_BYTES).")
+            raise ValidationError(
+                f"The site accepts at most {settings.MAX_UPLOAD_BYTES} bytes (upload_bytes in QUOTAS)."
+            )
         return size
 
     def clean_episodes_per_evaluation(self) -> int:
@@ -166,7 +163,7 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
 
     @admin.action(description="Start the final phase", permissions=["change"])
     def start_final_phase(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        def action(environment: Environment, answer: Answer) -> str:
+        def action(environment: Environment, answer: OrganiserAnswer) -> str:
             count = len(final_phase_start(environment=environment, by=answer.user))
             return (
                 f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
@@ -178,7 +175,7 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
         description="Remove environments that submissions added and no agent belongs to", permissions=["change"]
     )
     def remove_added(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        def action(environment: Environment, answer: Answer) -> str:
+        def action(environment: Environment, answer: OrganiserAnswer) -> str:
             environment_remove(environment=environment)
             return "is removed."
 
@@ -203,52 +200,6 @@ def start_tournament(environment: Environment) -> str:
     Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
     wake("tournament", TOURNAMENT_TASK, environment.pk)
     return "the tournament manager was asked to start a new edition, which begins within seconds."
-
-
-@admin.register(SeedList)
-class SeedListAdmin(ReadOnlyAdmin[SeedList]):
-    """Seed lists. Only superusers see hidden seeds; every organiser sees the hash that the arena is committed to."""
-
-    list_display = ("id", "environment", "purpose", "length", "is_public", "sha256", "created_by", "created_at",
-                    "revealed_at")  # fmt: skip
-    list_filter = ("purpose", ("revealed_at", admin.EmptyFieldListFilter), "environment")
-    list_select_related = ("environment", "created_by")
-    search_fields = ("environment__name", "environment__slug", "sha256")
-    date_hierarchy = "created_at"
-    ordering = ("-pk",)
-    readonly_fields = ("length", "is_public")
-    actions = ("reveal",)
-
-    def get_exclude(self, request: HttpRequest, obj: SeedList | None = None) -> tuple[str, ...]:
-        is_shown = request.user.is_superuser or (obj is not None and obj.is_public)
-        return () if is_shown else ("seeds",)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        # With filters in the address, such as seeds__0__gt, organisers could find hidden seeds.
-        return lookup.partition("__")[0] != "seeds" and super().lookup_allowed(lookup, value, request)
-
-    def get_readonly_fields(self, request: HttpRequest, obj: SeedList | None = None) -> list[str]:
-        hidden = self.get_exclude(request, obj)
-        return [name for name in super().get_readonly_fields(request, obj) if name not in hidden]
-
-    def view_on_site(self, seed_list: SeedList) -> str:
-        return reverse("web:environment", args=[seed_list.environment.slug])
-
-    @admin.display
-    def length(self, seed_list: SeedList) -> int:
-        return len(seed_list.seeds)
-
-    @admin.display(description="public", boolean=True)
-    def is_public(self, seed_list: SeedList) -> bool:
-        return seed_list.is_public
-
-    @admin.action(description="Reveal the seeds of a list that no longer ranks", permissions=["change"])
-    def reveal(self, request: HttpRequest, queryset: QuerySet[SeedList]) -> HttpResponse | None:
-        def action(seed_list: SeedList, answer: Answer) -> str:
-            seed_list_reveal(seed_list=seed_list)
-            return "everyone can now read its seeds."
-
-        return ask_and_do(self, request, queryset, REVEAL, action)
 
 
 def _even(count: int) -> int:

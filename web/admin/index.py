@@ -15,6 +15,10 @@ GROUPS = (
         "core.agent", "core.submission", "core.build", "core.validation", "core.evaluation", "core.recording",
         "core.publication", "core.uploadreservation",
     )),
+    ("Applications", "applications", (
+        "core.package", "core.packagebuild", "core.taskfile", "core.task", "core.batch", "core.rollout",
+        "core.rolloutverdict", "core.worldlease", "core.languagemodel",
+    )),
     ("People", "people", (
         "core.user", "auth.group", "core.apitoken", "otp_totp.totpdevice", "otp_static.staticdevice",
         "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",

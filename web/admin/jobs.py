@@ -17,32 +17,24 @@ from core.jobs.lifecycle import job_wake
 from core.jobs.selectors import attempts_of
 from core.jobs.turns import TURNS_PER_PRIORITY
 from core.jobs.waits import wait_of
-from core.models import Build, CancelCode, Duel, Job, JobState, PlayedJob, Publication, Submission, User, Validation
+from core.models import Build, CancelCode, Job, JobState, Publication, Submission, Validation
 from core.models.job import PRIORITIES
+from core.submissions.existing import submission_rebuild
 from core.submissions.phases import publication_again
-from core.submissions.services import submission_rebuild
-from core.tournaments.rounds import meeting_again
-from core.tournaments.strikes import duel_play_again, duel_void
-from web.admin.base import Answer, Question, ReadOnlyAdmin, ask_and_do, do_each, links, text_block
+from web.admin.base import OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links, text_block
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
 
-CANCEL = Question(
+CANCEL = OrganiserQuestion(
     title="Cancel",
     consequence="A cancelled job stays cancelled: this cannot be undone. Running jobs are stopped.",
     button="Cancel them",
     reason="Reason, shown on the page",
 )
-VOID = Question(
-    title="Void",
-    consequence="From now on the results count for neither side, and the table is computed again. Records stay.",
-    button="Void",
-    reason="Reason, shown on the duel's page",
-)
 
 
-PRIORITY = Question(
+PRIORITY = OrganiserQuestion(
     title="Set the priority",
     consequence=f"Workers take these waiting jobs earlier or later: each step moves a job by {TURNS_PER_PRIORITY} "
     "turns in its line. Only a limited number of jobs can overtake another one, so no job waits for ever.",
@@ -101,7 +93,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
 
     @admin.action(description="Set the priority of waiting jobs", permissions=["change"])
     def prioritise(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
-        def action(job: AnyJob, answer: Answer) -> str:
+        def action(job: AnyJob, answer: OrganiserAnswer) -> str:
             job_prioritise(job=job, priority=answer.number)
             return f"has the priority {answer.number}."
 
@@ -109,7 +101,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
 
     @admin.action(description="Cancel, with a reason", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
-        def action(job: AnyJob, answer: Answer) -> str:
+        def action(job: AnyJob, answer: OrganiserAnswer) -> str:
             job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer.reason)
             return "is cancelled."
 
@@ -199,71 +191,5 @@ class PublicationAdmin(PhaseAdmin[Publication]):
     def run_again(self, request: HttpRequest, queryset: QuerySet[Publication]) -> None:
         def action(publication: Publication) -> str:
             return f"is published again as publication {publication_again(publication=publication).pk}."
-
-        do_each(self, request, queryset, action)
-
-
-@admin.register(Duel)
-class DuelAdmin(JobAdmin[Duel]):
-    list_display = ("id", "player_1", "player_2", "state", "result", "is_struck", "verdict", "error_code", "tournament",
-                    "number", "matches", "worker", "created_at", "took")  # fmt: skip
-    list_filter = (*JobAdmin.list_filter, "outcome", "verdict", ("void", admin.EmptyFieldListFilter),
-                   "tournament__environment")  # fmt: skip
-    list_select_related = ("tournament__environment", "player_1__agent", "player_2__agent", "void")
-    search_fields = ("=id", "player_1__agent__name", "player_2__agent__name", "error", "worker")
-    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log")
-    readonly_fields = (*JobAdmin.readonly_fields, "is_struck", "files")
-    actions = ("requeue", "prioritise", "cancel", "void", "run_again")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Duel]:
-        return super().get_queryset(request)
-
-    def view_on_site(self, duel: Duel) -> str:
-        return reverse("web:duel", args=[duel.pk])
-
-    @admin.display(description="result")
-    def result(self, duel: Duel) -> str:
-        if not duel.outcome:
-            return "–"
-        wins = f"{duel.player_1_wins} : {duel.player_2_wins}, {duel.draws} drawn"
-        errors = duel.player_1_errors + duel.player_2_errors
-        return (f"{wins}, {errors} forfeited" if errors else wins).replace(" ", "\N{NO-BREAK SPACE}")
-
-    @admin.display(description="matches")
-    def matches(self, duel: PlayedJob) -> str:
-        return f"{duel.matches_done} of {duel.match_count}"
-
-    @admin.display(description="void")
-    def is_struck(self, duel: Duel) -> str:
-        return "void" if duel.is_void else ""
-
-    @admin.display
-    def files(self, duel: Duel) -> SafeString:
-        if not duel.records:
-            return text_block("")
-        pairs = [("web:duel_results", "results"), ("web:duel_records", "records")]
-        logs = [(reverse("web:duel_log", args=[duel.pk, f"player_{n}"]), f"log of player {n}") for n in (1, 2)]
-        return links(*((reverse(name, args=[duel.pk]), title) for name, title in pairs), *logs)
-
-    @admin.action(description="Void, with a reason", permissions=["change"])
-    def void(self, request: HttpRequest, queryset: QuerySet[Duel]) -> HttpResponse | None:
-        def action(duel: Duel, answer: Answer) -> str:
-            duel_void(duel=duel, reason=answer.reason, user=answer.user)
-            return "is void."
-
-        return ask_and_do(self, request, queryset, VOID, action)
-
-    @admin.action(description="Run again: play a new duel of the same pair", permissions=["change"])
-    def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
-        assert isinstance(request.user, User)
-        user = request.user
-
-        def action(duel: Duel) -> str:
-            follows_plan = duel.tournament is not None and not duel.tournament.is_automatic
-            if follows_plan and duel.state == JobState.FAILED:
-                meeting_again(duel=duel, reason=f"The arena could not play it; run again by {user}.", user=user)
-                return "is void; its meeting is played again."
-            again = duel_play_again(duel=duel)
-            return f"is played again as duel {again.pk}."
 
         do_each(self, request, queryset, action)

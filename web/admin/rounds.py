@@ -7,10 +7,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from core.models import Tournament
-from core.tournaments.rounds import round_void
-from web.admin.base import Answer, NamedTimesAdmin, Question, ask_and_do
+from core.tournaments.voiding import round_void
+from web.admin.base import NamedTimesAdmin, OrganiserAnswer, OrganiserQuestion, ask_and_do
 
-VOID_ROUND = Question(
+VOID_ROUND = OrganiserQuestion(
     title="Void a round",
     consequence="From now on the results of the round count for neither side, and the round is played again with the "
     "same seeds. Rounds that depend on it, such as later rounds of a Swiss tournament, become void too and are drawn "
@@ -26,7 +26,7 @@ class RoundsAdmin(NamedTimesAdmin[Tournament]):
 
     @admin.action(description="Void a round, with a reason", permissions=["change"])
     def void_round(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: Answer) -> str:
+        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
             count = round_void(tournament=tournament, number=answer.number, reason=answer.reason, user=answer.user)
             return f"round {answer.number} is void ({count} duel{'s' * (count != 1)}) and is played again."
 

@@ -1,4 +1,4 @@
-"""Tournaments, participants and registrations."""
+"""Tournaments of organisers and editions of the arena."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
-from core.models import Audience, Duel, JobState, Participant, Registration, Season, Tournament, TournamentState, User
+from core.models import Audience, Duel, JobState, Participant, Season, Tournament, TournamentState, User
 from core.tournaments.planning import (
     results_release,
     tournament_begin_soon,
@@ -25,12 +25,13 @@ from core.tournaments.planning import (
     tournament_replan,
 )
 from core.tournaments.services import ladder_stop, tournament_cancel
-from web.admin.base import Answer, Question, ReadOnlyAdmin, ReadOnlyInline, ask_and_do, do_each, links
+from web.admin.base import OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links
 from web.admin.formats import Fieldset, boxed
+from web.admin.participants import ParticipantInline, RegistrationInline
 from web.admin.planning import PlanForm, played_environments
 from web.admin.rounds import RoundsAdmin
 
-CANCEL = Question(
+CANCEL = OrganiserQuestion(
     title="Cancel tournaments",
     consequence="Finished duels stay in the table. All other duels of the tournament are cancelled for good.",
     button="Cancel the tournament",
@@ -38,19 +39,19 @@ CANCEL = Question(
 )
 
 
-BEGIN = Question(
+BEGIN = OrganiserQuestion(
     title="Begin tournaments now",
     consequence="Registration ends. Every registered agent takes part with its newest version that may play; without "
     "registration, every agent does.",
     button="Begin now",
 )
-CALL_OFF = Question(
+CALL_OFF = OrganiserQuestion(
     title="Call off planned tournaments",
     consequence="The tournaments will not take place. Their pages stay and show the reason.",
     button="Call it off",
     reason="Reason, shown on the page of the tournament",
 )
-RELEASE = Question(
+RELEASE = OrganiserQuestion(
     title="Release results",
     consequence="All visitors can then see tables, duels and replays, and rated tournaments count for the ratings.",
     button="Release the results",
@@ -78,35 +79,6 @@ COURSE_FIELDSET: Fieldset = (
     {"fields": ("edition", "state", "is_automatic", "schedule", "created_by", "started_at", "ended_at",
                 "cancel_reason")},
 )  # fmt: skip
-
-
-class ParticipantInline(ReadOnlyInline[Participant, Tournament]):
-    model = Participant
-    fields = readonly_fields = ("rank", "submission", "points", "wins", "draws", "losses", "total_score", "rating")
-    extra = 0
-    can_delete = False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Participant]:
-        return super().get_queryset(request).select_related("submission__agent", "tournament__environment")
-
-    def has_add_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
-        return False
-
-
-class RegistrationInline(ReadOnlyInline[Registration, Tournament]):
-    model = Registration
-    fields = readonly_fields = ("agent", "created_at")
-    extra = 0
-    can_delete = False
-
-    def has_add_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Tournament | None = None) -> bool:
-        return False
 
 
 @admin.register(Tournament)
@@ -227,7 +199,7 @@ class TournamentAdmin(RoundsAdmin):
 
     @admin.action(description="Begin now", permissions=["change"])
     def begin_now(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: Answer) -> str:
+        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
             _planned(tournament)
             tournament_begin_soon(tournament=tournament, now=timezone.now())
             return "begins within seconds."
@@ -236,7 +208,7 @@ class TournamentAdmin(RoundsAdmin):
 
     @admin.action(description="Call off, with a reason", permissions=["change"])
     def call_off(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: Answer) -> str:
+        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
             _planned(tournament)
             if not tournament_call_off(tournament=tournament, reason=answer.reason):
                 raise Refused("It has begun meanwhile. Cancel it instead.")
@@ -246,7 +218,7 @@ class TournamentAdmin(RoundsAdmin):
 
     @admin.action(description="Release results", permissions=["change"])
     def release(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: Answer) -> str:
+        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
             results_release(tournament=tournament)
             return "now shows its results to all visitors."
 
@@ -254,29 +226,13 @@ class TournamentAdmin(RoundsAdmin):
 
     @admin.action(description="Cancel, with a reason", permissions=["change"])
     def cancel(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: Answer) -> str:
+        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
             if tournament.state != TournamentState.RUNNING:
                 raise Refused("It is not running.")
             tournament_cancel(tournament=tournament, reason=answer.reason)
             return "is cancelled; finished duels stay."
 
         return ask_and_do(self, request, queryset, CANCEL, action)
-
-
-@admin.register(Participant)
-class ParticipantAdmin(ReadOnlyAdmin[Participant]):
-    list_display = ("submission", "tournament", "rank", "points", "wins", "draws", "losses", "total_score", "rating")
-    list_filter = ("tournament__environment", "tournament__state")
-    list_select_related = ("submission__agent", "tournament__environment")
-    search_fields = ("submission__agent__name", "=tournament__edition")
-    date_hierarchy = "tournament__started_at"
-    ordering = ("-tournament__started_at", "rank")
-
-    def view_on_site(self, row: Participant) -> str:
-        tournament = row.tournament
-        return reverse(
-            "web:participant", args=[tournament.environment.slug, tournament.edition, row.submission.agent.name]
-        )
 
 
 def _is_planned(tournament: Tournament) -> bool:
@@ -297,12 +253,3 @@ def _count(rows: QuerySet[Participant] | QuerySet[Duel]) -> Coalesce:
     """Count the rows of each tournament by a subquery, because several joins would multiply each other's rows."""
     grouped = rows.filter(tournament=OuterRef("pk")).order_by().values("tournament").annotate(count=Count("pk"))
     return Coalesce(Subquery(grouped.values("count"), output_field=IntegerField()), 0)
-
-
-@admin.register(Registration)
-class RegistrationAdmin(ReadOnlyAdmin[Registration]):
-    list_display = ("id", "agent", "tournament", "created_at")
-    list_filter = ("tournament__environment",)
-    list_select_related = ("agent", "tournament__environment")
-    search_fields = ("agent__name", "agent__owner__username")
-    date_hierarchy = "created_at"

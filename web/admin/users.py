@@ -20,7 +20,7 @@ from core.models.quota import QUOTA_FIELDS
 from core.moderation.services import user_ban, user_unban
 from core.notices.letters import letter_write
 from core.people.logins import login_unlock
-from web.admin.base import Answer, ModelAdmin, Question, ReadOnlyAdmin, ask_and_do, do_each
+from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -28,7 +28,7 @@ else:
     BaseUserAdmin = auth.UserAdmin  # not generic at run time
 
 
-BAN = Question(
+BAN = OrganiserQuestion(
     title="Ban people",
     consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, and "
     "their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
@@ -101,7 +101,7 @@ class UserAdmin(BaseUserAdmin):
 
     @admin.action(description="Ban, with a reason", permissions=["change"])
     def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
-        def action(user: User, answer: Answer) -> str:
+        def action(user: User, answer: OrganiserAnswer) -> str:
             if user.pk == request.user.pk:
                 raise Refused("You cannot ban yourself.")
             if user.is_superuser and not request.user.is_superuser:

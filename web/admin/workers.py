@@ -15,7 +15,8 @@ from django.utils.safestring import SafeString
 
 from core.jobs.worker_selectors import WorkerState, worker_rows
 from core.models import Duty, Worker
-from core.operations.status import queue_statuses, watchdog_runs
+from core.operations.queue_status import queue_statuses
+from core.operations.status import watchdog_runs
 from core.times import since
 from web.admin.base import ReadOnlyAdmin
 

@@ -8,7 +8,7 @@ from rest_framework.request import Request
 
 from core.models import AuditEntry, Submission, User
 from core.people.audit_log import audit_record, operator_of
-from core.submissions.services import submission_delete
+from core.submissions.existing import submission_delete
 
 
 def delete(request: Request, account: User, submission: Submission) -> None:

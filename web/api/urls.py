@@ -25,6 +25,10 @@ from web.people import account_api as accounts
 from web.people import quota_api as quotas
 from web.people import token_api as tokens
 from web.ratings import lens_api as lenses
+from web.rollouts import api as applications
+from web.rollouts import batch_api as batches
+from web.rollouts import compatible_api as dashboard
+from web.rollouts import rollout_api as rollouts
 from web.submissions import api as agents
 from web.submissions import validate_api as validation
 from web.submissions import version_api as submissions
@@ -64,6 +68,14 @@ routes = [
     *both("submissions/", compatible.SubmissionsRoot, "submissions"),
     *both("submissions/<str:id>", compatible.SubmissionById, "submission_by_id"),
     *both("api/evaluation-metrics", compatible.EvaluationCounts, "evaluation_metrics"),
+    *both("api/tasks/upload", dashboard.TasksUpload, "dashboard_upload"),
+    *both("api/tasks", dashboard.Tasks, "dashboard_tasks"),
+    *both("api/tasks/<str:key>", dashboard.TaskShown, "dashboard_task"),
+    *both("api/tasks/<str:key>/jobs", dashboard.TaskJobs, "dashboard_task_jobs"),
+    *both("api/rollouts", dashboard.Rollouts, "dashboard_rollouts"),
+    *both("api/rollouts/<str:public_id>", dashboard.DashboardRollout, "dashboard_rollout"),
+    *both("api/jobs/<str:public_id>", dashboard.DashboardJob, "dashboard_job"),
+    *both("api/compute/stats", dashboard.ComputeStats, "dashboard_stats"),
     *both("health", compatible.HealthCheck, "health"),
     *native("", site.SiteShown, "site"),
     *native("accounts/", accounts.Accounts, "accounts"),
@@ -115,6 +127,24 @@ routes = [
     *native("evaluations/<int:pk>/episodes/", evaluations.EpisodeList, "episodes"),
     *native("evaluations/<int:pk>/episodes/<int:number>/", evaluations.EpisodeShown, "episode"),
     *native("evaluations/<int:pk>/recordings/<slug:choice>/replay/", recordings.RecordingReplay, "recording_replay"),
+    *native("applications/", applications.ApplicationList, "applications"),
+    *native("applications/<slug:slug>/board/", applications.ApplicationBoard, "application_board"),
+    *native("applications/<slug:slug>/analytics/", applications.ApplicationAnalytics, "application_analytics"),
+    *native("packages/", applications.PackageList, "packages"),
+    *native("tasks/", applications.TaskList, "tasks"),
+    *native("batches/", batches.BatchList, "batches"),
+    *native("batches/<uuid:public_id>/", batches.BatchShown, "batch"),
+    *native("batches/<uuid:public_id>/cancel/", batches.BatchCancel, "batch_cancel"),
+    *native("batches/<uuid:public_id>/events/", batches.BatchEvents, "batch_events"),
+    *native("models/", applications.ModelList, "models"),
+    *native("rollouts/", rollouts.RolloutList, "rollouts"),
+    *native("rollouts/export.<str:kind>", rollouts.RolloutsExport, "rollouts_export"),
+    *native("rollouts/<uuid:public_id>/", rollouts.RolloutShown, "rollout"),
+    *native("rollouts/<uuid:public_id>/steps/", rollouts.RolloutSteps, "rollout_steps"),
+    *native("rollouts/<uuid:public_id>/verdicts/", rollouts.RolloutVerdicts, "rollout_verdicts"),
+    *native("rollouts/<uuid:public_id>/export/", rollouts.RolloutExport, "rollout_export"),
+    *native("rollouts/<uuid:public_id>/events/", rollouts.RolloutEvents, "rollout_events"),
+    *native("rollouts/<uuid:public_id>/files/<slug:name>/", rollouts.RolloutFile, "rollout_file"),
     *native("jobs/", jobs.Queues, "jobs"),
     *native("jobs/<slug:kind>/", jobs.JobList, "jobs_of_kind"),
     *native("jobs/<slug:kind>/<int:pk>/", jobs.JobShown, "job"),

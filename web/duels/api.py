@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from arena_kit.environment.records import MatchRecord
 from core.duels.selectors import match_get, records_open
 from core.listing import duel_rows
-from core.models import Duel, DuelOutcome, JobState, Verdict
+from core.models import Duel, DuelOutcome, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, held_back_from
 from web.api.authentication import viewer_of
@@ -68,7 +68,7 @@ class DuelAnswer(JobFields):
     player_1_digest = serializers.CharField(help_text="Content id of the image that played.")
     player_2_digest = serializers.CharField()
     record_sha256 = serializers.CharField(help_text="Hash of the play, see docs/contributor/architecture.md.")
-    verdict = serializers.ChoiceField(choices=Verdict.choices, allow_blank=True)
+    verdict = serializers.ChoiceField(choices=RecheckVerdict.choices, allow_blank=True)
 
 
 class DuelFilter(filters.FilterSet):

@@ -11,7 +11,7 @@ from rest_framework.exceptions import PermissionDenied, ValidationError
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from core.duels.challenge_selectors import Line, Tally, challenge_rows, report_of
+from core.duels.challenge_selectors import ChallengeDuel, ChallengeTally, challenge_rows, report_of
 from core.duels.challenges import challenge_cancel, challenge_create
 from core.listing import agent_rows
 from core.models import AuditEntry, Challenge, ChallengeKind
@@ -141,7 +141,7 @@ class ChallengeCancel(Acting):
         return Response(ChallengeAnswer(challenge_rows().get(pk=pk)).data)
 
 
-def _line(line: Line) -> dict[str, Any]:
+def _line(line: ChallengeDuel) -> dict[str, Any]:
     return {
         "duel": line.duel.pk,
         "opponent": line.duel.player_2,
@@ -150,7 +150,7 @@ def _line(line: Line) -> dict[str, Any]:
     }
 
 
-def _tally(tally: Tally) -> dict[str, Any]:
+def _tally(tally: ChallengeTally) -> dict[str, Any]:
     share = tally.share
     return {
         "won": tally.won,

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import half_points
-from arena_kit.ranking.sequential import SequentialTest, State, course
+from arena_kit.ranking.sequential import SequentialState, SequentialTest, course
 from core.models import Duel
 from web.evaluations.charts import TABLE_ROWS, rounded, thinned
-from web.site.plots import Axis, Line, Mark, Plot, PlotTable
+from web.site.plots import Axis, Mark, Plot, PlotLine, PlotTable
 
 VERDICTS = {
-    State.ACCEPTED_H1: ("Decided", "good"),
-    State.ACCEPTED_H0: ("Decided", "good"),
-    State.INCONCLUSIVE: ("Inconclusive", "calm"),
-    State.GOING_ON: ("Undecided", "calm"),
+    SequentialState.ACCEPTED_H1: ("Decided", "good"),
+    SequentialState.ACCEPTED_H0: ("Decided", "good"),
+    SequentialState.INCONCLUSIVE: ("Inconclusive", "calm"),
+    SequentialState.GOING_ON: ("Undecided", "calm"),
 }
 SCORES = ("lost both", "lost one, drew one", "one each, or drew both", "won one, drew one", "won both")
 
@@ -43,7 +43,7 @@ def course_of(duel: Duel, names: tuple[str, str], matches: Sequence[MatchSummary
     found = duel.test_result
     if found is None:
         return Course(question, min(test.cap, duel.match_count // 2))
-    word, tone = VERDICTS[State(found["state"])]
+    word, tone = VERDICTS[SequentialState(found["state"])]
     return Course(
         question,
         min(test.cap, duel.match_count // 2),
@@ -68,7 +68,7 @@ def _plot(test: SequentialTest, pairs: Sequence[int]) -> Plot | None:
         x=Axis("Pairs of matches", "whole", 0, played),
         y=Axis("Log-likelihood ratio"),
         xs=shown,
-        lines=(Line("log-likelihood ratio", rounded(ratios[number] for number in shown), look="line"),),
+        lines=(PlotLine("log-likelihood ratio", rounded(ratios[number] for number in shown), look="line"),),
         marks=(
             Mark(0.0, axis="y", dash=()),
             Mark(test.upper, f"upper limit {upper}", axis="y", colour="--good", dash=(5, 4)),

@@ -25,7 +25,7 @@ TURNS = BoundedSemaphore(2)
 
 
 class NotDrawn(Exception):
-    """A picture is no SVG or takes too much time or memory, or the machine is too busy."""
+    """A picture is not SVG or takes too much time or memory, or the machine is too busy."""
 
 
 def rasterised(svg: str) -> bytes:

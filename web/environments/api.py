@@ -20,7 +20,7 @@ from core.listing import environment_rows, rating_rows
 from core.models import Environment, SeedList
 from core.ratings.history import leaderboard_as_of
 from core.tournaments.selectors import rating_pool_get
-from web.api.compatible.forms import BoardQuery, read_board_query
+from web.api.compatible.queries import BoardQuery, read_board_query
 from web.api.fields import AS_OF, MomentText, Version
 from web.api.views import Listed, Shown, one
 
@@ -44,6 +44,7 @@ class EnvironmentAnswer(serializers.Serializer[Any]):
     episodes_per_evaluation = serializers.IntegerField()
     cpu_count = serializers.FloatField()
     memory_limit_bytes = serializers.IntegerField()
+    gpu_count = serializers.IntegerField(help_text="Graphics cards of each player.")
     move_seconds = serializers.FloatField()
     bank_seconds = serializers.FloatField()
     start_seconds = serializers.FloatField()

@@ -1,4 +1,4 @@
-"""The pictures and style sheets of environments from outside, which are no static files of the site."""
+"""The pictures and style sheets of environments from outside, which are not static files of the site."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def environment_file(request: HttpRequest, slug: str, name: str) -> HttpResponse
     if not spec.is_outside:
         return _shipped(request, spec, name)
     try:
-        path = static_file(spec.folder, name)
+        path = static_file(spec.file.parent, name)
         content = path.read_bytes()
     except (NotShown, OSError):
         if name == spec.image:

@@ -15,13 +15,14 @@ from arena_kit.environment.registry import get_spec, own_slugs
 from arena_kit.examples import make_archive, names
 from core.evaluations.episodes import spec_or_none
 from core.models import Environment, Tournament, TournamentState, User
-from core.submissions.selectors import edition_expected, own_agent_list
+from core.submissions.outlook import edition_expected
+from core.submissions.selectors import own_agent_list
+from core.tournaments.cards import environment_groups
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import held_back_because, results_visible
 from core.tournaments.seasons import season_list
 from core.tournaments.selectors import (
     edition_window,
-    environment_groups,
     tournament_latest,
     tournament_progress,
 )
@@ -31,6 +32,7 @@ from web.evaluations.board_views import scored_page
 from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
 from web.ratings.past_views import past_page
+from web.rollouts.views import application_page
 from web.site.fragments import render_page
 from web.site.refusals import explained
 from web.submissions.forms import AgentForm, agent_form
@@ -74,6 +76,8 @@ def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
 
 def environment_page(request: HttpRequest, row: Environment, form: AgentForm, status: int = 200) -> HttpResponse:
     """Render the page with the board or the newest edition; it refreshes itself while results can still change."""
+    if row.is_app:
+        return application_page(request, _common(request, row, form), status)
     if row.is_scored:
         return scored_page(request, _common(request, row, form), status)
     if request.GET.get("as_of"):

@@ -15,7 +15,7 @@ from rest_framework.views import APIView
 from core.evaluations.board import board_rank
 from core.evaluations.episodes import episode_get, episode_list, score_distribution
 from core.listing import evaluation_rows
-from core.models import Evaluation, JobState, Verdict
+from core.models import Evaluation, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import episodes_visible, error_shown, records_visible
 from web.api.authentication import viewer_of
@@ -52,7 +52,7 @@ class EvaluationAnswer(JobFields):
     record_sha256 = serializers.CharField()
     player_digest = serializers.CharField(help_text="Digest of the image that played.")
     verdict = serializers.ChoiceField(
-        choices=Verdict.choices, allow_blank=True, help_text="Result of playing the record again."
+        choices=RecheckVerdict.choices, allow_blank=True, help_text="Result of playing the record again."
     )
 
 

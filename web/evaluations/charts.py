@@ -14,7 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from arena_kit.ranking.scores import bin_edges
-from web.site.plots import LARGEST, Axis, Line, Mark, Plot, PlotTable, Span, drawable
+from web.site.plots import LARGEST, Axis, Mark, Plot, PlotLine, PlotTable, Span, drawable
 
 Z_95 = 1.96
 MOST_POINTS = 400
@@ -30,7 +30,7 @@ TABLE_ROWS = 20
 class Series:
     """One distribution among others.
 
-    letter: its name in the chart. name: its name in the table. colour, dash: as in `Line`.
+    letter: its name in the chart. name: its name in the table. colour, dash: as in `PlotLine`.
     """
 
     letter: str
@@ -78,8 +78,8 @@ def formation(scores: Sequence[float], episode_count: int) -> Plot | None:
         y=Axis("Score"),
         xs=[place + 1 for place in kept],
         lines=(
-            Line("score", rounded(scores[place] for place in kept), "--edge-strong", "dots"),
-            Line("mean so far", rounded(mean for mean, _ in shown), look="line"),
+            PlotLine("score", rounded(scores[place] for place in kept), "--edge-strong", "dots"),
+            PlotLine("mean so far", rounded(mean for mean, _ in shown), look="line"),
         ),
         spans=(
             Span(
@@ -133,7 +133,7 @@ def histogram(scores: Sequence[float], mean: float, low: float, high: float, sol
         x=Axis(OF_SCORES, "number", left, right),
         y=Axis("Episodes", "whole", 0),
         xs=edges,
-        lines=(Line("episodes", counts, look="bars"),),
+        lines=(PlotLine("episodes", counts, look="bars"),),
         marks=tuple(marks),
         table=PlotTable(
             ("Scores from", "To", "Episodes"),
@@ -160,7 +160,7 @@ def overlaid(series: Sequence[Series]) -> Plot | None:
         y=Axis("Share of the episodes", "share", 0),
         xs=edges,
         lines=tuple(
-            Line(one.letter, share, one.colour, "steps", one.dash)
+            PlotLine(one.letter, share, one.colour, "steps", one.dash)
             for (one, _), share in zip(shown, shares, strict=True)
         ),
         table=PlotTable(
@@ -191,7 +191,7 @@ def over_time(values: Sequence[float], name: str) -> Plot | None:
         x=Axis("Step", "whole", 0, len(values)),
         y=Axis(""),
         xs=[step + 1 for step in kept],
-        lines=(Line(name, rounded(values[step] for step in kept), look="line"),),
+        lines=(PlotLine(name, rounded(values[step] for step in kept), look="line"),),
         marks=(Mark(0.0, axis="y", dash=()),),
         table=PlotTable(
             ("Step", name.capitalize()),

@@ -10,7 +10,7 @@ from arena_kit.ranking.scores import as_equal
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class WhiskerScale:
     """A map from low..high to per cent of a whisker's width, with a margin at both ends; low < high."""
 
     low: float
@@ -30,11 +30,11 @@ class Whisker:
     high: float
 
 
-def scale_of(values: Sequence[float]) -> Scale:
+def scale_of(values: Sequence[float]) -> WhiskerScale:
     """Return a scale that fits all values with a margin at both ends; equal values are in the middle."""
     low, high = min(values), max(values)
     margin = max(abs(high) * 0.5, 0.5) if as_equal(low, high) else (high - low) * 0.06
-    return Scale(low - margin, high + margin)
+    return WhiskerScale(low - margin, high + margin)
 
 
 def whiskers(

@@ -39,7 +39,7 @@ WAITING_SECONDS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class PendingLogin:
     """A person who has given the password in this session and not yet a code.
 
     hash: the session hash of that password, which may change meanwhile. since: Unix time. wanted: see `ask_for_code`.
@@ -57,7 +57,9 @@ def ask_for_code(request: HttpRequest, user: User, wanted: str) -> HttpResponse:
 
     wanted: address to go to after the login; it must be on this site.
     """
-    waiting = Waiting(user.pk, str(getattr(user, "backend", "")), user.get_session_auth_hash(), time.time(), wanted)
+    waiting = PendingLogin(
+        user.pk, str(getattr(user, "backend", "")), user.get_session_auth_hash(), time.time(), wanted
+    )
     # An attacker may have prepared the session, so nothing of it is kept.
     request.session.flush()
     request.session[WAITING] = asdict(waiting)
@@ -199,7 +201,7 @@ def _who(request: HttpRequest) -> tuple[User | None, str, str]:
     data = request.session.get(WAITING)
     if not data:
         return None, "", ""
-    waiting = Waiting(**data)
+    waiting = PendingLogin(**data)
     user = User.objects.filter(pk=waiting.user_id, is_active=True).first()
     is_late = time.time() - waiting.since > WAITING_SECONDS
     if user is None or is_late or not constant_time_compare(waiting.hash, user.get_session_auth_hash()):

@@ -9,7 +9,7 @@ from django.http import QueryDict
 from core.models import Rating
 from core.ratings.lens_selectors import CalibrationView
 from core.ratings.pairs import SIZES, Matrix, PairTotal
-from web.site.plots import Axis, Line, Plot, Span
+from web.site.plots import Axis, Plot, PlotLine, Span
 
 STEPS = range(9)
 """Shades of a cell, from none to all of the points; the middle one contains one half."""
@@ -62,7 +62,7 @@ def reliability_plot(found: CalibrationView) -> Plot:
         x=Axis("Expected share of the points", "share", 0.48, 1.02),
         y=Axis("Actual share of the points", "share", min(0.48, *(one.lower - 0.02 for one in bins)), 1.02),
         xs=[one.expected for one in bins],
-        lines=(Line("actual share", [one.happened for one in bins], look="dots"),),
+        lines=(PlotLine("actual share", [one.happened for one in bins], look="dots"),),
         spans=(Span("95% interval", [one.lower for one in bins], [one.upper for one in bins], look="bars"),),
         diagonal=True,
     )

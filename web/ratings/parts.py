@@ -9,7 +9,7 @@ from core.models import Participant, RatingPoint
 from core.ratings.history import RatingHistory
 from web.evaluations.charts import short
 from web.evaluations.whiskers import Whisker, whiskers
-from web.site.plots import Axis, Line, Mark, Plot, Span
+from web.site.plots import Axis, Mark, Plot, PlotLine, Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def history_plot(history: RatingHistory) -> Plot | None:
         x=Axis("", "time"),
         y=Axis("Rating"),
         xs=[point.at.timestamp() for point in points],
-        lines=(Line("rating", [round(value) for value in values]),),
+        lines=(PlotLine("rating", [round(value) for value in values]),),
         spans=(
             Span(
                 "95% interval",

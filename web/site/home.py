@@ -5,16 +5,17 @@ from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
 
-from core.tournaments.selectors import environment_cards
+from core.tournaments.cards import environment_cards
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Show all environments: games between agents, and tasks for one agent."""
+    """Show all environments: games between agents, tasks for one agent, and whole applications."""
     cards = environment_cards()
     context = {
         "cards": cards,
         "games": [card for card in cards if not card.environment.is_scored],
-        "tasks": [card for card in cards if card.environment.is_scored],
+        "tasks": [card for card in cards if card.environment.is_scored and not card.environment.is_app],
+        "applications": [card for card in cards if card.environment.is_app],
     }
     return render(request, "web/site/home.html", context)
 

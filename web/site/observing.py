@@ -7,6 +7,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import nullcontext
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -16,8 +17,10 @@ from django.urls import resolve
 from django.utils.functional import SimpleLazyObject
 
 from arena_kit.log_context import bound, without_secrets
+from core.monitoring.alertmanager import WEBHOOK
 from core.monitoring.logs import REQUESTS
 from core.monitoring.metrics import OTHER, request_answered
+from core.tracing import Current, span
 
 logger = logging.getLogger(REQUESTS)
 Next = Callable[[HttpRequest], HttpResponseBase]
@@ -26,7 +29,7 @@ HEADER = "X-Request-ID"
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_PATH = 200
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
+FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics", WEBHOOK})
 """Paths that machines request by the address of this process: without a host name, redirects or sessions."""
 HEADERS = {
     "Cache-Control": "no-store",
@@ -52,11 +55,13 @@ class Observed:
         shown = without_secrets(path)[:LONGEST_PATH]
         is_for_machines, is_static = path.removesuffix("/") in FOR_MACHINES, path.startswith(settings.STATIC_URL)
         request_id, method = _id(request), request.method if request.method in METHODS else OTHER
-        with bound(request_id=request_id, method=method, path=shown):
+        trace = nullcontext(Current()) if is_for_machines or is_static else span(method, kind="server")
+        with bound(request_id=request_id, method=method, path=shown), trace as traced:
             response = _answer(request) if is_for_machines else self.get_response(request)
             seconds = time.perf_counter() - started
             _tell(request, response.status_code, seconds, is_quiet=is_for_machines or is_static)
-        handler = "static" if is_static else _handler(request)
+            handler = "static" if is_static else _handler(request)
+            _trace(traced, method, handler, response.status_code)
         request_answered(handler=handler, method=method, status=response.status_code, seconds=seconds)
         response.headers[HEADER] = request_id
         # Otherwise Django logs the error again, without the id.
@@ -70,6 +75,14 @@ def _answer(request: HttpRequest) -> HttpResponseBase:
     for name, value in HEADERS.items():
         response.headers.setdefault(name, value)
     return response.render() if isinstance(response, SimpleTemplateResponse) else response
+
+
+def _trace(traced: Current, method: str, handler: str, status: int) -> None:
+    """Name the span of a request as OpenTelemetry asks for, with the name of the view as its route."""
+    traced.name(f"{method} {handler}")
+    traced.set({"http.request.method": method, "http.route": handler, "http.response.status_code": status})
+    if status >= 500:
+        traced.fail(str(status))
 
 
 def _tell(request: HttpRequest, status: int, seconds: float, *, is_quiet: bool) -> None:

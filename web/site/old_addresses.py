@@ -19,7 +19,7 @@ def moved(route: str, view: str, **fixed: str) -> URLPattern:
 @require_safe
 def duel_of(request: HttpRequest, slug: str, edition: int, name: str, **_: object) -> HttpResponseBase:
     """Redirect a duel that was named by its two agents to the first agent's duels in that edition."""
-    return RedirectView.as_view(pattern_name="web:participant", permanent=True)(
+    return RedirectView.as_view(pattern_name="web:participant", permanent=True, query_string=True)(
         request, slug=slug, edition=edition, name=name
     )
 

@@ -29,7 +29,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlotLine:
     """A figure at each place of the horizontal axis; for bars and steps, from each place to the next.
 
     colour: a custom property of the style sheet. dash: lengths of strokes and gaps in pixels, empty for a solid line.
@@ -95,7 +95,7 @@ class Plot:
     x: Axis
     y: Axis
     xs: Sequence[float]
-    lines: tuple[Line, ...]
+    lines: tuple[PlotLine, ...]
     spans: tuple[Span, ...] = ()
     marks: tuple[Mark, ...] = ()
     diagonal: bool = False
@@ -107,10 +107,10 @@ class Plot:
         return {name: _told(value) for name, value in asdict(self).items() if name != "table"}
 
     @property
-    def keys(self) -> tuple[Line | Span | Mark, ...]:
+    def keys(self) -> tuple[PlotLine | Span | Mark, ...]:
         """The lines, spans and marks that the chart's key explains; empty if there is only one."""
         marks = tuple(mark for mark in self.marks if mark.is_key)
-        found: tuple[Line | Span | Mark, ...] = (*self.lines, *self.spans, *marks)
+        found: tuple[PlotLine | Span | Mark, ...] = (*self.lines, *self.spans, *marks)
         return found if len(found) > 1 else ()
 
 

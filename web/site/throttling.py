@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 AnyRequest = HttpRequest | Request
 
 
-class Allowance(NamedTuple):
+class RateLeft(NamedTuple):
     """The rest of a limit. resets_at: Unix time."""
 
     limit: int
@@ -70,7 +70,7 @@ class Throttle(SimpleRateThrottle):
             # The period has just ended.
             count = 1
         self.now = now
-        self._tell(request, Allowance(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
+        self._tell(request, RateLeft(self.num_requests, max(0, self.num_requests - count), math.ceil(self.ends_at)))
         return count <= self.num_requests
 
     def wait(self) -> float:
@@ -89,12 +89,12 @@ class Throttle(SimpleRateThrottle):
         return count_key(str(self.scope), who)
 
     @staticmethod
-    def allowance_of(request: HttpRequest) -> Allowance | None:
+    def allowance_of(request: HttpRequest) -> RateLeft | None:
         """Return the rest of the tightest limit that a request counted towards."""
         return getattr(request, "rate_allowance", None)
 
     @staticmethod
-    def _tell(request: AnyRequest, allowance: Allowance) -> None:
+    def _tell(request: AnyRequest, allowance: RateLeft) -> None:
         plain: Any = request._request if isinstance(request, Request) else request
         known = getattr(plain, "rate_allowance", None)
         if known is None or allowance.remaining < known.remaining:

@@ -16,7 +16,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from arena_kit.upload.packing import pack_files
+from arena_kit.upload.image_reference import MOST_LETTERS
+from arena_kit.upload.packing import pack_files, pack_image
 from core.listing import agent_rows, environment_rows
 from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
@@ -28,7 +29,7 @@ from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import archive_upload, too_large
 from web.submissions.resting import rest
-from web.submissions.version_api import SubmissionFullAnswer, submission_shown
+from web.submissions.version_api import UploadAnswer, submission_uploaded
 
 USED_UP = "Your quota of agents or storage is used up: delete a version first. See /api/v1/me/quotas/."
 
@@ -72,6 +73,11 @@ class UploadRequest(serializers.Serializer[Any]):
     main_file = serializers.CharField(
         required=False, max_length=200, help_text="The Python file to run, if there are several and none is player.py."
     )
+    image = serializers.CharField(
+        required=False,
+        max_length=MOST_LETTERS,
+        help_text="Full name of a container image instead of files, where the arena takes them.",
+    )
     algorithm = serializers.CharField(
         required=False, default="", max_length=100, help_text="Algorithm that trained the agent."
     )
@@ -79,8 +85,14 @@ class UploadRequest(serializers.Serializer[Any]):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         files: list[UploadedFile[bytes]] = attrs.get("files") or []
         archive: UploadedFile[bytes] | None = attrs.get("archive")
-        if bool(files) == (archive is not None):
-            raise ValidationError({"archive": ["Send either a zip as archive, or single files."]})
+        image = attrs.get("image", "")
+        if bool(files) + (archive is not None) + bool(image) != 1:
+            or_image = " or image" if settings.IMAGE_REGISTRIES else ""
+            raise ValidationError({"archive": [f"Send exactly one of archive (a zip) or files{or_image}."]})
+        if image:
+            attrs["archive"] = archive_upload(pack_image(image), self.context["request"].FILES)
+            attrs["mode"] = "zip"
+            return attrs
         if sum(file.size or 0 for file in (*files, *([archive] if archive else []))) > settings.MAX_UPLOAD_BYTES:
             raise ValidationError({"archive": [too_large()]})
         attrs["mode"] = upload_mode([file.name or "" for file in files]) if files else "zip"
@@ -136,13 +148,14 @@ class AgentList(Listed[Agent], Uploading):
 
     @extend_schema(
         request={"multipart/form-data": AgentRequest},
-        responses={201: SubmissionFullAnswer, 409: OpenApiResponse(description=USED_UP)},
+        responses={201: UploadAnswer, 409: OpenApiResponse(description=USED_UP)},
     )
     def post(self, request: Request) -> Response:
-        """Create an agent and upload its first version. Sending the same again returns the same version."""
+        """Create an agent and upload its first version. Sending the same again returns the same version, and a note."""
         owner = self.account(request)
         form = self.checked(AgentRequest, request)
         environment = environment_named(form["environment"])
+        notes: list[str] = []
         with refusals():
             submission = agent_create(
                 owner=owner,
@@ -151,8 +164,9 @@ class AgentList(Listed[Agent], Uploading):
                 is_public=form["is_public"],
                 archive=form["archive"],
                 labels=Labels(algorithm=form["algorithm"], mode=form["mode"]),
+                tell=notes.append,
             )
-        return submission_shown(request, submission, status=201)
+        return submission_uploaded(request, submission, notes)
 
 
 class AgentChange(serializers.Serializer[Any]):
@@ -212,23 +226,27 @@ class AgentVersions(Uploading):
     @extend_schema(
         request={"multipart/form-data": UploadRequest},
         responses={
-            201: SubmissionFullAnswer,
+            201: UploadAnswer,
             403: OpenApiResponse(description="The agent is not yours."),
             409: OpenApiResponse(description=USED_UP),
         },
     )
     def post(self, request: Request, pk: int) -> Response:
-        """Upload a new version of your agent. Sending the latest archive again returns the latest version."""
+        """Upload a new version of your agent. Sending the latest archive again returns that version, and a note."""
         account = self.account(request)
         agent = one(agent_rows(), pk=pk)
         if agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may change it.")
         form = self.checked(UploadRequest, request)
+        notes: list[str] = []
         with refusals():
             submission = submission_create(
-                agent=agent, archive=form["archive"], labels=Labels(algorithm=form["algorithm"], mode=form["mode"])
+                agent=agent,
+                archive=form["archive"],
+                labels=Labels(algorithm=form["algorithm"], mode=form["mode"]),
+                tell=notes.append,
             )
-        return submission_shown(request, submission, status=201)
+        return submission_uploaded(request, submission, notes)
 
 
 class AgentRest(Acting):

@@ -14,7 +14,8 @@ from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.core.files.uploadedfile import UploadedFile
 
-from arena_kit.upload.packing import pack_files
+from arena_kit.upload.image_reference import MOST_LETTERS
+from arena_kit.upload.packing import pack_files, pack_image
 from core.environments.additions import may_be_added
 from core.errors import Refused
 from core.models import Environment
@@ -40,6 +41,18 @@ class ArchiveForm(forms.Form):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.limit(settings.MAX_UPLOAD_BYTES)
+        if settings.IMAGE_REGISTRIES:
+            self.fields["image"] = forms.CharField(
+                label="Or a container image",
+                required=False,
+                max_length=MOST_LETTERS,
+                help_text=f"Its full name with tag or digest, in {', '.join(settings.IMAGE_REGISTRIES)}.",
+                widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
+            )
+            self.fields["archive"].required = False
+            names = [name for name in self.fields if name != "image"]
+            at = names.index("archive") + 1
+            self.order_fields([*names[:at], "image", *names[at:]])
 
     def limit(self, most_bytes: int) -> None:
         """Let the browser refuse a file above `most_bytes` before it sends it. The service checks the size again."""
@@ -53,8 +66,19 @@ class ArchiveForm(forms.Form):
         if self.is_bound and self.errors:
             upload_refused(NO_FILE if self.has_error("archive", "required") else BAD_FORM)
 
+    def image_packed(self) -> UploadedFile[bytes] | None:
+        """Return the archive that names the image of the form; None if files were sent. Raises ValidationError."""
+        image = self.data.get("image", "").strip() if "image" in self.fields else ""
+        if image and self.files.get("archive"):
+            raise ValidationError("Send either files or the name of an image.")
+        return archive_upload(pack_image(image[:MOST_LETTERS]), self.files) if image else None
+
     def clean_archive(self) -> UploadedFile[bytes]:
-        archive: UploadedFile[bytes] = self.cleaned_data["archive"]
+        if (packed := self.image_packed()) is not None:
+            return packed
+        archive: UploadedFile[bytes] | None = self.cleaned_data["archive"]
+        if archive is None:
+            raise ValidationError(self.fields["archive"].error_messages["required"], code="required")
         if (archive.size or 0) > settings.MAX_UPLOAD_BYTES:
             raise ValidationError(too_large())
         return archive
@@ -100,7 +124,11 @@ class FilesForm(ArchiveForm):
     )
 
     def clean_archive(self) -> UploadedFile[bytes]:
-        files: list[UploadedFile[bytes]] = self.cleaned_data["archive"]
+        if (packed := self.image_packed()) is not None:
+            return packed
+        files: list[UploadedFile[bytes]] = [file for file in self.cleaned_data["archive"] if file]
+        if not files:
+            raise ValidationError(self.fields["archive"].error_messages["required"], code="required")
         if sum(file.size or 0 for file in files) > settings.MAX_UPLOAD_BYTES:
             raise ValidationError(too_large())
         zips = [file for file in files if (file.name or "").lower().endswith(".zip")]
@@ -162,6 +190,8 @@ class SubmitForm(FilesForm):
         self.env_ids = env_ids
         if has_account:
             del self.fields["user_id"]
+        else:
+            self.fields.pop("image", None)
 
     def clean_env_id(self) -> str:
         env_id: str = self.cleaned_data["env_id"]

@@ -16,15 +16,16 @@ from web.api.views import Acting, checked
 from web.site.throttling import AccountThrottle, StrangerThrottle, ValidateThrottle
 from web.submissions.api import UploadRequest, environment_named
 
-BUSY_SECONDS = 60
-
 
 class Busy(APIException):
     """The inspection could not finish now."""
 
     status_code = 503
     default_code = "busy"
-    wait = BUSY_SECONDS
+
+    def __init__(self, trouble: Unfinished) -> None:
+        super().__init__(str(trouble))
+        self.wait = trouble.retry_after_seconds
 
 
 class ValidateRequest(UploadRequest):
@@ -69,5 +70,5 @@ class Validate(Acting):
                 archive=form["archive"], environment=environment_named(form["environment"]), owner=owner
             )
         except Unfinished as trouble:
-            raise Busy(str(trouble)) from None
+            raise Busy(trouble) from None
         return Response(found.as_json())

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from core.duels.selectors import NotStored, file_get
-from core.jobs.phase_selectors import Status, status_of
+from core.jobs.phase_selectors import SubmissionStatus, status_of
 from core.listing import submission_rows
 from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
 from core.submissions.selectors import agent_source_visible
@@ -84,7 +84,7 @@ class SubmissionAnswer(serializers.Serializer[Any]):
         last = max(row.promotions.all(), key=lambda promotion: promotion.pk, default=None)
         return None if last is None else PromotionAnswer(last).data
 
-    @extend_schema_field({"type": "string", "enum": [status.name for status in Status]})
+    @extend_schema_field({"type": "string", "enum": [status.name for status in SubmissionStatus]})
     def get_status(self, row: Submission) -> str:
         return status_of(row).name
 
@@ -111,6 +111,18 @@ class SubmissionFullAnswer(SubmissionAnswer):
         if failed is None:
             return ""
         return error_shown(failed, viewer, can_see_source=agent_source_visible(row.agent, viewer))
+
+
+class UploadAnswer(SubmissionFullAnswer):
+    """A submission after an upload. The context has the sentences as `notes`."""
+
+    notes = serializers.SerializerMethodField(
+        help_text="What the uploader should know, e.g. that a version has the same archive and nothing was uploaded."
+    )
+
+    def get_notes(self, row: Submission) -> list[str]:
+        notes: list[str] = self.context["notes"]
+        return notes
 
 
 class SubmissionFilter(filters.FilterSet):
@@ -170,7 +182,7 @@ class SubmissionArchive(APIView):
         return FileResponse(file, as_attachment=True, filename=name, content_type="application/zip")
 
 
-def submission_shown(request: Request, submission: Submission, status: int = 200) -> Response:
-    """Answer with a submission as its owner sees it."""
+def submission_uploaded(request: Request, submission: Submission, notes: list[str]) -> Response:
+    """Answer an upload with the submission as its owner sees it. notes: sentences for the uploader."""
     row = submission_rows().get(pk=submission.pk)
-    return Response(SubmissionFullAnswer(row, context={"request": request}).data, status=status)
+    return Response(UploadAnswer(row, context={"request": request, "notes": notes}).data, status=201)

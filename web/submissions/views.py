@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
-from core.submissions import descriptions, services, versions
+from core.submissions import descriptions, existing, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
@@ -93,7 +93,7 @@ def submission_create(request: HttpRequest, slug: str, name: str) -> HttpRespons
 def submission_delete(request: HttpRequest, slug: str, name: str, number: int) -> HttpResponse:
     """Delete a version's archive and image; its results stay."""
     row, submission = _get_own_version(request, slug, name, number)
-    services.submission_delete(submission=submission)
+    existing.submission_delete(submission=submission)
     messages.success(request, f"Version {number} is deleted; its results stay.")
     return redirect("web:agent", slug, row.name)
 

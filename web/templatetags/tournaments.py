@@ -38,7 +38,7 @@ def meeting_words(meeting: Meeting, drawn: Drawn) -> str:
 
 
 @register.simple_tag
-def seen(one: brackets.Seen) -> SafeString:
+def seen(one: brackets.SeenMeeting) -> SafeString:
     """Draw a meeting as one of its sides sees it. A tag, because it is faster: a page may have a thousand cells."""
     words = seen_words(one)
     points = f"{one.points[0]}:{one.points[1]}" if one.meeting.has_score else ""
@@ -62,7 +62,7 @@ def seen(one: brackets.Seen) -> SafeString:
     )
 
 
-def seen_words(one: brackets.Seen) -> str:
+def seen_words(one: brackets.SeenMeeting) -> str:
     """Describe a meeting as one side sees it: won 14:6 against berta, as player 2."""
     if one.opponent is None:
         return one.meeting.sentence or "open"

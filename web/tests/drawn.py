@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from arena_kit.ranking.formats import (
+    CountedDuel,
     Decision,
-    DuelRecord,
     Meeting,
     Plan,
     Row,
@@ -64,5 +64,5 @@ def standing(players: Sequence[int], note: str = "Round 1: The arena could not p
         ),
         table=Table(("Points", "Buchholz"), tuple(rows)),
         notes=(note,),
-        waiting=(DuelRecord(key=1, round=1, players=(players[0], players[-1])),),
+        waiting=(CountedDuel(key=1, round=1, players=(players[0], players[-1])),),
     )

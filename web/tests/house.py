@@ -15,6 +15,7 @@ from core.notices.letters import email_token
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
+from core.tests import applications
 from core.tests.factories import Cast, challenged, environment, season
 from web.kit.parts import wheel_served
 from web.tests import drawn, played, scored
@@ -45,7 +46,10 @@ def furnished(cast: Cast) -> dict[str, Any]:
     scored.recording(evaluation, Recording.Choice.BEST, frames=FRAMES, video=video, practice=practice)
     notify(user=cast.alice, kind=NoticeKind.VALIDATED, title="mine v1 is validated", text="It may play.", address="/")
     token, _ = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
+    rollout = applications.everything(cast.alice)
     return {
+        "rollout": rollout.public_id,
+        "batch": rollout.batch.public_id,
         "slug": games.slug,
         "task": task.slug,
         "env_id": task.env_id,

@@ -129,6 +129,27 @@ POST   /environments/{slug}/challenges/                              302 302 302
 GET    /challenges/{challenge}/                                      200 200 200 200
 GET    /challenges/{challenge}/cancel/                               405 405 405 405
 POST   /challenges/{challenge}/cancel/                               302 302 403 403
+GET    /environments/desk/                                           200 200 200 200
+GET    /environments/desk/tasks/                                     200 200 200 200
+POST   /environments/desk/tasks/                                     403 422 422 422
+GET    /environments/desk/tasks/count/                               200 200 200 200
+GET    /environments/desk/told/                                      200 200 200 200
+GET    /environments/desk/batches/                                   200 200 200 200
+GET    /environments/desk/batches/new/                               302 403 403 403
+GET    /batches/compare/?first={batch}&second={batch}                200 200 200 200
+GET    /batches/{batch}/                                             200 200 200 200
+GET    /batches/{batch}/cancel/                                      405 405 405 405
+POST   /batches/{batch}/cancel/                                      403 302 403 302
+GET    /rollouts/compare/?first={rollout}&second={rollout}           200 200 200 200
+GET    /rollouts/{rollout}/                                          200 200 200 200
+GET    /rollouts/{rollout}/cancel/                                   405 405 405 405
+POST   /rollouts/{rollout}/cancel/                                   403 302 403 302
+GET    /rollouts/{rollout}/judge/                                    405 405 405 405
+POST   /rollouts/{rollout}/judge/                                    403 403 403 302
+GET    /rollouts/{rollout}/video/                                    404 404 404 404
+GET    /rollouts/{rollout}/pictures/1.png                            404 404 404 404
+GET    /models/                                                      403 403 403 200
+GET    /operations/                                                  302 403 403 200
 GET    /evaluations/{evaluation}/                                    200 200 200 200
 GET    /evaluations/{evaluation}/records.zip                         403 403 403 200
 GET    /evaluations/{evaluation}/logs/arena/                         200 200 200 200
@@ -170,6 +191,7 @@ GET    /health                                                       503 503 503
 GET    /api/evaluation-metrics                                      200 200 200 200
 GET    /health/live                                                  200 200 200 200
 GET    /metrics                                                      403 403 403 403
+POST   /api/alertmanager/webhook                                     403 403 403 403
 GET    /api/v1/                                                     200 200 200 200
 GET    /api/v1/tokens/                                               401 200 200 200
 POST   /api/v1/tokens/                                               415 415 415 415
@@ -245,6 +267,41 @@ GET    /api/v1/jobs/build/{build}/cancel/                            405 405 405
 POST   /api/v1/jobs/build/{build}/cancel/                            401 400 403 403
 GET    /api/v1/jobs/build/{build}/priority/                          405 405 405 405
 PUT    /api/v1/jobs/build/{build}/priority/                          401 403 403 415
+GET    /api/tasks/upload                                            405 405 405 405
+POST   /api/tasks/upload                                            401 400 400 400
+GET    /api/tasks                                                   200 200 200 200
+GET    /api/tasks/count                                             200 200 200 200
+GET    /api/tasks/count/jobs                                        200 200 200 200
+GET    /api/rollouts                                                200 200 200 200
+POST   /api/rollouts                                                401 415 415 415
+GET    /api/rollouts/{rollout}                                      200 200 200 200
+DELETE /api/rollouts/{rollout}                                      401 200 403 200
+GET    /api/jobs/{batch}                                            200 200 200 200
+DELETE /api/jobs/{batch}                                            401 200 403 200
+GET    /api/compute/stats                                           200 200 200 200
+GET    /api/v1/applications/                                        200 200 200 200
+GET    /api/v1/applications/desk/board/                             200 200 200 200
+GET    /api/v1/applications/desk/analytics/                         200 200 200 200
+GET    /api/v1/packages/                                            200 200 200 200
+POST   /api/v1/packages/                                            401 400 400 400
+GET    /api/v1/tasks/                                               200 200 200 200
+POST   /api/v1/tasks/                                               401 400 400 400
+GET    /api/v1/batches/                                             200 200 200 200
+POST   /api/v1/batches/                                             401 415 415 415
+GET    /api/v1/batches/{batch}/                                     200 200 200 200
+GET    /api/v1/batches/{batch}/events/                              200 200 200 200
+GET    /api/v1/batches/{batch}/cancel/                              405 405 405 405
+POST   /api/v1/batches/{batch}/cancel/                              401 200 403 200
+GET    /api/v1/models/                                              200 200 200 200
+GET    /api/v1/rollouts/                                            200 200 200 200
+GET    /api/v1/rollouts/export.csv                                  200 200 200 200
+GET    /api/v1/rollouts/{rollout}/                                  200 200 200 200
+DELETE /api/v1/rollouts/{rollout}/                                  401 200 403 200
+GET    /api/v1/rollouts/{rollout}/steps/                            200 200 200 200
+GET    /api/v1/rollouts/{rollout}/verdicts/                         200 200 200 200
+GET    /api/v1/rollouts/{rollout}/export/                           200 200 200 200
+GET    /api/v1/rollouts/{rollout}/events/                           200 200 200 200
+GET    /api/v1/rollouts/{rollout}/files/har/                        404 404 404 404
 GET    /api/docs                                                     200 200 200 200
 GET    /api/schema                                                   200 200 200 200
 GET    /api/nothing                                                  404 404 404 404
@@ -263,6 +320,7 @@ core.agent                200 403 200 200 403 403 200
 core.alarm                200 403 200 403 403 403 200
 core.apitoken             200 403 200 403 200 200 200
 core.auditentry           200 403 200 403 403 403 200
+core.batch                200 403 200 403 403 403 200
 core.build                200 403 200 403 403 403 200
 core.challenge            200 403 200 403 403 403 200
 core.delivery             200 403 200 403 403 403 200
@@ -270,6 +328,7 @@ core.duel                 200 403 200 403 403 403 200
 core.duty                 200 403 200 403 403 403 200
 core.environment          200 403 200 200 403 403 200
 core.evaluation           200 403 200 403 403 403 200
+core.languagemodel        200 200 200 200 403 403 200
 core.ledgerentry          200 403 200 403 403 403 200
 core.ledgervoid           200 403 200 403 403 403 200
 core.lens                 200 403 200 403 403 403 200
@@ -277,6 +336,8 @@ core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
 core.uploadreservation    200 403 200 403 403 403 200
+core.package              200 403 200 403 403 403 200
+core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
 core.promotion            200 403 200 403 403 403 200
 core.publication          200 403 200 403 403 403 200
@@ -286,14 +347,19 @@ core.ratingpool           200 403 200 403 403 403 200
 core.run                  200 403 200 403 403 403 200
 core.recording            200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
+core.rollout              200 403 200 403 403 403 200
+core.rolloutverdict       200 403 200 403 403 403 200
 core.season               200 200 200 200 200 200 200
 core.seedlist             200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
+core.task                 200 403 200 403 403 403 200
+core.taskfile             200 403 200 403 403 403 200
 core.tournament           200 200 200 200 403 403 200
 core.tournamentschedule   200 200 200 200 200 200 200
 core.user                 200 200 200 200 200 200 200
 core.validation           200 403 200 403 403 403 200
 core.webhook              200 200 200 200 200 200 200
+core.worldlease           200 403 200 403 403 403 200
 core.worker                    200 403 200 403 403 403 200
 django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
@@ -393,6 +459,7 @@ def test_every_route_is_in_the_tables(house: dict[str, Any]) -> None:
     assert [route for route in routes() if route not in named and route not in twins] == []
 
 
+@pytest.mark.slow
 def test_every_address_answers_everybody_as_the_table_says(house: dict[str, Any], sessions: list[str]) -> None:
     """All four are asked where the table tells them apart. Elsewhere it is a visitor, or one of the others by turns."""
     wrong = []

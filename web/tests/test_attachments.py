@@ -30,6 +30,7 @@ OTHER_TYPES = {
 """Of two files that the arena makes: a page to keep, of which only texts come from people, and a package."""
 FILES = [
     "/environments/{slug}/leaderboard.csv",
+    "/api/v1/rollouts/export.csv",
     "/starter-kit/{kit}.zip",
     "/environments/{slug}/kits/minimax.zip",
     "/environments/{slug}/rules.zip",
@@ -58,7 +59,14 @@ RECORDING = "/evaluations/{evaluation}/episodes/best/video"
 """Drawn by the arena, shown in its own page."""
 SHOWN = {RECORDING, "/embed/duels/{duel}/matches/3/card.png"}
 """Drawn by the arena, and shown in pages."""
-TEXTS = {"/metrics", "/robots.txt", "/kit/simple/", "/kit/simple/arena-kit/"}
+TEXTS = {
+    "/api/v1/batches/{batch}/events/",
+    "/api/v1/rollouts/{rollout}/events/",
+    "/metrics",
+    "/robots.txt",
+    "/kit/simple/",
+    "/kit/simple/arena-kit/",
+}
 """No files, but plain text and lists of the arena's own."""
 
 

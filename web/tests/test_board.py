@@ -268,6 +268,7 @@ def test_the_home_page_shows_tasks_apart_with_their_best_score(
     assert [card.environment.slug for card in response.context["games"]] == ["tic-tac-toe"]
 
 
+@pytest.mark.slow
 def test_a_page_runs_and_loads_nothing_foreign(client: Client, agents: list[Submission]) -> None:
     page = html(client)
     assert not re.search(r"\sstyle=|\son\w+=|<style|<script>|(?:src|href)=\"https?:", page)

@@ -18,7 +18,7 @@ from core.models import AuditEntry, CancelCode, Challenge, Duel, Environment, Jo
 from core.people.audit_log import Operator
 from core.people.quota_selectors import quota_list
 from core.people.tokens import token_create
-from core.submissions.services import submission_rebuild
+from core.submissions.existing import submission_rebuild
 from core.tests import factories
 from core.tests.factories import Cast
 

@@ -22,7 +22,7 @@ from web.evaluations.charts import (
     thinned,
 )
 from web.evaluations.whiskers import whiskers
-from web.site.plots import Axis, Line, Mark, Plot, Span
+from web.site.plots import Axis, Mark, Plot, PlotLine, Span
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)
 
@@ -77,7 +77,7 @@ def test_what_no_axis_holds_is_left_out_of_the_drawing_and_stands_in_the_table(s
 
 
 def test_the_key_names_what_has_to_be_told_apart() -> None:
-    score, band = Line("score", [1.0]), Span("95% interval", [0.5], [1.5])
+    score, band = PlotLine("score", [1.0]), Span("95% interval", [0.5], [1.5])
     marks = (Mark(1.0, "v1"), Mark(2.0, "mean 2", is_key=True))
     plot = Plot("", Axis(""), Axis(""), [1.0], (score,), (band,), marks)
     assert [key.label for key in plot.keys] == ["score", "95% interval", "mean 2"]

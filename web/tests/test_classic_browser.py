@@ -12,7 +12,7 @@ from pytest_django.live_server_helper import LiveServer
 
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.classic_info import Facts
-from arena_kit.environment.outside.trial import Verdict
+from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.tests.environment.outside import copied, outside
 from core.tests import factories
 from web.tests.arena import Stage, staged
@@ -23,9 +23,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pyte
 @pytest.fixture
 def stage(transactional_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     facts = Facts((43,), "int64", "int64", 7, 1.0)
-    monkeypatch.setattr(trial, "verdict_on", lambda path, store, again: Verdict("", facts))
+    monkeypatch.setattr(trial, "verdict_on", lambda path, store, again: TrialResult("", facts))
     copied("classic_connect_four", tmp_path)
-    # The server of tests answers 404 itself for what is no static file of the site, where others ask the view.
+    # The server of tests answers 404 itself for what is not a static file of the site, where others ask the view.
     is_static = StaticFilesHandler._should_handle
     monkeypatch.setattr(
         StaticFilesHandler, "_should_handle", lambda self, path: "classic-" not in path and is_static(self, path)

@@ -11,7 +11,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from core.duels.verdicts import verdict_keep
 from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_claim, job_fail, job_heartbeat, job_release
-from core.models import CancelCode, Duel, JobFault, JobState, Verdict
+from core.models import CancelCode, Duel, JobFault, JobState, RecheckVerdict
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.strikes import duel_void
@@ -230,13 +230,13 @@ def test_a_duel_shows_by_what_it_can_be_checked(client: Client, stage: Stage) ->
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        (Verdict.VERIFIED, "Verified"),
-        (Verdict.MISMATCH, "Record does not verify"),
-        (Verdict.UNCHECKABLE, "Cannot be checked here"),
+        (RecheckVerdict.VERIFIED, "Verified"),
+        (RecheckVerdict.MISMATCH, "Record does not verify"),
+        (RecheckVerdict.UNCHECKABLE, "Cannot be checked here"),
     ],
 )
 def test_what_checking_a_duel_brought_is_shown_with_what_was_looked_at(
-    client: Client, stage: Stage, verdict: Verdict, words: str
+    client: Client, stage: Stage, verdict: RecheckVerdict, words: str
 ) -> None:
     verdict_keep(job=stage.duel, verdict=verdict, verification=f"Match 3 is odd. {HOSTILE}")
 

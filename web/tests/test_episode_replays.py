@@ -92,6 +92,7 @@ def test_a_file_in_hand_is_not_sent_again(client: Client, evaluation: Evaluation
     assert len(tags) == 3
 
 
+@pytest.mark.slow
 def test_while_seeds_are_hidden_only_practice_is_sent(evaluation: Evaluation, cast: Cast, visit: As) -> None:
     scored.recording(evaluation, Recording.Choice.WORST, replay=document("ranks"))
     practice = scored.practised(evaluation.submission)

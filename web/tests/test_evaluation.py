@@ -15,7 +15,7 @@ from pytest_django import DjangoAssertNumQueries
 
 from core.duels.selectors import file_get
 from core.duels.verdicts import verdict_keep
-from core.models import Environment, Evaluation, JobFault, JobState, Recording, SeedList, Submission, Verdict
+from core.models import Environment, Evaluation, JobFault, JobState, RecheckVerdict, Recording, SeedList, Submission
 from core.people.services import anonymous_ensure
 from core.tests import factories
 from core.tests.factories import Cast
@@ -126,14 +126,14 @@ def test_revealed_seeds_and_records_are_everyones_and_logs_follow_the_source(
 @pytest.mark.parametrize(
     ("verdict", "words"),
     [
-        (Verdict.NONE, "The arena has not checked this record yet"),
-        (Verdict.VERIFIED, "Record verifies"),
-        (Verdict.MISMATCH, "Record does not verify"),
-        (Verdict.UNCHECKABLE, "Cannot be checked here"),
+        (RecheckVerdict.NONE, "The arena has not checked this record yet"),
+        (RecheckVerdict.VERIFIED, "Record verifies"),
+        (RecheckVerdict.MISMATCH, "Record does not verify"),
+        (RecheckVerdict.UNCHECKABLE, "Cannot be checked here"),
     ],
 )
 def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
-    client: Client, evaluation: Evaluation, verdict: Verdict, words: str
+    client: Client, evaluation: Evaluation, verdict: RecheckVerdict, words: str
 ) -> None:
     if verdict:
         verdict_keep(job=evaluation, verdict=verdict, verification=f"Episode 3 is odd. {HOSTILE}")
@@ -148,7 +148,7 @@ def test_what_checking_an_evaluation_brought_is_shown_with_what_was_looked_at(
     )
     assert [choice for choice in every if choice in page] == [words]
     # Of a record that does not verify it tells an episode, and the seeds are hidden.
-    assert ("Episode 3 is odd." in page) is (verdict not in (Verdict.NONE, Verdict.MISMATCH))
+    assert ("Episode 3 is odd." in page) is (verdict not in (RecheckVerdict.NONE, RecheckVerdict.MISMATCH))
     assert HOSTILE not in page
 
 

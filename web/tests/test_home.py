@@ -6,7 +6,7 @@ from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
 from core.models import Tournament, TournamentState
-from core.tests import factories
+from core.tests import applications, factories
 from core.tests.factories import Cast
 from web.tests.conftest import As
 
@@ -49,6 +49,15 @@ def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:
     environment.is_active = False
     environment.save()
     assert client.get("/").context["cards"] == []
+
+
+def test_applications_have_a_group_of_their_own(client: Client) -> None:
+    applications.package()
+    page = client.get("/").content.decode()
+    assert 'id="applications"' in page
+    assert 'id="tasks"' not in page
+    # The hidden task is not counted.
+    assert "3 tasks, no agents yet" in page
 
 
 def test_more_environments_and_editions_take_no_more_queries(

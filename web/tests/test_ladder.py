@@ -39,6 +39,7 @@ def text(client: Client, address: str, **headers: str) -> str:
     return " ".join(response.content.decode().split())
 
 
+@pytest.mark.slow
 def test_the_page_of_a_ladder_shows_who_plays_whom_and_why(
     client: Client, cast: Cast, environment: Environment
 ) -> None:

@@ -127,6 +127,7 @@ def test_a_form_knows_how_large_an_upload_may_be(cast: Cast, visit: As) -> None:
     assert "larger than 2 MiB" in text
 
 
+@pytest.mark.slow
 def test_who_plays_is_changed_so_often_and_no_more_by_page_and_by_api(
     cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
 ) -> None:

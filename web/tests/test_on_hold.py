@@ -18,8 +18,8 @@ from web.tests.drawn import standing
 
 pytestmark = pytest.mark.django_db
 PAGE = "/environments/tic-tac-toe/editions/1/"
-ONE = "1 duel is on hold until the organisers have mended the environment, which failed in it; no player is to blame."
-MANY = "2 duels are on hold until the organisers have mended the environment, which failed in them;"
+ONE = "1 duel is on hold until the organisers have fixed the environment, which failed in it; no player is to blame."
+MANY = "2 duels are on hold until the organisers have fixed the environment, which failed in them;"
 
 
 @pytest.fixture

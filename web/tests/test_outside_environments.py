@@ -15,7 +15,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment import registry
 from arena_kit.environment.outside import trial
 from arena_kit.environment.outside.classic_info import Facts
-from arena_kit.environment.outside.trial import Verdict
+from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file import classic_html
 from arena_kit.environment.replay_file.classic_html import Head, cleaned, head_of
@@ -35,7 +35,7 @@ FACTS = Facts(shape=(1,), action_count=3)
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Two folders from outside, whose trial is taken for passed."""
-    monkeypatch.setattr(trial, "verdict_on", lambda path, store, again: Verdict("", FACTS))
+    monkeypatch.setattr(trial, "verdict_on", lambda path, store, again: TrialResult("", FACTS))
     path = copied("classic_nim", tmp_path / "own")
     classic(tmp_path / "own", "bare")
     with outside(tmp_path / "own", monkeypatch):
@@ -156,7 +156,7 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     few_are_shipped(monkeypatch, "classic-nim")
     settings.ENVIRONMENTS_DIR = own = tmp_path / "own"
     copied("classic_nim", own)
-    monkeypatch.setattr(trial, "try_folder", lambda path: Verdict("", FACTS))
+    monkeypatch.setattr(trial, "try_folder", lambda path: TrialResult("", FACTS))
     with outside(own, monkeypatch):
         call_command("sync_environments", stdout=io.StringIO())
     row = Environment.objects.get(slug="classic-nim")
@@ -165,7 +165,7 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     factories.agent(cast.alice, row)
 
     why = "classic-nim/environment.py, line 3: OSError: gone."
-    monkeypatch.setattr(trial, "try_folder", lambda path: Verdict(why))
+    monkeypatch.setattr(trial, "try_folder", lambda path: TrialResult(why))
     (own / "classic-nim" / "environment.py").write_text("broken = 1\n")
     output = io.StringIO()
     with outside(own, monkeypatch), pytest.raises(CommandError, match="Some environments are left out") as caught:
@@ -184,7 +184,7 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
         call_command("sync_environments", allow_left_out=True, stdout=io.StringIO())
         assert [one.because for one in registry.left_out()] == [why]
 
-    monkeypatch.setattr(trial, "try_folder", lambda path: Verdict("", FACTS))
+    monkeypatch.setattr(trial, "try_folder", lambda path: TrialResult("", FACTS))
     (own / "classic-nim" / "environment.py").write_text("mended = 1\n")
     with outside(own, monkeypatch):
         call_command("sync_environments", stdout=io.StringIO())

@@ -96,6 +96,7 @@ def test_the_verdict_stands_with_the_version_and_its_duel(
     assert document["check"]["test_result"]["pairs"] == matches // 2
 
 
+@pytest.mark.slow
 def test_the_owner_is_asked_where_the_test_came_to_no_decision(new: Submission, visit: As, cast: Cast) -> None:
     Duel.objects.update(test=SequentialTest(-50, 0.1, cap=5).as_json)
     played.play(Duel.objects.get())
@@ -117,6 +118,7 @@ def test_the_owner_is_asked_where_the_test_came_to_no_decision(new: Submission, 
     assert "let the whole agent rest" in post(owner, first, "bench")
 
 
+@pytest.mark.slow
 def test_a_version_that_plays_against_the_verdict_says_so(new: Submission, visit: As, cast: Cast) -> None:
     decided(wins=False)
     owner = visit(cast.alice)

@@ -24,19 +24,27 @@ MANY = 200
 
 ONE_ROW = {
     "api": ("token", "environment", "agent", "native_submission", "tournament", "duel", "evaluation", "job", "results",
-            "submission_by_id", "registration", "season", "my_notice", "challenge", "site"),
+            "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
+            "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
+            "dashboard_job"),
     "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
             "password_reset_complete", "sign_up", "login_code", "second_factor",
-            "unsubscribe", "email_confirm"),
+            "unsubscribe", "email_confirm",
+            # Pages of applications, counted in web/rollouts/tests/test_pages.py.
+            "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
+            # One query for each kind of job, counted in its own test.
+            "operations"),
 }  # fmt: skip
 ONE_FILE = {
     "api": ("archive", "environment_folder", "episode", "match", "matches", "recording_replay", "replay",
-            "validation_replay", "job_log"),
+            "validation_replay", "job_log", "rollouts_export", "rollout_steps", "rollout_verdicts", "rollout_export",
+            "rollout_events", "rollout_file", "batch_events"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
             "match", "match_card", "match_frames", "match_replay", "recording_file",
-            "recording_replay", "rules", "starter", "starter_kit",
+            "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
+            "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",
             "validation_replay"),
 }  # fmt: skip
@@ -48,7 +56,9 @@ NOT_READ = {
         "submissions",
         "agent_submissions",
         "agent_rest",
+        "batch_cancel",
         "challenge_cancel",
+        "dashboard_upload",
         "docs",
         "health",
         "job_cancel",
@@ -60,6 +70,10 @@ NOT_READ = {
         "agent_describe",
         "agent_play",
         "agent_rest",
+        "batch_new",
+        "batch_cancel",
+        "rollout_cancel",
+        "rollout_judge",
         "submit",
         "submission_create",
         "submission_delete",
@@ -81,6 +95,7 @@ NOT_READ = {
         "notice_read",
         "live",
         "metrics",
+        "alerts",
     ),
 }
 """Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
@@ -142,6 +157,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "evaluations": [],
         "episodes": [rows.evaluation.pk],
         "jobs": [],
+        **{name: [] for name in ("applications", "packages", "tasks", "batches", "models", "rollouts")},
+        **{f"dashboard_{name}": [] for name in ("tasks", "rollouts", "stats")},
         "leaderboard_environments": [],
         "evaluation_metrics": [],
         "agent_opponents": [hero.pk],

@@ -122,6 +122,7 @@ def test_many_duels_ask_the_database_no_more_than_few(
         client.get(address("anna"))
 
 
+@pytest.mark.slow
 def test_an_owner_withdraws_an_agent_from_a_running_tournament(visit: As, cast: Cast, stage: Stage) -> None:
     page, place = "/environments/tic-tac-toe/editions/1/", Participant.objects.get(submission=stage.anna)
     button = 'action="/environments/tic-tac-toe/editions/1/agents/anna/withdraw/"'

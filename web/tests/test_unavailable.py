@@ -77,6 +77,7 @@ def synced() -> list[str]:
     return output.getvalue().splitlines()
 
 
+@pytest.mark.slow
 def test_what_is_missing_and_what_is_broken_is_found_when_environments_are_synced(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +120,7 @@ def test_what_is_missing_and_what_is_broken_is_found_when_environments_are_synce
     assert Environment.objects.get(slug="once-good").is_available
 
 
+@pytest.mark.slow
 def test_a_picture_that_is_no_file_of_the_site_breaks_no_page(
     cast: Cast, tmp_path: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch, visit: As
 ) -> None:

@@ -95,7 +95,7 @@ def test_of_uploads_at_once_those_without_a_place_are_refused_before_they_are_in
     all_refused = threading.Event()
     refused: list[int] = []
 
-    def inspect(_: object, *, sender: str, pythons: object) -> bool:
+    def inspect(_: object, *, sender: str, arena: str, pythons: object) -> bool:
         inspected.append(sender)
         assert all_refused.wait(60)
         return True
@@ -168,7 +168,7 @@ def test_a_place_that_expires_while_its_upload_is_inspected_is_decided_about_aga
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1}
 
-    def slowly(_: object, *, sender: str, pythons: object) -> bool:
+    def slowly(_: object, *, sender: str, arena: str, pythons: object) -> bool:
         if UploadReservation.objects.count() == 1:
             UploadReservation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
             create(alice, environment, archive(f"# other\n{FIRST}"), name="quicker")
@@ -199,7 +199,7 @@ def test_no_transaction_is_open_while_an_upload_is_inspected_or_stored(
     seen: list[tuple[str, bool]] = []
     save = LocalStorage._save
 
-    def inspect(_: object, *, sender: str, pythons: object) -> bool:
+    def inspect(_: object, *, sender: str, arena: str, pythons: object) -> bool:
         seen.append(("inspect", connection.in_atomic_block))
         return True
 
@@ -239,7 +239,7 @@ def test_anonymous_clients_are_stored_side_by_side(
 
         return run
 
-    monkeypatch.setattr(uploads, "inspect_apart", lambda _, *, sender, pythons: True)
+    monkeypatch.setattr(uploads, "inspect_apart", lambda _, *, sender, arena, pythons: True)
     monkeypatch.setattr(LocalStorage, "_save", store)
     said = at_once(*(client(number) for number in range(5)))
     # And the quota of all of them together is exact nevertheless.
@@ -281,7 +281,12 @@ def test_a_player_that_does_not_compile_is_refused_at_once(alice: User, environm
 @pytest.mark.django_db
 @pytest.mark.parametrize("why", ["all processes are busy", "the sender has one already", "it takes too long"])
 def test_what_cannot_be_inspected_now_is_taken_and_left_to_the_build(
-    alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, why: str
+    settings: Settings,
+    alice: User,
+    environment: Environment,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    why: str,
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr(inspection, "PATIENCE_SECONDS", 0.0)
@@ -289,7 +294,8 @@ def test_what_cannot_be_inspected_now_is_taken_and_left_to_the_build(
     match why:
         case "all processes are busy":
             folder = inspection._locks()
-            held = [(folder / f"process-{number}").open("wb") for number in range(inspection.PROCESSES)]
+            names = inspection._names("process", inspection.PROCESSES, str(settings.DATA_DIR))
+            held = [(folder / name).open("wb") for name in names]
         case "the sender has one already":
             monkeypatch.setattr(inspection, "SENDERS", 1)
             held = [(inspection._locks() / "sender-0").open("wb")]

@@ -59,6 +59,7 @@ def test_unknown_and_closed_accounts_are_not_found(client: Client, cast: Cast) -
         assert client.get(f"/users/{name}/").status_code == 404
 
 
+@pytest.mark.slow
 def test_no_page_leads_to_a_closed_account(cast: Cast, visit: As) -> None:
     house, olga = furnished(cast), visit(cast.olga)
 

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
 from core.models import Participant
-from core.tournaments.brackets import Drawn, Line, Side
+from core.tournaments.brackets import Drawn, Side, TableLine
 from web.templatetags.scores import ordinal
 
 MOST_CROSSED = 32
@@ -30,7 +30,7 @@ class Join(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class BracketPlace:
     """A place in a column. bye: the side that goes on from here without a meeting. is_fed: whether a line comes in."""
 
     meeting: Meeting | None
@@ -40,15 +40,15 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class BracketRound:
     """A round of a bracket."""
 
     name: str
     round: int
-    slots: tuple[Slot, ...]
+    slots: tuple[BracketPlace, ...]
 
 
-class Result(StrEnum):
+class MeetingResult(StrEnum):
     """How a meeting ended for one of its players."""
 
     OPEN = "open"
@@ -64,14 +64,14 @@ class Result(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenMeeting:
     """A meeting as one of its players sees it. opponent: None in a bye. points: match points, own and the other's."""
 
     meeting: Meeting
     opponent: Participant | None
     is_player_1: bool
     points: tuple[int, int]
-    result: Result
+    result: MeetingResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +81,16 @@ class CrossRow:
     cells: None on the diagonal; empty where there are more than MOST_CROSSED participants.
     """
 
-    line: Line
-    cells: tuple[tuple[Seen, ...] | None, ...]
+    line: TableLine
+    cells: tuple[tuple[SeenMeeting, ...] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SwissRow:
     """The meetings of a participant by round; None in rounds without one."""
 
-    line: Line
-    rounds: tuple[Seen | None, ...]
+    line: TableLine
+    rounds: tuple[SeenMeeting | None, ...]
 
 
 def source_words(source: Source | None) -> str:
@@ -102,7 +102,7 @@ def source_words(source: Source | None) -> str:
     return f"{source.kind} {source.of}" if source.kind == "seed" else f"{source.kind} of {source.of}"
 
 
-def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[Column, ...]:
+def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[BracketRound, ...]:
     """The columns of a bracket, by rounds."""
     counts = _slot_counts(stage)
     placed = [{meeting.number: meeting for meeting in meetings} for meetings in stage.rounds]
@@ -125,9 +125,9 @@ def bracket_columns(drawn: Drawn, stage: Stage) -> tuple[Column, ...]:
                 fed.add((place + 1, to))
             turn = Join.DOWN if number % 2 else Join.UP
             join = (turn if is_halved else Join.STRAIGHT) if is_joined else Join.NONE
-            slots.append(Slot(meeting, bye, join, (place, number) in fed))
+            slots.append(BracketPlace(meeting, bye, join, (place, number) in fed))
         number = stage.rounds[place][0].round
-        columns.append(Column(_round_name(stage, count, number), number, tuple(slots)))
+        columns.append(BracketRound(_round_name(stage, count, number), number, tuple(slots)))
     return tuple(columns)
 
 
@@ -171,20 +171,20 @@ def _round_name(stage: Stage, count: int, number: int) -> str:
     return f"Round {number}"
 
 
-def seen(drawn: Drawn, meeting: Meeting, who: int, kind: StageKind) -> Seen:
+def seen(drawn: Drawn, meeting: Meeting, who: int, kind: StageKind) -> SeenMeeting:
     """A meeting as one of its two players sees it."""
     own = meeting.players.index(who)
     opponent = meeting.players[1 - own]
     if meeting.is_open:
-        result = Result.OPEN
+        result = MeetingResult.OPEN
     elif meeting.winner is not None:
-        result = Result.WON if meeting.winner == who else Result.LOST
+        result = MeetingResult.WON if meeting.winner == who else MeetingResult.LOST
     else:
         # In a Swiss round a meeting that the arena could not play brings half of the points to each.
         is_shared = kind == StageKind.SWISS or meeting.decision is Decision.PLAYED
-        result = Result.DRAWN if is_shared else Result.NONE
+        result = MeetingResult.DRAWN if is_shared else MeetingResult.NONE
     rival = None if opponent is None else drawn.participants.get(opponent)
-    return Seen(meeting, rival, own == 0, (meeting.points[own], meeting.points[1 - own]), result)
+    return SeenMeeting(meeting, rival, own == 0, (meeting.points[own], meeting.points[1 - own]), result)
 
 
 def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
@@ -193,7 +193,7 @@ def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
     lines = drawn.lines(stage.table)
     if len(lines) > MOST_CROSSED:
         return tuple(CrossRow(line, ()) for line in lines)
-    met: dict[tuple[int, int], list[Seen]] = {}
+    met: dict[tuple[int, int], list[SeenMeeting]] = {}
     for meeting in stage.meetings:
         one, other = meeting.players
         if one is not None and other is not None:
@@ -206,7 +206,7 @@ def cross_table(drawn: Drawn, stage: Stage) -> tuple[CrossRow, ...]:
     )
 
 
-def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[Line]) -> tuple[SwissRow, ...]:
+def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[TableLine]) -> tuple[SwissRow, ...]:
     """The rounds of the participants of some lines of the table."""
     rounds = [
         {

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404, render
 from arena_kit.ranking.formats import FORMATS, Meeting, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Environment, Tournament, TournamentState
-from core.tournaments.brackets import Drawn, Line, bracket_get, standing_stamp
+from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     tournament_past_list,
     tournament_past_rows,
@@ -133,7 +133,7 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
 
 
 def _table(
-    request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[Line], rounds: int
+    request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableLine], rounds: int
 ) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     is_over = tournament.state == TournamentState.FINISHED

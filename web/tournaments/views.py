@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST
 
 from core.errors import Refused
 from core.models import Participant, TournamentState, User
-from core.moderation import services as bars
+from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress
@@ -54,7 +54,7 @@ def participant_withdraw(request: HttpRequest, slug: str, edition: int, name: st
     if row.submission.agent.owner_id != request.user.pk:
         raise PermissionDenied("Only the owner of an agent may withdraw it.")
     try:
-        bars.participant_withdraw(participant=row, user=request.user)
+        withdrawals.participant_withdraw(participant=row, user=request.user)
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:

@@ -121,7 +121,9 @@ def _action(action: object, method: str) -> int:
         try:
             number = operator.index(np.asarray(action).item())
         except (TypeError, ValueError):
-            raise BrokenEnvironment(f"{method}: {_shape(action)} is no whole number, so it is no action.") from None
+            raise BrokenEnvironment(
+                f"{method}: {_shape(action)} is not a whole number, so it is not an action."
+            ) from None
     if not 0 <= number < 1 << 31:
         raise BrokenEnvironment(f"{method}: the action {number} is not between 0 and 2147483647.")
     return number

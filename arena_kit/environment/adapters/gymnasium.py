@@ -168,7 +168,7 @@ def open_environment(source: GymnasiumSource, render_mode: str | None = None) ->
         if mode == "rgb_array":
             arguments |= source.picture_arguments
         with warnings.catch_warnings():
-            # That Gymnasium has a newer version of an id is no news to the organisers who chose this one.
+            # That Gymnasium has a newer version of an id is not news to the organisers who chose this one.
             warnings.simplefilter("ignore", DeprecationWarning)
             made = gymnasium.make(source.id, max_episode_steps=-1, disable_env_checker=True, **arguments)
     except (gymnasium.error.DependencyNotInstalled, ModuleNotFoundError) as error:

@@ -16,13 +16,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from ctypes.util import find_library
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from pathlib import Path
 from timeit import timeit
 from typing import Any
 
+from arena_kit.environment.adapters.encoding import Bounds, encode, picture
 from arena_kit.environment.adapters.gymnasium import GymnasiumEnvironment, render_modes
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import Action, ArenaEnvironmentError, MissingExtra
@@ -36,22 +36,8 @@ from arena_kit.environment.spec import EnvironmentSpec
 
 VIDEO, STILL, RETURNS, TEXT = "episode.webm", "still.webp", "episode.json", "text.json"
 DOCUMENT, PAGE = "replay.json.gz", "replay.html.gz"
-STILL_WIDTH = 320
-FRAMES_PER_SECOND = 30
-"""A video has at most this many frames per second; that of a faster environment keeps its speed and leaves out
-frames."""
 MEMORY_LIMIT_BYTES = 6 << 30
 """Limit on the process's address space, of which software drawing reserves much more than it uses."""
-ENCODING: dict[str, object] = {
-    "crf": "36",
-    "b": "0",
-    "deadline": "realtime",
-    "cpu-used": "7",
-    "lag-in-frames": "0",
-    "threads": "1",
-}
-"""Options of the VP9 encoder: constant quality, fast, one thread, and no delay of frames, so that the size is known
-while the video grows."""
 WATCH_SECONDS = 1.0
 """Seconds between two calls of `watch`."""
 TEXT_VALUES = 8
@@ -63,19 +49,7 @@ class CannotRecord(ArenaEnvironmentError):
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
-    """What a recording may cost. To keep within it, a long or slow episode shows only every second frame, or fewer."""
-
-    frames: int = 600
-    width: int = 640
-    """Pixels; larger pictures are scaled down."""
-    video_bytes: int = 8 << 20
-    seconds: float = 60.0
-    """Wall time of drawing and encoding. A video that would still exceed it, or `video_bytes`, ends early."""
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
+class EpisodeToRecord:
     """What to record: an episode as `arena_kit.environment.episodes` keeps it."""
 
     environment: str
@@ -86,7 +60,7 @@ class Job:
     """The recorded return, which the replay must reach; None to skip that check."""
     folders: tuple[str, ...] = ()
     """The folders of organisers' own environments."""
-    bounds: Bounds = Bounds()
+    bounds: Bounds = field(default_factory=Bounds)
     number: int = 1
     """The episode's number in the records."""
     facts: ReplayFacts | None = None
@@ -98,7 +72,7 @@ class Job:
         return json.dumps(asdict(self) | {"actions": actions})
 
     @classmethod
-    def from_json(cls, text: str) -> Job:
+    def from_json(cls, text: str) -> EpisodeToRecord:
         """Read what `to_json` wrote. Raises CannotRecord for anything else."""
         try:
             data = json.loads(text)
@@ -117,7 +91,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class RecordedFiles:
     """The result of a recording."""
 
     files: tuple[str, ...]
@@ -126,7 +100,7 @@ class Recording:
     """Why there is no video; empty when there is one."""
 
 
-def record(job: Job, folder: Path) -> Recording:
+def record(job: EpisodeToRecord, folder: Path) -> RecordedFiles:
     """Record an episode into a folder.
 
     `episode.json` holds rewards and returns, one entry per step, and about the video its `stride` (steps from one frame
@@ -150,12 +124,12 @@ def record(job: Job, folder: Path) -> Recording:
         no_video = str(error)
     data = {"rewards": rewards, "returns": _returns(rewards), "video": facts or None}
     (folder / RETURNS).write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
-    return Recording(tuple(made), no_video)
+    return RecordedFiles(tuple(made), no_video)
 
 
 def record_apart(
-    job: Job, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
-) -> Recording:
+    job: EpisodeToRecord, folder: Path, *, seconds: float | None = None, watch: Callable[[], object] = lambda: None
+) -> RecordedFiles:
     """Do what `record` does in a process of its own, with less priority, limited memory and no display.
 
     seconds: the process's time limit; None for twice the job's `bounds.seconds`. watch: called about once a second; an
@@ -182,7 +156,7 @@ def record_apart(
         raise ReplayMismatch(answer["mismatch"])
     if "error" in answer:
         raise CannotRecord(answer["error"])
-    return Recording(tuple(answer["files"]), answer["no_video"])
+    return RecordedFiles(tuple(answer["files"]), answer["no_video"])
 
 
 def _communicate(
@@ -201,7 +175,7 @@ def _communicate(
             raise CannotRecord("Recording the episode took too long.")
 
 
-def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
+def text_replay(spec: EnvironmentSpec, job: EpisodeToRecord) -> dict[str, list[Any]]:
     """Return the first `bounds.frames` states as text, with the action, reward and return that led to each."""
     frames: list[str] = []
     actions: list[Any] = []
@@ -221,7 +195,7 @@ def text_replay(spec: EnvironmentSpec, job: Job) -> dict[str, list[Any]]:
     return {"frames": frames, "actions": actions, "rewards": rewards, "returns": returns}
 
 
-def _write_replay(spec: EnvironmentSpec, job: Job, rewards: list[float], folder: Path) -> list[str]:
+def _write_replay(spec: EnvironmentSpec, job: EpisodeToRecord, rewards: list[float], folder: Path) -> list[str]:
     """Write the replay files of a job with facts; return their names, none where the rules cannot be drawn."""
     if job.facts is None:
         return []
@@ -255,7 +229,7 @@ def _is_text(spec: EnvironmentSpec) -> bool:
     return spec.observation.wire[0] in "iu" and math.prod(spec.observation.shape) <= TEXT_VALUES
 
 
-def _rewards(spec: EnvironmentSpec, job: Job) -> list[float]:
+def _rewards(spec: EnvironmentSpec, job: EpisodeToRecord) -> list[float]:
     """Return all rewards, from the environment without pictures, which is the one that the referee plays."""
     environment = GymnasiumEnvironment(spec)
     rewards = [reward for reward in _played(environment, job) if reward is not None]
@@ -271,7 +245,7 @@ def _returns(rewards: list[float]) -> list[float]:
     return list(accumulate(rewards, initial=0.0))[1:]
 
 
-def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | None]:
+def _played(environment: GymnasiumEnvironment, job: EpisodeToRecord) -> Iterator[float | None]:
     """Play the episode again; yield None for the start, then the reward of every step. Raises ReplayMismatch."""
     environment.reset(job.seed)
     yield None
@@ -284,7 +258,7 @@ def _played(environment: GymnasiumEnvironment, job: Job) -> Iterator[float | Non
         yield reward
 
 
-def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, Any]:
+def _record_video(spec: EnvironmentSpec, job: EpisodeToRecord, folder: Path) -> dict[str, Any]:
     """Write the video and the still picture; return what a page needs to know about the video."""
     if spec.gymnasium is None or "rgb_array" not in render_modes(spec.gymnasium.id):
         raise CannotRecord(f"{spec.name} has no pictures.")
@@ -292,74 +266,24 @@ def _record_video(spec: EnvironmentSpec, job: Job, folder: Path) -> dict[str, An
         environment = GymnasiumEnvironment(spec, "rgb_array")
         environment.reset(job.seed)
         # The first picture includes the set-up; the second shows what one costs.
-        seconds = [timeit(lambda: _picture(environment), number=1) for _ in range(2)][-1]
+        seconds = [timeit(lambda: picture(environment), number=1) for _ in range(2)][-1]
     except MissingExtra as error:
         raise CannotRecord(str(error)) from None
     # The errors for a missing GL library, a missing pygame and a lack of memory have no common class.
     except Exception as error:
         raise CannotRecord(f"Nothing can be drawn here: {type(error).__name__}: {error}"[:300]) from error
     try:
-        return _encode(environment, job, folder, affordable=int(job.bounds.seconds / 2 / seconds))
+        return encode(
+            environment,
+            _played(environment, job),
+            last=len(job.actions),
+            bounds=job.bounds,
+            affordable=int(job.bounds.seconds / 2 / seconds),
+            video=folder / VIDEO,
+            still=folder / STILL,
+        )
     finally:
         environment.close()
-
-
-def _encode(environment: GymnasiumEnvironment, job: Job, folder: Path, *, affordable: int) -> dict[str, Any]:
-    """affordable: the number of pictures that can be drawn in half of `bounds.seconds`."""
-    import av
-
-    bounds, last = job.bounds, len(job.actions)
-    own_fps = environment.frames_per_second
-    most = max(2, min(bounds.frames, affordable))
-    # One frame is kept for the last state.
-    stride = max(1, math.ceil(last / (most - 1)), math.ceil(own_fps / FRAMES_PER_SECOND))
-    fps = Fraction(own_fps / stride).limit_denominator(1000)
-    until, size, frames, cut = time.monotonic() + bounds.seconds, 0, 0, False
-    with av.open(str(folder / VIDEO), "w", format="webm") as container:
-        stream = container.add_stream("libvpx-vp9", rate=fps)
-        stream.pix_fmt = "yuv420p"
-        stream.options = ENCODING
-        for number, _ in enumerate(_played(environment, job)):
-            if number % stride and number != last:
-                continue
-            if cut := frames > 0 and (size > bounds.video_bytes or time.monotonic() > until):
-                break
-            frame = av.VideoFrame.from_ndarray(_picture(environment), "rgb24")
-            if not frames:
-                stream.width, stream.height = _fitted(frame.width, frame.height, bounds.width)
-            if number <= last // 2:
-                still = frame
-            for packet in stream.encode(frame.reformat(stream.width, stream.height, "yuv420p")):
-                size += packet.size
-                container.mux(packet)
-            frames += 1
-        container.mux(stream.encode(None))
-        shown = {"width": stream.width, "height": stream.height}
-    _write_still(still, folder / STILL)
-    return {"stride": stride, "fps": round(float(fps), 3), "frames": frames, "cut": cut, **shown}
-
-
-def _write_still(frame: Any, path: Path) -> None:
-    import av
-
-    with av.open(str(path), "w", format="webp") as container:
-        stream = container.add_stream("libwebp", rate=1)
-        stream.pix_fmt = "yuv420p"
-        stream.width, stream.height = _fitted(frame.width, frame.height, STILL_WIDTH)
-        container.mux(stream.encode(frame.reformat(stream.width, stream.height, "yuv420p")))
-        container.mux(stream.encode(None))
-
-
-def _picture(environment: GymnasiumEnvironment) -> Any:
-    import numpy as np
-
-    return np.ascontiguousarray(environment.render(), np.uint8)
-
-
-def _fitted(width: int, height: int, most: int) -> tuple[int, int]:
-    """Return the size scaled to a width of at most `most`, in even numbers, which the codec needs."""
-    scale = min(1.0, most / width)
-    return max(2, round(width * scale / 2) * 2), max(2, round(height * scale / 2) * 2)
 
 
 def main() -> None:
@@ -370,7 +294,7 @@ def main() -> None:
     headless()
     answer: dict[str, Any]
     try:
-        job = Job.from_json(sys.stdin.read())
+        job = EpisodeToRecord.from_json(sys.stdin.read())
         resource.setrlimit(resource.RLIMIT_FSIZE, (4 * job.bounds.video_bytes, 4 * job.bounds.video_bytes))
         answer = asdict(record(job, folder))
     except ReplayMismatch as error:

@@ -8,6 +8,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 
 MOST = {"version": (1 << 31) - 1, "max_steps": 1 << 20, "parallel_matches": 1024, "seats": 16}
 MOST_PLAYED = 100_000
+MOST_GPUS = 16
 OBSERVATION_BYTES = 8 << 20
 NAMES_CHARACTERS = 72
 """The most of the names that the address of the picture holds."""
@@ -42,6 +43,8 @@ def check_fit(spec: EnvironmentSpec) -> None:
     ]
     if not 0 < limits.memory_limit_bytes < 1 << 50:
         faults.append(("limits.memory_limit_bytes", "must be above 0 and below a pebibyte."))
+    if not 0 <= limits.gpu_count <= MOST_GPUS:
+        faults.append(("limits.gpu_count", f"must be from 0 to {MOST_GPUS}."))
     if not math.isfinite(spec.forfeit_score) or spec.forfeit_score > 1e12:
         faults.append(("forfeit_score", "must be at most 1e12."))
     if faults:

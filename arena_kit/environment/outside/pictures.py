@@ -27,7 +27,7 @@ def static_file(folder: Path, name: str) -> Path:
     """Return the path of a file in the `static/` of a folder. Raises NotShown."""
     path = folder / "static" / name
     if not _NAME.fullmatch(name):
-        raise NotShown(f"{name!r} is no name of a picture or style sheet")
+        raise NotShown(f"{name!r} is not the name of a picture or a style sheet")
     if path.suffix.lower() not in TYPES:
         raise NotShown(f"{name} has another type than {', '.join(TYPES)}")
     if path.is_symlink() or path.parent.is_symlink():
@@ -45,7 +45,7 @@ def picture_note(folder: Path, image: str) -> str:
         static_file(folder, image)
     except (NotShown, OSError) as error:
         return f"image: {error}; a neutral picture is shown."
-    return "" if not image.lower().endswith(".css") else "image: a style sheet is no picture."
+    return "" if not image.lower().endswith(".css") else "image: a style sheet is not a picture."
 
 
 def style_sheets(folder: Path) -> list[str]:

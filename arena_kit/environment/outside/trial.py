@@ -34,7 +34,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class TrialResult:
     """What came of a trial. because: a sentence; empty when the folder can be used. facts: of a classic folder."""
 
     because: str = ""
@@ -42,13 +42,13 @@ class Verdict:
 
 
 FRESH_SECONDS = 60.0
-_known: dict[str, Verdict] = {}
+_known: dict[str, TrialResult] = {}
 """By digest of the folder: verdicts of this process."""
 _tried_at: dict[str, float] = {}
 """By digest: when this process has tried it."""
 
 
-def verdicts(paths: Sequence[Path], store: Path | None = None, *, again: bool = False) -> dict[Path, Verdict]:
+def verdicts(paths: Sequence[Path], store: Path | None = None, *, again: bool = False) -> dict[Path, TrialResult]:
     """Return the verdict on the folder of every `info.yml`.
 
     store: a folder in which verdicts are kept, so that processes need not try a folder again that has not changed;
@@ -58,12 +58,12 @@ def verdicts(paths: Sequence[Path], store: Path | None = None, *, again: bool = 
         return dict(zip(paths, pool.map(lambda path: verdict_on(path, store, again=again), paths), strict=True))
 
 
-def verdict_on(path: Path, store: Path | None = None, *, again: bool = False) -> Verdict:
+def verdict_on(path: Path, store: Path | None = None, *, again: bool = False) -> TrialResult:
     """Return the verdict on the folder of one `info.yml`; tries it if it is unknown or `again`."""
     try:
         digest = folder_digest(path.parent)
     except OSError as error:
-        return Verdict(f"{path.parent.name}: its files cannot be read: {error.strerror}.")
+        return TrialResult(f"{path.parent.name}: its files cannot be read: {error.strerror}.")
     is_fresh = time.monotonic() - _tried_at.get(digest, -math.inf) < FRESH_SECONDS
     if is_fresh or not again:
         if digest in _known:
@@ -76,13 +76,13 @@ def verdict_on(path: Path, store: Path | None = None, *, again: bool = False) ->
     return verdict
 
 
-def try_folder(path: Path) -> Verdict:
+def try_folder(path: Path) -> TrialResult:
     """Try the folder of an `info.yml` now, in a limited process; return the verdict."""
     name = path.parent.name
     try:
         process = Limited(PROGRAM, str(path.absolute()))
     except OSError as error:
-        return Verdict(f"{name}: it could not be tried: {error.strerror}.")
+        return TrialResult(f"{name}: it could not be tried: {error.strerror}.")
     try:
         answer, is_late = process.read_line(SECONDS, ANSWER_BYTES)
     finally:
@@ -92,7 +92,7 @@ def try_folder(path: Path) -> Verdict:
         status = process.status or 0
         ended = f"the signal {-status}" if status < 0 else f"the exit status {status}"
         what = f"it takes more than {SECONDS:g} s" if is_late else f"it ended the process that tried it, with {ended}"
-        return Verdict(f"{name}: {what}.")
+        return TrialResult(f"{name}: {what}.")
     return said
 
 
@@ -138,14 +138,14 @@ def _versions() -> str:
     return ", ".join(found)
 
 
-def _said(answer: bytes) -> Verdict | None:
+def _said(answer: bytes) -> TrialResult | None:
     """Return the verdict in a line of JSON; None if it is not complete."""
     if not answer.endswith(b"\n"):
         return None
     try:
         data: Any = json.loads(answer)
         facts = data.get("facts")
-        return Verdict(str(data["because"])[:1000], None if facts is None else facts_of(facts))
+        return TrialResult(str(data["because"])[:1000], None if facts is None else facts_of(facts))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
@@ -173,7 +173,7 @@ def frozen_facts(spec_id: str, facts: Facts, store: Path | None) -> Facts:
     return facts
 
 
-def _kept(store: Path | None, name: str) -> Verdict | None:
+def _kept(store: Path | None, name: str) -> TrialResult | None:
     found = _read(store, name)
     return None if found is None else _said(json.dumps(found).encode() + b"\n")
 

@@ -27,8 +27,8 @@ from arena_kit.environment.server.connection import ServerConnection
 from arena_kit.environment.server.frames import (
     Drawing,
     Kind,
-    State,
-    Status,
+    RowStatus,
+    SteppedMatch,
     pack_resets,
     pack_steps,
 )
@@ -47,9 +47,9 @@ class RemoteEnvironment:
 
     def __init__(self, server: ServerConnection) -> None:
         self._server, self._match = server, server.new_match()
-        self._state = State(Status.OVER)
+        self._state = SteppedMatch(RowStatus.OVER)
         self._seen: Mapping[int, Observation] = {}
-        self._ahead: tuple[Mapping[int, Action] | Beginning, State] | None = None
+        self._ahead: tuple[Mapping[int, Action] | Beginning, SteppedMatch] | None = None
         """A step, or a beginning, that was played ahead, and what it has led to."""
         self._shown: tuple[Frame, str] | None = None
 
@@ -103,7 +103,7 @@ class RemoteEnvironment:
     def text(self) -> str:
         return self._show()[1]
 
-    def announce(self, what: Mapping[int, Action] | Beginning, state: State) -> None:
+    def announce(self, what: Mapping[int, Action] | Beginning, state: SteppedMatch) -> None:
         """Keep what a step or a beginning has led to that was played ahead, for when it is asked for."""
         self._ahead = (what, state)
 
@@ -112,11 +112,11 @@ class RemoteEnvironment:
         """The server and the number of this match there."""
         return self._server, self._match
 
-    def _take(self, state: State) -> None:
+    def _take(self, state: SteppedMatch) -> None:
         if state.status:
-            if state.status == Status.ILLEGAL:
+            if state.status == RowStatus.ILLEGAL:
                 raise IllegalAction(state.message)
-            if state.status == Status.OVER:
+            if state.status == RowStatus.OVER:
                 raise MatchOver(state.message)
             raise BrokenEnvironment(f"{self._server.id}: {state.message}")
         self._state, self._seen, self._shown = state, state.seen, None
@@ -170,7 +170,7 @@ def draw_opening(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     drawn = server_of(spec).data(Kind.OPENING, seed)
     actions = range(spec.action_count)
     if not isinstance(drawn, list) or not all(type(action) is int and action in actions for action in drawn):
-        raise BrokenEnvironment(f"{spec.id}: an opening is no list of actions.")
+        raise BrokenEnvironment(f"{spec.id}: an opening is not a list of actions.")
     return tuple(drawn)
 
 
@@ -200,7 +200,7 @@ def step_ahead(rows: Iterable[tuple[Any, Mapping[int, Action]]]) -> None:
     """
     for server, steps in _by_server(rows):
         payload = pack_steps([(one.place[1], actions) for one, actions in steps], server.action_bytes)
-        states: Sequence[State] = server.states(Kind.STEP, payload, len(steps))
+        states: Sequence[SteppedMatch] = server.states(Kind.STEP, payload, len(steps))
         for (environment, actions), state in zip(steps, states, strict=True):
             environment.announce(actions, state)
 

@@ -17,7 +17,7 @@ from arena_kit.environment.server.frames import (
     PIECE_BYTES,
     BadFrame,
     Kind,
-    State,
+    SteppedMatch,
     pack,
     pack_data,
     unpack_data,
@@ -97,7 +97,7 @@ class ServerConnection:
     def close(self) -> None:
         self._end("it was closed.")
 
-    def states(self, kind: Kind, payload: bytes, count: int) -> list[State]:
+    def states(self, kind: Kind, payload: bytes, count: int) -> list[SteppedMatch]:
         """Ask RESET or STEP; return the states of all rows. Raises BrokenEnvironment."""
         with self._lock:
             answer, data = self._ask(pack(kind, payload))
@@ -225,4 +225,4 @@ def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
         "shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire,
         "action_count": spec.action_count, "score": spec.forfeit_score, "uses_chance": spec.classic.uses_chance,
     }  # fmt: skip
-    return {"path": str(spec.folder.absolute() / "info.yml"), "id": spec.id, "facts": facts}
+    return {"path": str(spec.file.absolute()), "text": spec.kept_text, "id": spec.id, "facts": facts}

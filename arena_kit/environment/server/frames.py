@@ -50,7 +50,7 @@ class Drawing(StrEnum):
     HEAD = "head"
 
 
-class Status(IntEnum):
+class RowStatus(IntEnum):
     """What came of a match's row in RESET or STEP."""
 
     PLAYED = 0
@@ -63,7 +63,7 @@ class BadFrame(Exception):
     """A frame does not fit its kind."""
 
 
-class State(NamedTuple):
+class SteppedMatch(NamedTuple):
     """One match after a step, or after a reset and its opening, whose rewards are added up.
 
     seen: by seat, for those that move now, and for all of them after the end.
@@ -159,7 +159,7 @@ def unpack_steps(payload: bytes, action_bytes: int) -> list[tuple[int, dict[int,
     return rows
 
 
-def pack_states(states: Sequence[State], seats: int) -> bytes:
+def pack_states(states: Sequence[SteppedMatch], seats: int) -> bytes:
     """Return the payload of STATES. Observations are raw bytes here."""
     nothing = (0.0,) * seats
     statuses, rewards, truncated, to_move, seen, messages = zip(*states, strict=True)
@@ -187,7 +187,7 @@ def _pack_messages(statuses: Sequence[int], messages: Sequence[str]) -> bytes:
     return json.dumps([message for status, message in zip(statuses, messages, strict=True) if status]).encode()
 
 
-def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_count: int) -> list[State]:
+def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_count: int) -> list[SteppedMatch]:
     """Return the states of all rows. Raises BadFrame, also for what no environment may say.
 
     action_count: 0 where actions are arrays.
@@ -217,7 +217,7 @@ def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_cou
     if is_plain and not rest and not any(statuses):
         # Nearly always: every match goes on, and one seat moves.
         return [
-            _new_tuple(State, (0, row, ended != 0, _ALONE[seat], {seat: one}, ""))
+            _new_tuple(SteppedMatch, (0, row, ended != 0, _ALONE[seat], {seat: one}, ""))
             for row, ended, seat, one in zip(by_seat, truncated, movers, seen, strict=True)
         ]
     if rest and not any(statuses):
@@ -231,7 +231,7 @@ def unpack_states(payload: bytes, seats: int, observation_bytes: int, action_cou
         observed = dict(zip(seen_seats[index : index + seen_count], seen[index : index + seen_count], strict=True))
         mover, index = mover + move_count, index + seen_count
         _check_movers(to_move, observed, action_count)
-        found.append(State(status, row, ended != 0, to_move, observed, next(messages, "") if status else ""))
+        found.append(SteppedMatch(status, row, ended != 0, to_move, observed, next(messages, "") if status else ""))
     return found
 
 
@@ -261,7 +261,7 @@ def _check_movers(to_move: tuple[int, ...], observed: Mapping[int, Observation],
 def _texts(payload: bytes) -> list[str]:
     found = unpack_data(payload)
     if not isinstance(found, list):
-        raise BadFrame("the messages are no list")
+        raise BadFrame("the messages are not a list")
     return [str(one)[:2000] for one in found]
 
 

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from arena_kit.environment.info import read_info
+from arena_kit.environment.info import read_info, read_text
 from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
@@ -28,8 +28,8 @@ from arena_kit.environment.server.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,
     Kind,
-    State,
-    Status,
+    RowStatus,
+    SteppedMatch,
     pack,
     pack_data,
     pack_states,
@@ -42,7 +42,7 @@ from arena_kit.environment.wire import packer
 
 KEPT = 1000
 """Tuples of valid actions that a server remembers as checked."""
-PLAYED = int(Status.PLAYED)
+PLAYED = int(RowStatus.PLAYED)
 new_tuple = tuple.__new__
 IDLE_SECONDS = 300.0
 """A server without matches ends after this time without a question."""
@@ -97,10 +97,10 @@ class Server:
                 states.append(self._failure(error))
         return self._states(states)
 
-    def _states(self, states: list[State]) -> bytes:
+    def _states(self, states: list[SteppedMatch]) -> bytes:
         return pack(Kind.STATES, pack_states(states, self._spec.seats))
 
-    def _begin(self, match: int, seed: int, opening: tuple[int, ...]) -> State:
+    def _begin(self, match: int, seed: int, opening: tuple[int, ...]) -> SteppedMatch:
         environment = self._matches.get(match)
         if environment is None:
             environment = self._matches[match] = self._spec.make_here()
@@ -108,7 +108,7 @@ class Server:
         steps = [self._rewards(rewards) for rewards in play_opening(environment, opening)]
         return self._state(environment, tuple(map(sum, zip(*steps, strict=True))))
 
-    def _play(self, match: int, actions: dict[int, Any]) -> State:
+    def _play(self, match: int, actions: dict[int, Any]) -> SteppedMatch:
         environment = self._matches[match]
         rewards = environment.step(actions)
         # Most steps give no rewards, which need no check.
@@ -124,7 +124,7 @@ class Server:
             raise BrokenEnvironment(f"the rewards {rewards} are not finite.")
         return rewards
 
-    def _state(self, environment: Environment, rewards: tuple[float, ...]) -> State:
+    def _state(self, environment: Environment, rewards: tuple[float, ...]) -> SteppedMatch:
         """Return what has become of a match. Raises BrokenEnvironment for what a player would pay for otherwise."""
         said = environment.to_move
         to_move = self._movers.get(said) if type(said) is tuple else None
@@ -139,7 +139,7 @@ class Server:
             seen = {seat: self._seen(environment, seat) for seat in to_move}
         else:
             seen = {seat: self._choice(environment, seat) for seat in to_move}
-        return new_tuple(State, (PLAYED, rewards, truncated, to_move, seen, ""))
+        return new_tuple(SteppedMatch, (PLAYED, rewards, truncated, to_move, seen, ""))
 
     def _new_movers(self, said: Sequence[int]) -> tuple[int, ...]:
         seats, to_move = self._spec.seats, tuple(map(int, said))
@@ -169,12 +169,12 @@ class Server:
         values, valid = environment.observe(seat)
         return Observation(self._as_bytes(values), tuple(map(int, valid)))
 
-    def _failure(self, error: BaseException) -> State:
+    def _failure(self, error: BaseException) -> SteppedMatch:
         if isinstance(error, IllegalAction):
-            return State(Status.ILLEGAL, message=str(error))
+            return SteppedMatch(RowStatus.ILLEGAL, message=str(error))
         if isinstance(error, MatchOver):
-            return State(Status.OVER, message=str(error))
-        return State(Status.BROKEN, message=self._sentence(error))
+            return SteppedMatch(RowStatus.OVER, message=str(error))
+        return SteppedMatch(RowStatus.BROKEN, message=self._sentence(error))
 
     def _sentence(self, error: BaseException) -> str:
         return sentence_of(error, self._spec.folder.resolve())
@@ -267,7 +267,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         facts = argument["facts"]
-        newest = read_info(path, None if facts is None else facts_of(facts))
+        if text := argument["text"]:
+            newest = read_text(text, argument["id"])
+        else:
+            newest = read_info(path, None if facts is None else facts_of(facts))
         # Earlier rules play no duels, but their records are replayed and checked.
         spec = next((one for one in (newest, *newest.earlier) if one.id == argument["id"]), newest)
         if spec.id != argument["id"]:

@@ -9,9 +9,9 @@ from arena_kit.ranking.formats.contract import MOST_PAIRS, MOST_PARTICIPANTS, Fo
 from arena_kit.ranking.formats.elimination import DoubleElimination, SingleElimination
 from arena_kit.ranking.formats.groups import GroupsKnockOut
 from arena_kit.ranking.formats.plan import (
+    CountedDuel,
     Decision,
     DuelOrder,
-    DuelRecord,
     DuelState,
     History,
     Meeting,
@@ -31,10 +31,10 @@ __all__ = [
     "FORMATS",
     "MOST_PAIRS",
     "MOST_PARTICIPANTS",
+    "CountedDuel",
     "Decision",
     "DoubleElimination",
     "DuelOrder",
-    "DuelRecord",
     "DuelState",
     "Format",
     "GroupsKnockOut",

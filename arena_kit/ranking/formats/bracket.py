@@ -23,7 +23,7 @@ THIRD_PLACE = "T"
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
+class FutureMeeting:
     """A future meeting. section: the part of the bracket in which it is drawn."""
 
     key: str
@@ -37,7 +37,7 @@ class _Builder:
     """Collects the meetings of a bracket; if a side is None, the other goes on without a meeting."""
 
     def __init__(self) -> None:
-        self.slots: list[Slot] = []
+        self.slots: list[FutureMeeting] = []
 
     def meet(
         self, section: str, key: str, number: int, place: int, sides: Sequence[Source | None]
@@ -46,7 +46,7 @@ class _Builder:
         one, other = sides
         if one is None or other is None:
             return one or other, None
-        self.slots.append(Slot(key, section, number, place + 1, (one, other)))
+        self.slots.append(FutureMeeting(key, section, number, place + 1, (one, other)))
         return Source("winner", key), Source("loser", key)
 
     def winners(self, section: str, count: int) -> tuple[Source | None, list[list[Source | None]]]:
@@ -70,7 +70,7 @@ def bracket_size(count: int) -> int:
     return 1 << (count - 1).bit_length()
 
 
-def single_elimination(count: int, *, third_place: bool) -> list[Slot]:
+def single_elimination(count: int, *, third_place: bool) -> list[FutureMeeting]:
     """A bracket in which a participant is out after one loss; the losers of the semi-finals may play for third place.
 
     It has count - 1 meetings, and one more for the third place.
@@ -82,7 +82,7 @@ def single_elimination(count: int, *, third_place: bool) -> list[Slot]:
     return builder.slots
 
 
-def double_elimination(count: int) -> list[Slot]:
+def double_elimination(count: int) -> list[FutureMeeting]:
     """A bracket in which a participant is out after two losses.
 
     Losers of round r of the winners' bracket enter the losers' bracket in its round 2r - 2, those of round 1 in its
@@ -126,7 +126,7 @@ Settle = Callable[[Meeting], Meeting]
 
 
 def play_out(
-    slots: Sequence[Slot],
+    slots: Sequence[FutureMeeting],
     participants: Sequence[int | None],
     records: Records,
     settle: Settle,
@@ -164,7 +164,7 @@ def _is_over(final: Meeting) -> bool:
     return final.winner is not None and final.winner == final.players[0]
 
 
-def stages(slots: Sequence[Slot], meetings: Sequence[Meeting]) -> tuple[Stage, ...]:
+def stages(slots: Sequence[FutureMeeting], meetings: Sequence[Meeting]) -> tuple[Stage, ...]:
     """The sections of a bracket in order, each with its rounds."""
     section = {slot.key: slot.section for slot in slots}
     parts = []

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
 
-from arena_kit.ranking.formats.plan import DuelOrder, DuelRecord, DuelState, History, Meeting, Outline, Plan
+from arena_kit.ranking.formats.plan import CountedDuel, DuelOrder, DuelState, History, Meeting, Outline, Plan
 from arena_kit.ranking.formats.settings import Impossible, setting, settings_of
 
 MOST_PAIRS = 1_000
@@ -88,7 +88,7 @@ class Format(ABC):
         outline = self.outline(history)
         met: Counter[frozenset[int | None]] = Counter()
         play: list[DuelOrder] = []
-        waiting: list[DuelRecord] = []
+        waiting: list[CountedDuel] = []
         counted: set[int] = set()
         for meeting in outline.meetings:
             ahead = [duel for duel in meeting.duels if duel.state == DuelState.OPEN]

@@ -75,7 +75,7 @@ class DoubleElimination(KnockOut):
         return _outline(self, history, bracket.double_elimination(len(history.participants)), lives=2)
 
 
-def _outline(played: KnockOut, history: History, slots: Sequence[bracket.Slot], lives: int) -> Outline:
+def _outline(played: KnockOut, history: History, slots: Sequence[bracket.FutureMeeting], lives: int) -> Outline:
     settle = partial(settle_knock_out, gone=history.gone, seeds=history.participants, extensions=played.extensions)
     meetings = bracket.play_out(slots, history.participants, Records(history), settle)
     keys, columns = reached(history.participants, meetings, lives)

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import replace
 
-from arena_kit.ranking.formats.plan import Decision, DuelRecord, DuelState, History, Meeting
+from arena_kit.ranking.formats.plan import CountedDuel, Decision, DuelState, History, Meeting
 
 VOID_LIMIT = 3
 """After this many void duels a meeting is given up, so that a tournament does not wait for what cannot be played."""
@@ -20,11 +20,11 @@ class Records:
     """The duels of a history by round and pair."""
 
     def __init__(self, history: History) -> None:
-        self._by_pair: dict[tuple[int, frozenset[int]], list[DuelRecord]] = defaultdict(list)
+        self._by_pair: dict[tuple[int, frozenset[int]], list[CountedDuel]] = defaultdict(list)
         for duel in history.duels:
             self._by_pair[duel.round, frozenset(duel.players)].append(duel)
 
-    def of(self, number: int, one: int | None, other: int | None) -> tuple[DuelRecord, ...]:
+    def of(self, number: int, one: int | None, other: int | None) -> tuple[CountedDuel, ...]:
         """The duels of two players in a round, in the order of their creation; none while a player is unknown."""
         if one is None or other is None:
             return ()

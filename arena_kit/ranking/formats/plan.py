@@ -42,7 +42,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class DuelRecord:
+class CountedDuel:
     """A duel that counts: neither struck nor cancelled.
 
     key: how the caller identifies it, e.g. the id of its row. players: player_1 and player_2. points: 2 for a match won
@@ -72,7 +72,7 @@ class History:
     """
 
     participants: tuple[int, ...]
-    duels: tuple[DuelRecord, ...] = ()
+    duels: tuple[CountedDuel, ...] = ()
     left: Mapping[int, int] = field(default_factory=dict)
     seed: int = 0
 
@@ -106,13 +106,13 @@ class Meeting:
     number: int
     players: tuple[int | None, int | None]
     sources: tuple[Source | None, Source | None] = (None, None)
-    duels: tuple[DuelRecord, ...] = ()
+    duels: tuple[CountedDuel, ...] = ()
     decision: Decision | None = None
     winner: int | None = None
     points: tuple[int, int] = (0, 0)
     scores: tuple[float, float] = (0.0, 0.0)
 
-    def with_duels(self, duels: tuple[DuelRecord, ...]) -> Meeting:
+    def with_duels(self, duels: tuple[CountedDuel, ...]) -> Meeting:
         """The same meeting with these duels and what they sum up to."""
         points, scores = [0, 0], [0.0, 0.0]
         for duel in duels:
@@ -268,8 +268,8 @@ class Plan(Outline):
     """
 
     play: tuple[DuelOrder, ...] = ()
-    waiting: tuple[DuelRecord, ...] = ()
-    stale: tuple[DuelRecord, ...] = ()
+    waiting: tuple[CountedDuel, ...] = ()
+    stale: tuple[CountedDuel, ...] = ()
 
     @property
     def is_finished(self) -> bool:

@@ -9,7 +9,7 @@ from arena_kit.rollout.values.actions import ANSWER, Action
 
 
 class AgentFault(Exception):
-    """The agent has broken: it raised, died, flooded or sent what is no answer. The message is a sentence.
+    """The agent has broken: it raised, died, flooded or sent what is not an answer. The message is a sentence.
 
     code: typed reason, as of players.
     """
@@ -54,11 +54,11 @@ class Agent(Protocol):
 class ScriptedAgent:
     """Plays a list of actions, as oracles, demonstrations and replays do. After the last one it answers with null."""
 
-    is_scripted, wants_pictures = True, False
+    is_scripted = True
 
-    def __init__(self, actions: Sequence[Action]) -> None:
-        """actions: read and found good."""
-        self._left = list(actions)
+    def __init__(self, actions: Sequence[Action], *, wants_pictures: bool = False) -> None:
+        """actions: read and found good. wants_pictures: for people, who see them beside its steps."""
+        self._left, self.wants_pictures = list(actions), wants_pictures
 
     def choose(
         self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
@@ -73,6 +73,6 @@ class ScriptedAgent:
         """See Agent."""
 
 
-def null_script() -> ScriptedAgent:
+def null_script(*, wants_pictures: bool = False) -> ScriptedAgent:
     """Return the agent that answers at once with nothing."""
-    return ScriptedAgent([])
+    return ScriptedAgent([], wants_pictures=wants_pictures)

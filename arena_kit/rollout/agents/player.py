@@ -40,15 +40,16 @@ class PlayerAgent:
         environment: str,
         wants_pictures: bool = True,
         prompt: str = "",
+        memory_bytes: int = 0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """launch: starts the container. environment: the slug of the package. wants_pictures: whether to send PNGs.
 
-        prompt: words for a model, which the player may use.
+        prompt: words for a model, which the player may use. memory_bytes: of its container, reserved with the world.
         """
         self.wants_pictures = wants_pictures
         self._launch, self._meter, self._environment = launch, meter, environment
-        self._clock, self._prompt = clock, prompt
+        self._clock, self._prompt, self.memory_bytes = clock, prompt, memory_bytes
         self._container: Container | None = None
         self._rest, self._sequence, self._is_broken = b"", 0, False
         self.log = ""

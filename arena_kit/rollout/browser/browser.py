@@ -29,6 +29,7 @@ from arena_kit.rollout.browser.observation import Seen, seen_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import Action
 from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.front import PORT
 from arena_kit.rollout.worlds.world import World, WorldFault
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import Channel, remove_abandoned_channels
@@ -75,7 +76,7 @@ class Browser:
             "do": "open", "origins": list(package.origins), "home": package.home or f"{package.origins[0]}/",
             "start_url": task.start_url or package.home or "/", "login": _login(package, task.login),
             "viewport": list(self.viewport), "clock": package.clock, "uploads": sorted(package.uploads),
-            "trace": trace, "video": video, "picture": picture,
+            "trace": trace, "video": video, "picture": picture, "proxy": PORT if package.front else 0,
         }  # fmt: skip
         return self._asked(order, OPEN_SECONDS, [package.uploads[name] for name in sorted(package.uploads)])
 

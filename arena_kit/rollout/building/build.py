@@ -85,6 +85,7 @@ def _built(package: Package, services: tuple[BuiltService, ...], seed: int, unpa
         manifest.volatile, seed, home=manifest.home, logins=manifest.logins,
         clock=manifest.clock.isoformat() if manifest.clock else "",
         uploads={name.removeprefix(UPLOADS): (unpacked / name).read_bytes() for name in names},
+        front=manifest.front,
     )  # fmt: skip
 
 

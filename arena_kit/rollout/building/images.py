@@ -102,8 +102,8 @@ def _base(client: docker.DockerClient, name: str) -> tuple[str, Mapping[str, Any
             image = client.images.get(name)
         except ImageNotFound:
             raise BuilderUnavailable(
-                f"The image {name} is not on this engine. arena_kit/image/base/make-app-images.sh makes the bases; "
-                "other images come by `docker load`.",
+                f"The image {name} is not on this engine. arena_kit/image/base/make-app-images.sh makes the bases, "
+                "make-mediawiki-image.sh that of the wiki; other images come by `docker load`.",
                 code="image_missing",
             ) from None
     return str(image.id), image.attrs["Config"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arena_kit.rollout.exports.requests import Address, Request, address_of
-from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.exports.state import ExportedState
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.paths import NOTHING
 
@@ -32,21 +32,21 @@ class Evidence:
 
     answer: Any = NOTHING
     status: str = ""
-    before: State | None = None
-    after: State | None = None
+    before: ExportedState | None = None
+    after: ExportedState | None = None
     requests: Sequence[Request] | None = None
     last_url: str | None = None
     last_page: str | None = None
     actions: Sequence[str] | None = None
     origins: Sequence[str] = field(default_factory=tuple)
 
-    def state(self) -> State:
+    def state(self) -> ExportedState:
         """Return the state after the rollout. Raises EvidenceMissing."""
         if self.after is None:
             raise EvidenceMissing("The state of the world was not exported.")
         return self.after
 
-    def states(self) -> tuple[State, State]:
+    def states(self) -> tuple[ExportedState, ExportedState]:
         """Return the states before and after. Raises EvidenceMissing."""
         if self.before is None:
             raise EvidenceMissing("The state of a fresh world is not there to compare with.")

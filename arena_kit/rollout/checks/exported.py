@@ -37,7 +37,7 @@ class SqlCheck(Condition):
         """See Condition."""
         query = fields.text("query", most=MOST_CHARACTERS, is_needed=True)
         if query and not _BEGINS.match(query):
-            fields.flaw("bad_query", "query", "A query begins with SELECT, WITH or VALUES; nothing else is answered.")
+            fields.flaw("bad_query", "query", "A query must begin with SELECT, WITH or VALUES.")
         way = exactly_one(fields, SQL_WAYS)
         expected = None if way is None else _sql_expected(fields, way)
         return None if way is None or (expected is None and way != "value") else cls(query, way, expected)
@@ -59,12 +59,12 @@ class SqlCheck(Condition):
 
     def _difference(self, rows: list[Row]) -> str:
         if self.way in ("empty", "not_empty"):
-            return "" if (not rows) == (self.way == "empty") else f"The query answers with {_counted(rows)}."
+            return "" if (not rows) == (self.way == "empty") else f"The query returns {_counted(rows)}."
         if self.way == "count":
             least, most = self.expected
-            return "" if least <= len(rows) <= most else f"The query answers with {_counted(rows)}."
+            return "" if least <= len(rows) <= most else f"The query returns {_counted(rows)}."
         if self.way == "value" and (len(rows) != 1 or len(rows[0]) != 1):
-            return f"The query answers with {_counted(rows)}, not with one row of one column."
+            return f"The query returns {_counted(rows)}, not with one row of one column."
         actual: Any = rows[0][0] if self.way == "value" else rows
         compare = difference_in_any_order if self.way == "row_set" else first_difference
         found = compare(self.expected, actual)
@@ -101,7 +101,7 @@ class FileCheck(Condition):
         try:
             text = content.decode("utf-8-sig") if len(content) <= MOST_MATCHED else ""
         except UnicodeDecodeError:
-            return Judged(False, f"{self.name} is no UTF-8 text.", wanted, f"{len(content)} bytes")
+            return Judged(False, f"{self.name} is not UTF-8 text.", wanted, f"{len(content)} bytes")
         if len(content) > MOST_MATCHED:
             return Judged(False, f"{self.name} is larger than {MOST_MATCHED:,} bytes.", wanted, f"{len(content)} bytes")
         if self.way == "matches":

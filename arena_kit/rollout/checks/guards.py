@@ -11,7 +11,7 @@ from arena_kit.rollout.checks.base import Condition, Judged
 from arena_kit.rollout.checks.evidence import Evidence
 from arena_kit.rollout.exports.diff import ADDED, CHANGED, REMOVED, Change, file_changes, table_changes
 from arena_kit.rollout.exports.requests import address_of, path_fits
-from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.exports.state import ExportedState
 from arena_kit.rollout.values.equality import are_equal, shown
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.paths import NOTHING
@@ -72,7 +72,7 @@ class Unchanged(Condition):
             Judged(True, "", wanted, wanted) if found is None else Judged(False, found.sentence, wanted, found.sentence)
         )
 
-    def breaches(self, before: State, after: State) -> Iterator[Change]:
+    def breaches(self, before: ExportedState, after: ExportedState) -> Iterator[Change]:
         """Yield the changes that are not allowed."""
         for name in sorted(before.tables.keys() | after.tables.keys()) if self.tables is None else self.tables:
             exception = self.exceptions.get(name, Allowance())
@@ -122,7 +122,7 @@ class StaysOn(Condition):
         origins = fields.texts("origins")
         for origin in origins:
             if not origin.startswith(("http://", "https://")) or address_of(origin).path != "/":
-                fields.flaw("bad_value", "origins", f"{shown(origin)} is no origin such as http://shop:8000.")
+                fields.flaw("bad_value", "origins", f"{shown(origin)} is not an origin such as http://shop:8000.")
         return cls(origins)
 
     def judge(self, evidence: Evidence) -> Judged:

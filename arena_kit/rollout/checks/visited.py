@@ -162,7 +162,7 @@ class StepsCheck(Condition):
         """See Condition."""
         most, never = fields.whole("max", default=MOST_STEPS, least=1, most=MOST_STEPS), fields.texts("never")
         if unknown := [name for name in never if name not in ACTIONS]:
-            fields.flaw("bad_value", "never", f"{shown(unknown[0])} is no action; use {', '.join(ACTIONS)}.")
+            fields.flaw("bad_value", "never", f"{shown(unknown[0])} is not an action; use {', '.join(ACTIONS)}.")
         if "max" not in fields and "never" not in fields:
             fields.flaw("bad_check", "", "It needs at least one of the keys max and never.")
             return None

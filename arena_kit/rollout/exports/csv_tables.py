@@ -19,7 +19,7 @@ KEY = "key"
 
 
 class NotATable(ValueError):
-    """A file of CSV that is no table. The message is a sentence."""
+    """A file of CSV that is not a table. The message is a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ def _column(cell: str) -> Column:
     name, _, rest = cell.partition(":")
     kind, _, mark = rest.partition(":")
     if not _NAME.match(name):
-        raise NotATable(f"{name[:50]!r} is no name of a column: use letters, digits and underscores.")
+        raise NotATable(f"{name[:50]!r} is not the name of a column: use letters, digits and underscores.")
     if (kind or "text") not in TYPES or mark not in ("", KEY):
         raise NotATable(f"{cell[:80]!r} is not understood; write name, name:type or name:type:key.")
     return Column(name, kind or "text", mark == KEY)
@@ -82,7 +82,7 @@ def _column(cell: str) -> Column:
 
 def _integer(text: str) -> int:
     if not _WHOLE.match(text) or not -(2**63) <= int(text) < 2**63:
-        raise ValueError(f"{text[:40]!r} is no whole number of 64 bits")
+        raise ValueError(f"{text[:40]!r} is not a whole number of 64 bits")
     return int(text)
 
 

@@ -7,11 +7,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arena_kit.rollout.exports.sql import Cell, Row
-from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.exports.state import ExportedState
 from arena_kit.rollout.values.equality import shown
 
 MOST_CHANGES = 1_000
 """Changes that are kept by table; the others are only counted."""
+MOST_SHOWN, MOST_CELL = 2_000, 300
+"""Changes that are written down for people, and characters of a cell."""
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
 
@@ -44,6 +46,16 @@ class Change:
         cells = [f"{name} was {_readable(old[name])} and is {_readable(cell)}" for name, cell in self.after[:4]]
         return f"{where}: {'; '.join(cells)}."
 
+    def as_json(self) -> dict[str, Any]:
+        """Return the change for people: cells as texts, which are cut."""
+        old = dict(self.before)
+        return {
+            "kind": self.kind,
+            "where": self.where,
+            "key": [[name, _cut(cell)] for name, cell in self.key],
+            "cells": [[name, _cut(old[name]), _cut(cell)] for name, cell in self.after],
+        }
+
 
 @dataclass(slots=True)
 class Diff:
@@ -52,8 +64,12 @@ class Diff:
     changes: list[Change] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
+    def as_json(self) -> dict[str, Any]:
+        """Return counts and changes for people, as many of these as `MOST_SHOWN`."""
+        return {"counts": self.counts, "changes": [change.as_json() for change in self.changes[:MOST_SHOWN]]}
 
-def state_diff(before: State, after: State) -> Diff:
+
+def state_diff(before: ExportedState, after: ExportedState) -> Diff:
     """Return what has changed; tables first, then files, each by name. Volatile columns and files are left out."""
     diff = Diff()
     for name in sorted(before.tables.keys() | after.tables.keys()):
@@ -69,7 +85,7 @@ def state_diff(before: State, after: State) -> Diff:
     return diff
 
 
-def file_changes(before: State, after: State) -> Iterator[Change]:
+def file_changes(before: ExportedState, after: ExportedState) -> Iterator[Change]:
     """Yield the files that were added, removed or changed, by name."""
     for name in sorted(before.files.keys() | after.files.keys()):
         old, new = before.files.get(name), after.files.get(name)
@@ -77,7 +93,7 @@ def file_changes(before: State, after: State) -> Iterator[Change]:
             yield Change(ADDED if old is None else REMOVED if new is None else CHANGED, name)
 
 
-def table_changes(before: State, after: State, name: str) -> Iterator[Change]:
+def table_changes(before: ExportedState, after: ExportedState, name: str) -> Iterator[Change]:
     """Yield the changes of one table, in the order of its key."""
     if name not in before.tables or name not in after.tables:
         yield Change(ADDED if name in after.tables else REMOVED, name)
@@ -132,6 +148,11 @@ def _rank(cell: Cell) -> tuple[int, Any]:
     if isinstance(cell, int | float):
         return 1, cell
     return (2, cell.encode("utf-8", "surrogatepass")) if isinstance(cell, str) else (3, cell)
+
+
+def _cut(cell: Cell) -> str:
+    text = _readable(cell)
+    return text if len(text) <= MOST_CELL else f"{text[:MOST_CELL]}…"
 
 
 def _readable(cell: Cell) -> str:

@@ -81,7 +81,7 @@ def query_rows(connection: sqlite3.Connection, query: str, clock: Clock) -> list
         for row in connection.execute(query):
             rows.append(row)
             if len(rows) > MOST_ROWS or len(rows) * len(row) > MOST_CELLS:
-                raise QueryFailed(f"The query answers with more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells.")
+                raise QueryFailed(f"The query returns more than {MOST_ROWS:,} rows or {MOST_CELLS:,} cells.")
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if meter.was_slow:
             raise QueryTooSlow(f"The query took more than {MOST_SECONDS:g} seconds.") from None

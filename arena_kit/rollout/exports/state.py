@@ -43,7 +43,7 @@ class Table:
         return tuple(name for name in self.columns if name not in self.volatile)
 
 
-class State:
+class ExportedState:
     """The tables and files of an export. `with` closes the database."""
 
     def __init__(self, files: Mapping[str, bytes], *, volatile: Volatile | None = None) -> None:

@@ -40,7 +40,7 @@ class Prices:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class AskedModel:
     """A language model. url: of its endpoint, e.g. https://example.org/v1. key: secret; empty for none.
 
     fixed: what every request has, whatever the agent asks for, such as a temperature. tries, patience_seconds: how
@@ -68,22 +68,22 @@ class ModelRefused(Exception):
 class Form(Protocol):
     """How an endpoint is spoken to. All requests and answers of agents are those of OpenAI's chat completions."""
 
-    def request(self, model: Model, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
+    def request(self, model: AskedModel, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
         """Return path behind the model's address, headers and body."""
 
-    def answer(self, model: Model, answered: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, model: AskedModel, answered: Mapping[str, Any]) -> dict[str, Any]:
         """Return an answer as a chat completion. Raises KeyError, TypeError, ValueError and IndexError."""
 
 
 class ChatForm:
     """OpenAI's chat completions."""
 
-    def request(self, model: Model, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
+    def request(self, model: AskedModel, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
         """See Form."""
         headers = {"Authorization": f"Bearer {model.key}"} if model.key else {}
         return "/chat/completions", headers, body
 
-    def answer(self, model: Model, answered: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, model: AskedModel, answered: Mapping[str, Any]) -> dict[str, Any]:
         """See Form."""
         if not isinstance(answered["choices"][0]["message"], dict):
             raise TypeError("no message")
@@ -94,7 +94,7 @@ class Endpoint:
     """The endpoint of a model."""
 
     def __init__(
-        self, model: Model, form: Form, *, clock: Callable[[], float] = time.monotonic,
+        self, model: AskedModel, form: Form, *, clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:  # fmt: skip
         self.model, self._form, self._clock, self._sleep = model, form, clock, sleep
@@ -126,7 +126,8 @@ class Endpoint:
                 continue
             if status in _MISCONFIGURED:
                 raise PlatformFault(
-                    f"The endpoint of {self.model.name} refuses us with the status {status}.", code=MISCONFIGURED
+                    f"The endpoint of {self.model.name} refuses the request with the status {status}.",
+                    code=MISCONFIGURED,
                 )
             try:
                 return self._read(status, answered)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from arena_kit.rollout.gateway.endpoint import Model
+from arena_kit.rollout.gateway.endpoint import AskedModel
 
 COMPUTER_USE = "computer_use"
 """The kind of tool by which an agent asks for Gemini's own actions; their names are those of `older_actions`."""
@@ -21,7 +21,7 @@ _ENDINGS = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter", 
 class GeminiForm:
     """See `arena_kit.rollout.gateway.endpoint.Form`."""
 
-    def request(self, model: Model, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
+    def request(self, model: AskedModel, body: Mapping[str, Any]) -> tuple[str, Mapping[str, str], Mapping[str, Any]]:
         """See Form."""
         messages = [each for each in body.get("messages", ()) if isinstance(each, Mapping)]
         system = [part for each in messages if each.get("role") in ("system", "developer") for part in _parts(each)]
@@ -36,7 +36,7 @@ class GeminiForm:
         headers = {"x-goog-api-key": model.key} if model.key else {}
         return f"/models/{quote(model.name, safe='')}:generateContent", headers, sent
 
-    def answer(self, model: Model, answered: Mapping[str, Any]) -> dict[str, Any]:
+    def answer(self, model: AskedModel, answered: Mapping[str, Any]) -> dict[str, Any]:
         """See Form."""
         usage = answered.get("usageMetadata") or {}
         candidate = answered["candidates"][0]

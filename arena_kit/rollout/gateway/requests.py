@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from arena_kit.rollout.gateway.endpoint import Model
+from arena_kit.rollout.gateway.endpoint import AskedModel
 from arena_kit.rollout.gateway.gemini import COMPUTER_USE
 
 ALLOWED = frozenset({
@@ -25,7 +25,7 @@ class BadRequest(Exception):
     """The agent's request cannot be passed on. The message is a sentence."""
 
 
-def request_read(body: Any, model: Model) -> dict[str, Any]:
+def request_read(body: Any, model: AskedModel) -> dict[str, Any]:
     """Return the request as it goes to the model. Raises BadRequest."""
     if not isinstance(body, dict):
         raise BadRequest("The request must be a JSON object.")

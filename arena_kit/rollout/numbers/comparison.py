@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import stdtrit
 
 from arena_kit.ranking.scores import CONFIDENCE, Interval
 from arena_kit.rollout.numbers.attempts import Counts
@@ -82,6 +81,9 @@ def difference_interval(values: Sequence[float]) -> Interval:
     largest = max(map(abs, values)) or 1.0
     squares = float(np.sum(np.square(np.asarray(values) - mean))) + largest**2
     padded = count + 2
+    # Every process of a site knows this module, few compute with it, and SciPy takes a third of a second to load.
+    from scipy.special import stdtrit
+
     half = float(stdtrit(padded - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(squares / (padded - 1) / padded)
     middle = mean * count / padded
     return Interval(mean, min(mean, max(-1.0, middle - half)), max(mean, min(1.0, middle + half)))

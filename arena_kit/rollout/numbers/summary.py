@@ -15,7 +15,7 @@ MOST_DISAGREEMENTS = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class EndedAttempt:
     """A rollout that has ended. spoilt: by the platform, so that it counts for nothing. retried: after a spoilt one."""
 
     task: str
@@ -60,7 +60,7 @@ class Summary:
     retries_differ: bool
 
 
-def counts_by_task(attempts: Iterable[Attempt]) -> dict[str, Counts]:
+def counts_by_task(attempts: Iterable[EndedAttempt]) -> dict[str, Counts]:
     """Return how many attempts at each task count, and how many of them were solved."""
     made, solved = Counter[str](), Counter[str]()
     for attempt in attempts:
@@ -70,7 +70,7 @@ def counts_by_task(attempts: Iterable[Attempt]) -> dict[str, Counts]:
     return {task: Counts(made[task], solved[task]) for task in made}
 
 
-def summarise(attempts: Sequence[Attempt]) -> Summary:
+def summarise(attempts: Sequence[EndedAttempt]) -> Summary:
     """Return the figures of many rollouts."""
     counted = [each for each in attempts if not each.spoilt]
     solved = [each for each in counted if each.solved]
@@ -116,7 +116,7 @@ def only_by_oracle(agents: Mapping[str, Mapping[str, Counts]], verified: Iterabl
     return sorted((tried - solved) & set(verified))
 
 
-def _differ(some: Sequence[Attempt], others: Sequence[Attempt]) -> bool:
+def _differ(some: Sequence[EndedAttempt], others: Sequence[EndedAttempt]) -> bool:
     """Whether the intervals of two success rates lie apart."""
     one, other = (share_interval(sum(each.solved for each in group), len(group)) for group in (some, others))
     return isinstance(one, Interval) and isinstance(other, Interval) and (one.low > other.high or other.low > one.high)

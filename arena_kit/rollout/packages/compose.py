@@ -17,7 +17,7 @@ FILE = "compose.yml"
 LEAST_MEMORY_BYTES = 8 << 20
 """Engines start no container with less than 6 MiB."""
 KERNEL_FOLDERS = ("/proc", "/sys", "/dev")
-BASES = ("base:python", "base:postgres", "base:redis", "base:nginx", "base:node")
+BASES = ("base:python", "base:postgres", "base:redis", "base:nginx", "base:node", "base:mediawiki")
 REFUSED: Mapping[str, str] = {
     "build": "Images are made by the arena: name a base in image, and folders in files and requirements.",
     "volumes": "A world keeps nothing; data goes into seed/ and is part of the image. Use tmpfs for scratch files.",

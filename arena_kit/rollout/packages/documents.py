@@ -83,18 +83,18 @@ def _repeated(node: yaml.Node | None, path: str) -> Iterator[Flaw]:
         for key, value in node.value:
             name = str(key.value)
             if name in seen:
-                yield Flaw("repeated_key", below(path, name), "The key stands here twice; keep one of them.")
+                yield Flaw("repeated_key", below(path, name), "This key appears twice; keep one of them.")
             seen.add(name)
             yield from _repeated(value, below(path, name))
 
 
 def _not_plain(value: Any, path: str) -> Iterator[Flaw]:
-    """Yield what YAML knows and JSON does not: dates, keys that are no texts, and numbers of any length."""
+    """Yield what YAML knows and JSON does not: dates, keys that are not texts, and numbers of any length."""
     if isinstance(value, dict):
         for name, each in value.items():
             if not isinstance(name, str):
                 shown = "" if isinstance(name, int) and name not in WHOLE_NUMBERS else f" {name!s:.40}"
-                yield Flaw("bad_yaml", path, f"The key{shown} is no text for YAML; put it in quotation marks.")
+                yield Flaw("bad_yaml", path, f"The key{shown} is not text in YAML; put it in quotation marks.")
             else:
                 yield from _not_plain(each, below(path, name))
     elif isinstance(value, list):

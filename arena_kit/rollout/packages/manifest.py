@@ -127,9 +127,9 @@ def _origins(fields: Fields, services: Sequence[Service]) -> tuple[str, ...]:
         host, _, port = address.origin.partition("://")[2].partition(":")
         ports = next((service.ports for service in services if service.name == host), None)
         if not address.origin.startswith("http://") or address.path != "/" or address.query:
-            fields.flaw("bad_value", "origins", f"{shown(written)} is no origin such as http://web:8000.")
+            fields.flaw("bad_value", "origins", f"{shown(written)} is not an origin such as http://web:8000.")
         elif ports is None or int(port or 80) not in ports:
-            fields.flaw("bad_value", "origins", f"{shown(written)} is no service with that port in expose.")
+            fields.flaw("bad_value", "origins", f"{shown(written)} is not a service with that port in expose.")
         else:
             origins.append(address.origin)
     if not origins and "origins" not in fields:

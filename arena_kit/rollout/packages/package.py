@@ -79,7 +79,9 @@ def package_read(file: IO[bytes], limits: SiteLimits | None = None) -> Package:
     except ArchiveRefused as refusal:
         # The sentence of the check of archives is for agents.
         said = (
-            f"This is no zip. Pack {manifest.FILE}, {compose.FILE} and their folders." if refusal.code == NO_ZIP else ""
+            f"This is not a zip. Pack {manifest.FILE}, {compose.FILE} and their folders."
+            if refusal.code == NO_ZIP
+            else ""
         )
         raise PackageRefused([Flaw(refusal.code, refusal.file, said or str(refusal))]) from None
 

@@ -14,9 +14,10 @@ from typing import Any
 
 from arena_kit.errors import Refused
 from arena_kit.rollout.attempt import Attempt, Work, attempt_judge
+from arena_kit.rollout.exports.diff import state_diff
 from arena_kit.rollout.exports.requests import requests_in
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
-from arena_kit.rollout.judge import JUDGE_VERSION, EndedBy, Verdict
+from arena_kit.rollout.judge import JUDGE_VERSION, EndedBy, TaskVerdict
 from arena_kit.rollout.recording.recorder import HAR, RUNNING, STEPS
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
@@ -24,6 +25,7 @@ from arena_kit.rollout.values.strict_json import canonical
 from arena_kit.rollout.worlds.built import BuiltPackage
 
 RECORD, VERDICTS, EXPORT, WORLD_LOG = "rollout.json", "verdicts.jsonl", "export.zip", "world.log"
+CHANGES = "changes.json"
 FIRST, AGAIN, TASK_CHANGED = "first", "again", "task changed"
 MOST_RECORD_BYTES = 64 << 20
 
@@ -33,7 +35,7 @@ class RecordRefused(Refused):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class RolloutFacts:
     """What a rollout was besides its task and package. agent, model: names for people."""
 
     agent: str
@@ -45,8 +47,10 @@ class Facts:
     cost_micros: int = 0
 
 
-def record_write(folder: Path, package: BuiltPackage, task: Task, attempt: Attempt, facts: Facts) -> Mapping[str, Any]:
-    """Write the record, the export and the first verdict of a rollout; return the record."""
+def record_write(
+    folder: Path, package: BuiltPackage, task: Task, attempt: Attempt, facts: RolloutFacts
+) -> Mapping[str, Any]:
+    """Write the record, the export, what has changed and the first verdict of a rollout; return the record."""
     work, steps = attempt.work, steps_in(folder)
     record: dict[str, Any] = {
         "schema": 1,
@@ -72,15 +76,28 @@ def record_write(folder: Path, package: BuiltPackage, task: Task, attempt: Attem
         "export_digest": export_digest(package, attempt.files),
     }
     record["record_sha256"] = record_sha256(record)
-    # What differs from one playing to the next is no part of the hash.
+    # What differs from one playing to the next is not part of the hash.
     record["facts"] = {
         "steps": facts.steps, "seconds": round(facts.seconds, 3), "agent_seconds": round(facts.agent_seconds, 3),
         "tokens": facts.tokens, "cost_micros": facts.cost_micros,
     }  # fmt: skip
     (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
     (folder / EXPORT).write_bytes(_packed(attempt.files))
+    changes_write(folder, package, attempt.files)
     verdict_add(folder, attempt.verdict, FIRST)
     return record
+
+
+def changes_write(folder: Path, package: BuiltPackage, files: Mapping[str, bytes]) -> None:
+    """Write down for people how an exported state differs from that of a fresh world; nothing if it cannot be read."""
+    if not files:
+        return
+    try:
+        with package.state(package.fresh) as before, package.state(files) as after:
+            found = state_diff(before, after).as_json()
+    except ExportRefused:
+        return
+    (folder / CHANGES).write_text(json.dumps(found), encoding="utf-8")
 
 
 def world_log_write(folder: Path, logs: Mapping[str, str]) -> None:
@@ -122,7 +139,7 @@ def record_read(folder: Path) -> Mapping[str, Any]:
     return dict(record)
 
 
-def record_judge(folder: Path, package: BuiltPackage, task: Task) -> Verdict:
+def record_judge(folder: Path, package: BuiltPackage, task: Task) -> TaskVerdict:
     """Judge a rollout again by its kept export, and add the verdict to its history. Raises RecordRefused."""
     record = record_read(folder)
     if record["package"]["sha256"] != package.sha256 or record["package"]["seed"] != package.seed:
@@ -142,7 +159,7 @@ def record_judge(folder: Path, package: BuiltPackage, task: Task) -> Verdict:
     return verdict
 
 
-def verdict_add(folder: Path, verdict: Verdict, why: str) -> None:
+def verdict_add(folder: Path, verdict: TaskVerdict, why: str) -> None:
     """Add a verdict to the history; nothing is ever taken from it."""
     line = {"why": why, "judge_version": JUDGE_VERSION, "verdict": verdict.as_json()}
     with (folder / VERDICTS).open("a", encoding="utf-8") as file:

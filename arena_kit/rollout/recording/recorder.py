@@ -6,16 +6,20 @@ import gzip
 import json
 import shutil
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
 from arena_kit.rollout.browser.observation import Observation, Seen
+from arena_kit.rollout.exports.requests import address_of
 from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.steps import Step, snapshot_sha256
 from arena_kit.rollout.recording.video import frame_bytes, video_encode
 
 STEPS, PAGES, HAR, TRACE, VIDEO = "steps.jsonl.gz", "pages.zip", "network.har", "trace.zip", "video.webm"
+BROWSER_HAR = "browser.har"
+"""What the browser has told, where network.har is what a proxy of the arena has seen."""
 RUNNING = "steps.jsonl"
 """Has the steps while the rollout goes on."""
 _FRAMES = "frames"
@@ -37,6 +41,14 @@ class Recorder:
         self._pages_bytes = self._frames_bytes = self._request_bytes = self._lost = 0
         self._requests: list[Mapping[str, Any]] = []
         self._is_closed = False
+
+    def begin(self, seen: Seen, at_ms: int) -> tuple[int, ...]:
+        """Keep what there is to see when the agent begins; as `seen`. at_ms: since 1970, where the video begins.
+
+        Pictures from before, such as those of the login, are left out but for the last one.
+        """
+        frames = tuple((max(at, at_ms), data) for at, data in seen.frames[-1:])
+        return self.seen(replace(seen, frames=frames))
 
     def seen(self, seen: Seen) -> tuple[int, ...]:
         """Keep requests and pictures for the video; return the numbers of the first and the last request, if any."""
@@ -78,9 +90,13 @@ class Recorder:
         """Return the network log so far. Raises PlatformFault."""
         return har_bytes(self._requests, lost=self._lost)
 
-    def har_write(self, har: bytes) -> None:
+    def outside(self, origins: Collection[str]) -> list[Mapping[str, Any]]:
+        """Return the requests so far that went to none of these origins, as far as the browser tells."""
+        return [each for each in self._requests if address_of(str(each.get("url"))).origin not in origins]
+
+    def har_write(self, har: bytes, name: str = HAR) -> None:
         """Keep the network log."""
-        (self.folder / HAR).write_bytes(har)
+        (self.folder / name).write_bytes(har)
 
     def close(self, *, video: bool = True) -> Sequence[str]:
         """Finish the files; return their names. video: whether to make one, which takes time. May be called twice."""

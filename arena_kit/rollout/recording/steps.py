@@ -14,10 +14,11 @@ _LINE = re.compile(r"^\s*- (?P<role>[\w-]+)(?: (?P<name>\"(?:[^\"\\]|\\.)*\"))?(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an agent did and what it saw then. Its texts may hold words of the agent and of pages.
+    """What an agent did, and what it saw before. Its texts may hold words of the agent and of pages.
 
-    at_ms: since the rollout's start. error: as the agent is told. target: a selector of the element, for a replay.
-    snapshot_sha256, picture: what is in pages.zip. requests: first and last number in the HAR, or empty.
+    at_ms: since the rollout's start. error: what came of the action, as the agent is told. url, title,
+    snapshot_sha256, picture: of the page that the agent saw before it acted; the last two name files in pages.zip.
+    target: a selector of the element, for a replay. requests: first and last number in the HAR, or empty.
     """
 
     number: int

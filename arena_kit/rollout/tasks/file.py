@@ -64,7 +64,7 @@ def tasks_read(data: bytes, rules: Rules | None = None) -> TaskFile:
     for index, each in enumerate(listed):
         path = f"$[{index}]" if isinstance(document, list) else f"$.tasks[{index}]"
         if not isinstance(each, dict):
-            skipped.append(Skipped(index, "", (Flaw("not_a_task", path, "A task is an object in braces."),)))
+            skipped.append(Skipped(index, "", (Flaw("not_a_task", path, "A task must be an object in braces."),)))
             continue
         task, found = task_read(_with_defaults(each, defaults), path, rules)
         if task is not None and task.key in tasks:
@@ -93,7 +93,7 @@ def _outline(document: Any, rules: Rules) -> tuple[list[Any], Mapping[str, Any],
         fields.flaw("other_environment", "environment", sentence)
     for name in NOT_IN_DEFAULTS:
         if name in defaults:
-            fields.flaw("bad_value", "defaults", f"Each task has the key {name} for itself; it has no default.")
+            fields.flaw("bad_value", "defaults", f"Give the key {name} in each task; it cannot have a default.")
     fields.finish()
     if fields.flaws:
         sentence = " ".join(f"{each.path}: {each.message}" for each in fields.flaws[:5])

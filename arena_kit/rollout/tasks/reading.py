@@ -130,7 +130,7 @@ def _start_url(fields: Fields, rules: Rules) -> str:
         fields.flaw("bad_value", "start_url", "It must be a path such as /orders, or an address of the package.")
     elif rules.origins is not None and origin not in {address_of(each).origin for each in rules.origins}:
         fields.flaw(
-            "bad_value", "start_url", f"{shown(origin)} is no origin of the package; use a path such as /orders."
+            "bad_value", "start_url", f"{shown(origin)} is not an origin of the package; use a path such as /orders."
         )
     return url
 
@@ -139,7 +139,7 @@ def _login(fields: Fields, rules: Rules) -> str:
     login = fields.text("login", most=100)
     if login and rules.logins is not None and login not in rules.logins:
         known = ", ".join(rules.logins) or "the package has none"
-        fields.flaw("bad_value", "login", f"{shown(login)} is no login of the package ({known}).")
+        fields.flaw("bad_value", "login", f"{shown(login)} is not a login of the package ({known}).")
     return login
 
 
@@ -167,7 +167,9 @@ def _tags(fields: Fields) -> tuple[str, ...]:
     tags = fields.texts("tags", most=20, most_characters=40)
     for tag in tags:
         if not _TAG.match(tag) or tag != tag.strip():
-            fields.flaw("bad_value", "tags", f"{shown(tag)} is no tag: no commas, and no white space at its ends.")
+            fields.flaw(
+                "bad_value", "tags", f"{shown(tag)} is not a tag. A tag has no commas and no white space at its ends."
+            )
     return tuple(dict.fromkeys(tags))
 
 

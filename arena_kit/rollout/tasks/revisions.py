@@ -33,7 +33,7 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RevisionPlan:
     """What is to be written. revised: with the numbers of the new revisions."""
 
     created: tuple[Task, ...]
@@ -47,7 +47,9 @@ class Plan:
         return len(self.created) + len(self.revised) + len(self.unchanged)
 
 
-def upload_plan(tasks: Iterable[Task], known: Mapping[str, KnownTask], *, allow_duplicates: bool = False) -> Plan:
+def upload_plan(
+    tasks: Iterable[Task], known: Mapping[str, KnownTask], *, allow_duplicates: bool = False
+) -> RevisionPlan:
     """Return what an upload changes. A duplicate is named; unless they are allowed it is not written.
 
     Of two tasks of an upload that are the same, the first one is written. A fingerprint that the upload itself revises
@@ -70,7 +72,7 @@ def upload_plan(tasks: Iterable[Task], known: Mapping[str, KnownTask], *, allow_
             created.append(task)
         else:
             revised.append((task, there.revision + 1))
-    return Plan(tuple(created), tuple(revised), tuple(unchanged), tuple(duplicates))
+    return RevisionPlan(tuple(created), tuple(revised), tuple(unchanged), tuple(duplicates))
 
 
 def near_duplicates(tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:

@@ -106,7 +106,7 @@ def action_read(value: Any, *, scripted: bool = False) -> Action:
     name, note = given.pop("action", None), ""
     form = ACTIONS.get(name) if isinstance(name, str) else None
     if form is None or not isinstance(name, str):
-        raise ActionRefused(f"{shown(name)} is no action; use {', '.join(ACTIONS)}.", code="unknown_action")
+        raise ActionRefused(f"{shown(name)} is not an action; use {', '.join(ACTIONS)}.", code="unknown_action")
     if name != NOTE:
         note = _checked(NOTE, given.pop(NOTE, ""), name)
     arguments = {key: _checked(key, each, name) for key, each in given.items()}
@@ -127,7 +127,7 @@ def _from_list(value: list[Any]) -> dict[str, Any]:
     name = value[0] if value and isinstance(value[0], str) else ""
     form = ACTIONS.get(name)
     if form is None:
-        raise ActionRefused(f"{shown(name)} is no action; use {', '.join(ACTIONS)}.", code="unknown_action")
+        raise ActionRefused(f"{shown(name)} is not an action; use {', '.join(ACTIONS)}.", code="unknown_action")
     if len(value) - 1 > len(form.order):
         sentence = f"The action {name} takes at most {len(form.order)} arguments in a list; write it as an object."
         raise ActionRefused(sentence, code="bad_argument")

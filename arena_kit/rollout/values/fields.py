@@ -127,7 +127,7 @@ class Fields:
         for name in self.value:
             if name not in self._known:
                 known = sorted(set(self._known))
-                self.flaw("unknown_key", name, f"The key is not known here.{_meant(name, known)}")
+                self.flaw("unknown_key", name, f"This key is not known here.{_meant(name, known)}")
 
     def _present(self, names: Sequence[str]) -> str:
         return next(name for name in names if name in self.value)

@@ -144,7 +144,7 @@ TEXTS: Mapping[str, Callable[..., Made]] = {
     "send_msg_to_user": _answered,
     "report_infeasible": lambda reason="": {"action": "give_up", "status": "UNKNOWN", "reason": str(reason)},
 }
-"""BrowserGym's functions. A text that names none of them, or more than one call, is no action of its form."""
+"""BrowserGym's functions. A text that names none of them, or more than one call, is not an action of its form."""
 
 
 def _of_text(text: str) -> Made:

@@ -26,7 +26,7 @@ _TURNS_TEXT = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 class NotJson(Refused):
-    """The bytes or the text are no JSON at all, or too much of it."""
+    """The bytes or the text are not JSON at all, or too much of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def read_json(data: bytes, *, most_bytes: int) -> Any:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise NotJson(f"Byte {error.start:,} is no UTF-8; save the file as UTF-8.", code="not_utf8") from None
+        raise NotJson(f"Byte {error.start:,} is not UTF-8; save the file as UTF-8.", code="not_utf8") from None
     return parse_json(text)
 
 
@@ -65,7 +65,7 @@ def parse_json(text: str) -> Any:
         sentence = f"It is not JSON: line {error.lineno}, column {error.colno}: {error.msg}."
         raise NotJson(sentence, code="invalid_json") from None
     except RecursionError:
-        raise NotJson(f"Its values lie more than {MOST_DEPTH} deep.", code="too_deep") from None
+        raise NotJson(f"Its values are nested more than {MOST_DEPTH} deep.", code="too_deep") from None
 
 
 def decode_at(text: str, start: int) -> tuple[Any, int]:
@@ -129,10 +129,10 @@ def _own_flaws(value: Any, path: str, depth: int) -> Iterator[Flaw]:
     elif isinstance(value, float) and not math.isfinite(value):
         yield Flaw("bad_number", path, "The number is too large, infinite or NaN; JSON and databases hold no such one.")
     elif isinstance(value, dict | list) and depth > MOST_DEPTH:
-        yield Flaw("too_deep", path, f"Values may lie at most {MOST_DEPTH} deep; make the document flatter.")
+        yield Flaw("too_deep", path, f"Values may be nested at most {MOST_DEPTH} deep; make the document flatter.")
     elif isinstance(value, dict):
         for name in getattr(value, "repeated", ()):
-            yield Flaw("repeated_key", below(path, name), "The key stands here twice; keep one of them.")
+            yield Flaw("repeated_key", below(path, name), "This key appears twice; keep one of them.")
         for name in value:
             yield from _text_flaws(name, path, "A key")
 
@@ -140,10 +140,14 @@ def _own_flaws(value: Any, path: str, depth: int) -> Iterator[Flaw]:
 def _text_flaws(text: str, path: str, what: str) -> Iterator[Flaw]:
     if bad := _CANNOT_STAND.search(text):
         where = f"U+{ord(bad[0]):04X} at position {bad.start() + 1}"
-        yield Flaw("bad_character", path, f"{what} has the control character {where}; remove it.")
+        yield Flaw("bad_character", path, f"{what} contains the control character {where}; remove it.")
     elif bad := _TURNS_TEXT.search(text):
         where = f"U+{ord(bad[0]):04X} at position {bad.start() + 1}"
-        yield Flaw("bad_character", path, f"{what} has the mark {where}, which turns the text around it; remove it.")
+        yield Flaw(
+            "bad_character",
+            path,
+            f"{what} contains the character {where}, which reverses the direction of text; remove it.",
+        )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> Object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.exports.state import ExportedState
 from arena_kit.rollout.packages.compose import Service
 from arena_kit.rollout.packages.manifest import Export, Login
 
@@ -25,7 +25,8 @@ class BuiltPackage:
 
     sha256: of the zip. seed: what the data were made from. fresh: the files that a fresh world exports, by name.
     digest: of the state in them. home, logins: where a browser starts and how it logs in. clock: the time that pages
-    see, or empty for the real one. uploads: files that agents may upload, by name.
+    see, or empty for the real one. uploads: files that agents may upload, by name. front: whether a proxy keeps the
+    network log.
     """
 
     sha256: str
@@ -42,7 +43,8 @@ class BuiltPackage:
     logins: tuple[Login, ...] = ()
     clock: str = ""
     uploads: Mapping[str, bytes] = field(default_factory=dict)
+    front: bool = False
 
-    def state(self, files: Mapping[str, bytes]) -> State:
+    def state(self, files: Mapping[str, bytes]) -> ExportedState:
         """Return the state in exported files. Raises ExportRefused."""
-        return State(files, volatile=self.volatile)
+        return ExportedState(files, volatile=self.volatile)

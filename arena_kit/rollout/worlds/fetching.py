@@ -41,7 +41,7 @@ def files_of(pieces: Iterator[bytes], kind: str, *, most_bytes: int = MOST_BYTES
 def _name(entry: tarfile.TarInfo) -> str:
     """Return an entry's name without the exported folder. Raises ExportRefused unless it is a file or a folder."""
     if not (entry.isfile() or entry.isdir()):
-        sentence = f"The export holds {entry.name[:100]!r}, which is no plain file."
+        sentence = f"The export holds {entry.name[:100]!r}, which is not a plain file."
         raise ExportRefused(sentence, code="bad_export")
     top, _, rest = entry.name.strip("/").partition("/")
     return rest or top

@@ -11,6 +11,7 @@ from typing import Any
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.engine import Engine, errors, remove
+from arena_kit.rollout.worlds.front import MEMORY_BYTES as FRONT_BYTES
 from arena_kit.rollout.worlds.leases import Leases
 from arena_kit.rollout.worlds.walls import PAUSE_BYTES
 from arena_kit.rollout.worlds.world import (
@@ -48,7 +49,8 @@ class Worlds:
         """
         deadline = time.monotonic() + PROVISION_SECONDS
         own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
-        lease = self._leases.take(package.memory_bytes + PAUSE_BYTES + beside_bytes)
+        own_bytes = PAUSE_BYTES + (FRONT_BYTES if package.front else 0)
+        lease = self._leases.take(package.memory_bytes + own_bytes + beside_bytes)
         try:
             world = World(package, lease, {**(labels or {}), **own}, self._pause_image)
         except BaseException:
@@ -61,6 +63,10 @@ class Worlds:
             world.remove()
             raise
         return world
+
+    def alive(self) -> frozenset[str]:
+        """Return the tokens of the worlds whose workers live."""
+        return self._leases.alive()
 
     def reserved_bytes(self) -> int:
         """Return the memory that worlds have reserved."""
@@ -98,7 +104,7 @@ def _too_full(found: Iterable[Mapping[str, Any]]) -> frozenset[str]:
 
 
 def _is_dead(labels: Mapping[str, str], alive: frozenset[str], ours: str) -> bool:
-    """Return whether a container's world is over. An image's emptied label is no world's."""
+    """Return whether a container's world is over. An image's emptied label is not that of a world."""
     token, deadline = labels.get(WORLD_LABEL, ""), labels.get(DEADLINE_LABEL, "")
     if not token:
         return False

@@ -7,9 +7,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from docker.types import LogConfig, Ulimit
+from docker.types import LogConfig
 
-from arena_kit.image.container import SECCOMP_PROFILE
+from arena_kit.image.container import SECCOMP_PROFILE, ulimits
 from arena_kit.rollout.worlds.built import BuiltService
 
 PAUSE_BYTES = 128 << 20
@@ -86,11 +86,7 @@ def common_walls(image: str, labels: Mapping[str, str], name: str) -> dict[str, 
         "cgroupns": "private",
         "cap_drop": ["ALL"],
         "security_opt": ["no-new-privileges", f"seccomp={kernel_calls()}"],
-        "ulimits": [
-            Ulimit(name="nofile", soft=OPEN_FILES, hard=OPEN_FILES),
-            Ulimit(name="core", soft=0, hard=0),
-            Ulimit(name="fsize", soft=LARGEST_FILE_BYTES, hard=LARGEST_FILE_BYTES),
-        ],
+        "ulimits": ulimits(open_files=OPEN_FILES, file_bytes=LARGEST_FILE_BYTES),
         # One file that begins again: a service that prints without end fills no disk.
         "log_config": LogConfig(type="json-file", config={"max-size": str(LOG_BYTES), "max-file": "1"}),
         "healthcheck": {"test": ["NONE"]},

@@ -12,6 +12,7 @@ from typing import Any, Self
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
 from arena_kit.rollout.packages.compose import HealthCheck, Service
+from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.engine import REFUSED, Engine, Ran
 from arena_kit.rollout.worlds.fetching import files_of
@@ -67,7 +68,7 @@ class World:
     def __init__(self, package: BuiltPackage, lease: LockFile, labels: Mapping[str, str], pause_image: str) -> None:
         self.package, self.token = package, lease.token
         self._lease, self._pause_image = lease, pause_image
-        self._labels = {**labels, WORLD_LABEL: lease.token}
+        self.labels: Mapping[str, str] = {**labels, WORLD_LABEL: lease.token}
         self._engine = Engine()
         self._containers: dict[str, str] = {}
         self._is_removed = False
@@ -83,20 +84,22 @@ class World:
     def provision(self, deadline: float) -> None:
         """Start the services in their order, each when those before it are healthy. deadline: monotonic."""
         names = tuple(built.service.name for built in self.package.services)
-        pause = self._engine.start(pause_options(self._pause_image, names, self._labels, self._name(PAUSE)))
+        pause = self._engine.start(pause_options(self._pause_image, names, self.labels, self._name(PAUSE)))
         self._containers[PAUSE] = pause
         for built in self.package.services:
             name = built.service.name
-            options = service_options(built, pause, self._labels, self._name(name))
+            options = service_options(built, pause, self.labels, self._name(name))
             self._containers[name] = self._start(name, options)
             self._wait(built.service, deadline)
+        if self.package.front:
+            self._start_front(deadline)
 
     def join(self, name: str, options: Callable[[str, Mapping[str, str], str], Mapping[str, Any]]) -> None:
         """Start a further container in the network of this world, which is removed with it.
 
         options: makes its options from the network's container, the labels and the name.
         """
-        made = options(self._containers[PAUSE], self._labels, self._name(name))
+        made = options(self._containers[PAUSE], self.labels, self._name(name))
         self._containers[name] = self._engine.start(made)
 
     def leave(self, name: str) -> None:
@@ -132,6 +135,13 @@ class World:
             logger.warning("The export of the world %s is tried again: %s", self.token, fault)
             return self._export()
 
+    def requests(self) -> list[Mapping[str, Any]]:
+        """Return what the proxy of this world has been asked for so far. Raises PlatformFault."""
+        deadline = time.monotonic() + EXPORT_SECONDS
+        with self._engine.archive(self._containers[front.NAME], front.LOG, deadline=deadline) as pieces:
+            (log,) = files_of(pieces, "file").values()
+        return front.requests_kept(log)
+
     def logs(self) -> dict[str, str]:
         """Return the end of what each service has printed; empty where the engine does not say."""
         return {built.service.name: self.log(built.service.name) for built in self.package.services}
@@ -149,6 +159,8 @@ class World:
             if same := sorted(files.keys() & found.keys()):
                 raise ExportRefused(f"Two exports have a file called {same[0]}.", code="bad_export")
             files |= found
+        # What a service had not yet written when it ended is not an agent's failure either.
+        self._check_running()
         return files
 
     def log(self, service: str) -> str:
@@ -163,7 +175,7 @@ class World:
         services = [built.service.name for built in reversed(self.package.services)]
         for name in services:
             self._engine.stop(self._containers[name], STOP_SECONDS)
-        plain = {**dict.fromkeys(self._labels, ""), **labels}
+        plain = {**dict.fromkeys(self.labels, ""), **labels}
         return {
             name: self._engine.commit(self._containers[name], repository, seeded_tag(tag, name), plain)
             for name in services
@@ -182,8 +194,18 @@ class World:
             self._lease.end()
             self._engine.close()
 
+    def _start_front(self, deadline: float) -> None:
+        """Start the proxy that the browser is led through, and wait until it accepts."""
+        self.join(front.NAME, lambda *given: front.front_options(self._pause_image, self.package.origins, *given))
+        while self.is_running(front.NAME) and time.monotonic() < deadline:
+            # A service that has the port already does not let the proxy live.
+            if self._accept([front.PORT], deadline) and self.is_running(front.NAME):
+                return
+        log = self.log(front.NAME)[-LOG_CHARACTERS:]
+        raise WorldFault(f"The proxy of {self.package.slug} did not start.", code="front_failed", log=log)
+
     def _check_running(self) -> None:
-        """Raise WorldFault if a service that others rely on has ended, so that its absence is no agent's failure."""
+        """Raise WorldFault if a service that others rely on has ended, so that no agent is blamed for its absence."""
         for built in self.package.services:
             service = built.service
             is_relied_on = bool(service.ports or service.health.test)
@@ -232,9 +254,12 @@ class World:
         if health.test:
             latest = min(deadline, time.monotonic() + health.timeout_seconds)
             return self._engine.run(self._containers[service.name], health.test, deadline=latest).status == 0
-        ports = [str(port) for port in service.ports]
-        program = ["python3", "-I", "-S", "-c", _WAIT_FOR_PORTS, *ports]
-        return not ports or self._engine.run(self._containers[PAUSE], program, deadline=deadline).status == 0
+        return not service.ports or self._accept(service.ports, deadline)
+
+    def _accept(self, ports: Sequence[int], deadline: float) -> bool:
+        """Return whether all of these ports accept, or do so within a second."""
+        program = ["python3", "-I", "-S", "-c", _WAIT_FOR_PORTS, *map(str, ports)]
+        return self._engine.run(self._containers[PAUSE], program, deadline=deadline).status == 0
 
     def _unhealthy(self, service: Service, why: str) -> WorldFault:
         log = self._engine.log(self._containers[service.name])[-LOG_CHARACTERS:]

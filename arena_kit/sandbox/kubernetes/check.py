@@ -14,7 +14,7 @@ from arena_kit.sandbox.kubernetes.driver import JOB_NAME
 from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, PodPlayerSpec, Site, lot_manifest
 from arena_kit.sandbox.kubernetes.status import Ended, status_of
 from arena_kit.sandbox.probes import PROBE_LIMITS
-from arena_kit.sandbox.probes.walls import WALLS, Finding, Result, in_words
+from arena_kit.sandbox.probes.walls import WALLS, ProbeFinding, Result, in_words
 
 BEYOND = (
     Right("create", "pods"),
@@ -71,20 +71,21 @@ print(json.dumps({
 WAIT_SECONDS = 600.0
 
 
-def rights_findings(cluster: ApiCluster) -> list[Finding]:
+def rights_findings(cluster: ApiCluster) -> list[ProbeFinding]:
     """Return what the account may do that it needs, and what it may do beyond that. Raises SandboxUnavailable."""
     needed = [
-        Finding("rights", f"may {right}", _allowed(cluster.may(right)), cluster.may(right)) for right in NEEDED_RIGHTS
+        ProbeFinding("rights", f"may {right}", _allowed(cluster.may(right)), cluster.may(right))
+        for right in NEEDED_RIGHTS
     ]
     beyond = []
     for right in BEYOND:
         where = f" in {right.namespace}" if right.namespace else ""
         allowed = cluster.may(right)
-        beyond.append(Finding("no other rights", f"may not {right}{where}", _allowed(allowed), not allowed))
+        beyond.append(ProbeFinding("no other rights", f"may not {right}{where}", _allowed(allowed), not allowed))
     return needed + beyond
 
 
-def lot_findings(cluster: ApiCluster, site: Site, lot: Callable[[str], str], *, play: Play) -> list[Finding]:
+def lot_findings(cluster: ApiCluster, site: Site, lot: Callable[[str], str], *, play: Play) -> list[ProbeFinding]:
     """Play a lot of two players that try every wall; return what held. Raises SandboxError."""
     claim = secrets.token_hex(16)
     player = PodPlayerSpec(site.referee_image, PROBE_LIMITS, folder=PROBE_FOLDER)
@@ -97,7 +98,7 @@ Play = Callable[[list[str], Ended, str], str]
 """Returns the output of the first player of a lot, from the lines of its log, its end and its claim."""
 
 
-def wall_findings(log: str) -> Iterator[Finding]:
+def wall_findings(log: str) -> Iterator[ProbeFinding]:
     """Judge the output of the probes."""
     line = next((line for line in log.splitlines() if line.startswith("{")), "{}")
     results: Mapping[str, Result] = json.loads(line)
@@ -106,10 +107,10 @@ def wall_findings(log: str) -> Iterator[Finding]:
             yield wall.judge(results)
     groups = results.get("groups", {})
     unknown = all(number >= 60_000 for number in groups.get("done", [0]))
-    yield Finding("user", "its further groups", in_words(groups), unknown)
+    yield ProbeFinding("user", "its further groups", in_words(groups), unknown)
 
 
-def network_findings(cluster: ApiCluster, site: Site) -> list[Finding]:
+def network_findings(cluster: ApiCluster, site: Site) -> list[ProbeFinding]:
     """Try from a referee's container what the cluster's network lets out. Raises SandboxError."""
     job = LotJob("network", 0, 1, secrets.token_hex(16), "", (), 60.0)
     manifest = lot_manifest(job, site)
@@ -121,7 +122,7 @@ def network_findings(cluster: ApiCluster, site: Site) -> list[Finding]:
     if not results:
         raise SandboxError("The pod that tries the network has printed nothing.", code="lot_not_started")
     return [
-        Finding("no network", what, happened, happened.startswith("refused") or happened == "no address")
+        ProbeFinding("no network", what, happened, happened.startswith("refused") or happened == "no address")
         for what, happened in results.items()
     ]
 

@@ -1,14 +1,16 @@
-"""The six calls that a driver makes to a cluster's API, each with a time-out, as plain data.
+"""The calls that a driver makes to a cluster's API, each with a time-out, as plain data.
 
-Neither `exec` nor watches are needed: results leave by the log, and a driver lists what there is.
+There is no `exec`: results leave by the log. A watch only says that something has changed; what there is, is listed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from math import ceil
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
@@ -16,8 +18,12 @@ from arena_kit.sandbox.kubernetes.manifest import SITE, Site
 
 LIST_SECONDS = 10.0
 CALL_SECONDS = 10.0
-LOG_SECONDS = 60.0
+LOG_SECONDS = 20.0
+PROGRESS_SECONDS = 3.0
+WATCH_SECONDS = 60
+"""How long one watch lasts. The API may end it earlier."""
 PAGE = 500
+PIECE_BYTES = 1 << 16
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE = 400, 403, 404, 409, 422
 Plain = dict[str, Any]
 
@@ -40,13 +46,14 @@ class Right:
 NEEDED_RIGHTS = (
     *(Right(verb, "jobs", "batch") for verb in ("create", "list", "delete")),
     Right("list", "pods"),
+    Right("watch", "pods"),
     Right("get", "pods", subresource="log"),
     Right("list", "events"),
 )
 """What a driver does."""
 
 
-class Refused(SandboxError):
+class JobRefused(SandboxError):
     """The cluster refuses a Job, and would refuse the same one again."""
 
 
@@ -66,7 +73,7 @@ class Cluster(Protocol):
         """Return the lines, or the `last` ones, that a pod's referee has printed; None when they are gone."""
 
     def create(self, manifest: Mapping[str, Any]) -> None:
-        """Create a Job, unless it exists already. Raises Refused."""
+        """Create a Job, unless it exists already. Raises JobRefused."""
 
     def delete(self, name: str, uid: str) -> None:
         """Delete a Job and its pods in the background, unless it is gone or another of its name has come."""
@@ -76,7 +83,11 @@ class ApiCluster:
     """A cluster by the official client, from within (a service account) or by a kubeconfig file."""
 
     def __init__(self, site: Site, *, kubeconfig: str = "") -> None:
-        """Raises SandboxUnavailable when the package or the configuration is missing."""
+        """Raises SandboxUnavailable when the package or the configuration is missing.
+
+        kubeconfig: a file, by default the one that the variable KUBECONFIG names, as for kubectl.
+        """
+        kubeconfig = kubeconfig or os.environ.get("KUBECONFIG", "")
         try:
             # An extra. Objects are plain data here, which its types do not allow for.
             kubernetes: Any = import_module("kubernetes")
@@ -137,14 +148,31 @@ class ApiCluster:
     def pods(self) -> list[Plain]:
         return self._list(self._core.list_namespaced_pod, label_selector=self._selector)
 
+    def changes(self) -> Iterator[None]:
+        """Yield when pods of this arena change, also once for those that are there, until the watch ends.
+
+        Raises SandboxUnavailable.
+        """
+        try:
+            response = self._core.list_namespaced_pod(
+                self._namespace, label_selector=self._selector, watch=True, timeout_seconds=ceil(WATCH_SECONDS),
+                _preload_content=False, _request_timeout=(CALL_SECONDS, WATCH_SECONDS + CALL_SECONDS),
+            )  # fmt: skip
+            for piece in response.stream(PIECE_BYTES):
+                if piece:
+                    yield
+        except self._errors as error:
+            raise self._unavailable(error) from None
+
     def events(self, name: str) -> list[Plain]:
         return self._list(self._core.list_namespaced_event, field_selector=f"involvedObject.name={name}")
 
     def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
         try:
             response = self._core.read_namespaced_pod_log(
-                pod, self._namespace, container="referee", _preload_content=False, _request_timeout=LOG_SECONDS,
-                **({} if last is None else {"tail_lines": last}),
+                pod, self._namespace, container="referee", _preload_content=False,
+                **({"_request_timeout": LOG_SECONDS} if last is None else
+                   {"_request_timeout": PROGRESS_SECONDS, "tail_lines": last}),
             )  # fmt: skip
             return str(response.data.decode("ascii", "replace")).splitlines()
         except self._errors as error:
@@ -157,13 +185,17 @@ class ApiCluster:
             self._batch.create_namespaced_job(self._namespace, manifest, _request_timeout=CALL_SECONDS)
         except self._errors as error:
             status = getattr(error, "status", None)
-            if status == CONFLICT:
+            if status == CONFLICT and _reason(getattr(error, "body", "")) == "AlreadyExists":
                 return
             if status in (FORBIDDEN, UNPROCESSABLE):
                 sentence = _message(getattr(error, "body", ""))
                 code = "no_capacity" if "exceeded quota" in sentence else "pod_refused"
-                raise Refused(f"The cluster refuses the Job: {sentence}", code=code) from None
+                raise JobRefused(f"The cluster refuses the Job: {sentence}", code=code) from None
             raise self._unavailable(error) from None
+        except ValueError as error:
+            # The client looks at types before it asks.
+            sentence = " ".join(str(error).split())[:300]
+            raise JobRefused(f"The cluster's client refuses the Job: {sentence}", code="pod_refused") from None
 
     def delete(self, name: str, uid: str) -> None:
         options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
@@ -203,3 +235,11 @@ def _message(body: object) -> str:
         return " ".join(str(json.loads(str(body))["message"]).split())[:300]
     except (ValueError, KeyError, TypeError):
         return "it does not say why."
+
+
+def _reason(body: object) -> str:
+    """Return the reason in an answer of the API: at a quota, a conflict has another than for a name that is taken."""
+    try:
+        return str(json.loads(str(body))["reason"])
+    except (ValueError, KeyError, TypeError):
+        return ""

@@ -13,22 +13,27 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import Cluster, Refused
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, Site, lot_manifest
+from arena_kit.sandbox.kubernetes.cluster import Cluster, JobRefused
+from arena_kit.sandbox.kubernetes.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
 from arena_kit.sandbox.kubernetes.status import Ended, Running, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_SECONDS = {"no_capacity": 600.0, "image_missing": 60.0, "pod_refused": 0.0, "": 300.0}
+PATIENCE_SECONDS = {"no_capacity": 600.0, "image_missing": 60.0, "pod_refused": 30.0, "": 300.0}
 """How long a lot may wait, by the code of what it waits for, before it fails for the platform's fault."""
 GONE_AFTER_LISTS = 2
 """A claim's Job is gone when this many lists in a row do not have it."""
 UNREADABLE_AFTER = 12
 """The results are lost when the log of a lot that has ended cannot be read in this many ticks."""
-PROGRESS_SECONDS, PROGRESS_LINES = 15.0, 3
-"""Seconds between two looks at the end of a running lot's log, and how many lines of it are read."""
+PROGRESS_SECONDS, PROGRESS_LINES, LOOKS = 15.0, 3, 50
+"""Least seconds between two looks at the end of a running lot's log, how many lines of it are read, and how many
+logs a tick looks at."""
+RENEW_SECONDS = 2.0
 FULL_SECONDS = 60.0
-"""After the cluster had no room, only one Job at a time asks for it until this time has passed."""
+"""After the cluster made no pod for a Job, only one Job at a time asks for one until this time has passed."""
+CLOSED_SECONDS = {"no_capacity": 10.0, "pod_refused": 60.0}
+"""After the cluster refused a Job, no other is tried for this long, by the code of the refusal: what is wrong with the
+arena's settings would otherwise use up the attempts of all jobs that wait."""
 
 JOB_NAME = "job-name"
 """The label with which a cluster marks the pods of a Job."""
@@ -56,19 +61,27 @@ class Rows(Protocol):
         lines: of the referee's log.
         """
 
+    def finish_parts(self, claim: str, lines: Sequence[str]) -> None:
+        """Store the results of those parts of a block that its log holds already; the log may end anywhere."""
+
     def fail(self, claim: str, code: str, sentence: str) -> None:
         """Give a lot back after a fault of the platform, if the claim still holds."""
 
 
 @dataclass(slots=True)
 class Held:
-    """A claim of this driver. since: when its present wait began, by the driver's clock."""
+    """A claim of this driver. since: when its present wait began, by the driver's clock.
+
+    is_made: whether its Job was on the cluster at some time. part: of a block, which is being played.
+    """
 
     job: LotJob
     since: float
+    is_made: bool = False
     waits_for: str = ""
     missing: int = 0
     unreadable: int = 0
+    part: str = ""
     looked_at: float = float("-inf")
 
 
@@ -85,13 +98,16 @@ class Driver:
     listed_at: float | None = None
     """When the cluster was last listed."""
     trouble: str = ""
-    """Why the cluster could not be listed; empty when it could."""
+    """Why the cluster could not be listed or changed in the latest tick; empty when it could."""
     _full_until: float = float("-inf")
+    _closed_until: float = float("-inf")
+    _silent_until: float = float("-inf")
+    _renewed_at: float = float("-inf")
+    _looks: int = 0
 
     def tick(self) -> None:
         """Do what is missing. An API that does not answer changes nothing; the next tick tries again."""
-        for claim in self.rows.renew(list(self.held)):
-            self.held.pop(claim, None)
+        self._renew()
         try:
             jobs, pods = self.cluster.jobs(), self.cluster.pods()
         except SandboxUnavailable as error:
@@ -106,21 +122,32 @@ class Driver:
             name, claim = job["metadata"]["name"], _label(job, CLAIM)
             if claim in self.held and name == self.held[claim].job.name:
                 found[claim] = job
-            elif claim in self.held or claim not in live:
+            elif claim in self.held or live.isdisjoint(_claims(job)):
                 self._delete(job)
-        for claim in list(self.held):
-            name = self.held[claim].job.name
-            own = [pod for pod in pods if _label(pod, JOB_NAME) == name]
+        own: dict[str, list[Plain]] = {}
+        for pod in pods:
+            own.setdefault(_label(pod, JOB_NAME), []).append(pod)
+        self._looks = LOOKS
+        for claim in sorted(self.held, key=lambda claim: self.held[claim].looked_at):
+            if claim not in self.held:
+                # Lost meanwhile.
+                continue
             try:
-                self._follow(claim, found.get(claim), own)
+                self._follow(claim, found.get(claim), own.get(self.held[claim].job.name, []))
             except SandboxUnavailable as error:
                 logger.warning("A lot could not be followed: %s", error)
+            except Exception:
+                logger.exception("A lot could not be followed.")
+                self._fail(claim, "internal_error", "Something went wrong inside the arena, not in the submission.")
+            self._renew_in_between()
         self._start_more()
 
     @property
     def room(self) -> int:
         """How many more lots it may start now."""
         room = self.jobs_max - len(self.held)
+        if self.clock() < self._closed_until or not all(held.is_made for held in self.held.values()):
+            return 0
         if self.clock() < self._full_until:
             room = min(room, 0 if any(held.waits_for for held in self.held.values()) else 1)
         return max(0, room)
@@ -135,6 +162,7 @@ class Driver:
         except SandboxUnavailable as error:
             logger.warning("The cluster could not be listed: %s", error)
             return
+        self.trouble = ""
         for job in jobs:
             if _label(job, CLAIM) in given_back:
                 self._delete(job)
@@ -142,13 +170,13 @@ class Driver:
     def _follow(self, claim: str, job: Plain | None, pods: Sequence[Plain]) -> None:
         held = self.held[claim]
         if job is None:
-            held.missing += 1
+            held.missing += held.is_made
             if held.missing >= GONE_AFTER_LISTS:
                 self._fail(claim, "job_gone", "The lot's Job is gone.")
             else:
                 self._create(held)
             return
-        held.missing = 0
+        held.is_made, held.missing = True, 0
         status = status_of(job, pods)
         if isinstance(status, Waiting) and not pods:
             status = status_of(job, pods, self.cluster.events(job["metadata"]["name"]))
@@ -158,6 +186,7 @@ class Driver:
             held.waits_for, held.since = "", self.clock()
             self._tell_progress(held, pods)
         elif status.code:
+            self._save_parts(held, pods)
             self._fail(claim, status.code, status.sentence)
             self._delete(job)
         else:
@@ -177,8 +206,8 @@ class Driver:
             following = self.rows.finish(held.job.claim, lines, ended)
             self.held.pop(held.job.claim, None)
             if following is not None:
-                # Its Job is missing, so the next tick creates it.
                 self.held[following.claim] = Held(following, self.clock())
+                self._create(self.held[following.claim])
         self._delete(job)
 
     def _wait(self, held: Held, job: Plain, status: Waiting) -> None:
@@ -186,55 +215,104 @@ class Driver:
         now = self.clock()
         if status.code != held.waits_for:
             held.waits_for, held.since = status.code, now
-        if status.code == "no_capacity":
+        if status.code in CLOSED_SECONDS:
             self._full_until = now + FULL_SECONDS
         if now - held.since >= PATIENCE_SECONDS[status.code]:
             self._fail(held.job.claim, status.code or "container_failed", status.sentence)
             self._delete(job)
 
     def _tell_progress(self, held: Held, pods: Sequence[Plain]) -> None:
-        if self.clock() - held.looked_at < PROGRESS_SECONDS:
+        now = self.clock()
+        if now - held.looked_at < PROGRESS_SECONDS or now < self._silent_until or self._looks == 0:
             return
+        self._looks -= 1
         held.looked_at = self.clock()
-        done = {}
-        for line in self.cluster.log(_newest(pods), last=PROGRESS_LINES) or []:
+        try:
+            lines = self.cluster.log(_newest(pods), last=PROGRESS_LINES) or []
+        except SandboxUnavailable as error:
+            # A node that is lost is silent about all its lots, and each costs the time-out of a call.
+            logger.warning("The progress of a lot could not be read: %s", error)
+            self._silent_until = self.clock() + FULL_SECONDS
+            return
+        done: dict[str, int] = {}
+        for line in lines:
             word, *values = line.split() or [""]
             if word == "progress" and len(values) == 2 and values[1].isdigit():  # part and number
                 done[values[0]] = int(values[1])
         if done:
             self.rows.progress(held.job.claim, done)
+        *_, part = done or [held.part]
+        if held.part and held.part != part:
+            # The parts before are over.
+            self._save_parts(held, pods)
+        held.part = part
+
+    def _save_parts(self, held: Held, pods: Sequence[Plain]) -> None:
+        """Store what is over of a block, so that whatever happens to its pod costs no more than the rest."""
+        if not held.job.others or not pods:
+            return
+        try:
+            lines = self.cluster.log(_newest(pods))
+        except SandboxUnavailable as error:
+            logger.warning("The finished parts of a lot could not be read: %s", error)
+            return
+        if lines:
+            self.rows.finish_parts(held.job.claim, lines)
+
+    def _renew(self) -> None:
+        self._renewed_at = self.clock()
+        for claim in self.rows.renew(list(self.held)):
+            self.held.pop(claim, None)
+
+    def _renew_in_between(self) -> None:
+        """Renew leases within a tick too, because with a slow API it may take longer than a lease."""
+        if self.clock() - self._renewed_at >= RENEW_SECONDS:
+            self._renew()
 
     def _start_more(self) -> None:
-        if self.room == 0:
-            return
-        lots = self.rows.claim(self.room)
-        # All of them first: what is claimed and not held is given up.
-        self.held |= {job.claim: Held(job, self.clock()) for job in lots}
-        for held in [self.held[job.claim] for job in lots]:
-            try:
-                self._create(held)
-            except SandboxUnavailable as error:
-                # The next ticks create it: its Job is missing.
-                logger.warning("A Job could not be created: %s", error)
+        # One after the other: when the cluster refuses one, the others are left to wait.
+        while self.room > 0 and not self.trouble:
+            lots = self.rows.claim(1)
+            for job in lots:
+                self.held[job.claim] = Held(job, self.clock())
+                self._create(self.held[job.claim])
+            self._renew_in_between()
+            if not lots:
+                return
 
     def _create(self, held: Held) -> None:
+        """Create a lot's Job. When the API fails, the next tick tries again, because the Job is missing then."""
+        if self.trouble:
+            return
         try:
             self.cluster.create(lot_manifest(held.job, self.site))
-        except Refused as error:
-            if error.code == "no_capacity":
-                self._full_until = self.clock() + FULL_SECONDS
+            held.is_made = True
+        except JobRefused as error:
+            self._closed_until = self.clock() + CLOSED_SECONDS[error.code]
             self._fail(held.job.claim, error.code, str(error))
+        except SandboxUnavailable as error:
+            logger.warning("A Job could not be created: %s", error)
+            self.trouble = str(error)
 
     def _fail(self, claim: str, code: str, sentence: str) -> None:
         self.rows.fail(claim, code, sentence)
         self.held.pop(claim, None)
 
     def _delete(self, job: Plain) -> None:
+        """Delete a Job. When the API fails, a later tick finds it without a live claim."""
+        if self.trouble:
+            return
         try:
             self.cluster.delete(job["metadata"]["name"], job["metadata"]["uid"])
         except SandboxUnavailable as error:
-            # A later tick finds it without a live claim.
             logger.warning("A Job could not be deleted: %s", error)
+            self.trouble = str(error)
+
+
+def _claims(job: Plain) -> set[str]:
+    """Return the claims of all rows that a Job plays."""
+    others = str((job["metadata"].get("annotations") or {}).get(OTHERS, ""))
+    return {_label(job, CLAIM), *filter(None, others.split(","))}
 
 
 def _label(found: Plain, name: str) -> str:

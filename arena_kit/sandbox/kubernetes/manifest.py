@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arena_kit.environment.spec import Limits
@@ -21,11 +21,16 @@ START_ALLOWANCE_SECONDS = 900
 FINISHED_SECONDS = 600
 """Seconds after which the cluster removes a Job whose driver has forgotten it."""
 GRACE_SECONDS = 5
+PLAYER_CPU, PLAYING_CPU = 300, 600
+"""Thousandths of a processor that a player's container requests, and all of a pod at most: two play at a time."""
 LOST_NODE_SECONDS = 30
 REFEREE_UID, FIRST_PLAYER_UID, PLAYER_UIDS = 65000, 100_000, 900_000
 """Kernels count a user's processes over all containers, so the players on one node should have different users."""
 COMPONENT, CLAIM, KIND, SITE = "app.kubernetes.io/component", "arena/claim", "arena/kind", "arena/site"
-SPEC_HASH = "arena/spec-sha256"
+SPEC_HASH, OTHERS = "arena/spec-sha256", "arena/other-claims"
+MOST_LETTERS = 63
+"""The length of a label's value."""
+APART = "-check"
 SEAL = "/out/seal"
 CHANNEL = "/channel"
 SCRATCH = {"name": "scratch", "mountPath": TMP}
@@ -56,18 +61,21 @@ class Site:
     tolerations: Sequence[Mapping[str, Any]] = ()
     host_users: bool = True
 
+    def apart(self) -> Site:
+        """Return the same for Jobs that are not lots of this arena, and that its drivers therefore leave alone."""
+        return replace(self, id=f"{self.id[: MOST_LETTERS - len(APART)]}{APART}")
+
 
 @dataclass(frozen=True, slots=True)
 class PodPlayerSpec:
     """A player's container.
 
-    image: by digest. fresh: load it for one duel only. gpus: how many it gets. folder: with the player's code.
+    image: by digest. fresh: load it for one duel only. folder: with the player's code.
     """
 
     image: str
     limits: Limits
     fresh: bool = False
-    gpus: int = 0
     folder: str = PLAYER
 
 
@@ -76,7 +84,7 @@ class LotJob:
     """A lot to be started.
 
     claim: token of the claim. lot: the text of `Lot.to_json`. play_seconds: the time limit of all its parts together.
-    step: 2 for the second lot of one claim, and so on.
+    step: 2 for the second lot of one claim, and so on. others: the claims of the other rows of a block.
     """
 
     kind: str
@@ -87,6 +95,7 @@ class LotJob:
     players: tuple[PodPlayerSpec, ...]
     play_seconds: float
     step: int = 1
+    others: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -123,7 +132,10 @@ def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
                 **labels,
                 **({"kueue.x-k8s.io/queue-name": site.queue} if site.queue else {}),
             },
-            "annotations": {SPEC_HASH: hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()},
+            "annotations": {
+                **({OTHERS: ",".join(job.others)} if job.others else {}),
+                SPEC_HASH: hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest(),
+            },
         },
         "spec": spec,
     }
@@ -208,7 +220,8 @@ def _player(job: LotJob, number: int) -> dict[str, Any]:
     player = job.players[number]
     limits = player.limits
     memory = f"{-(-(limits.memory_limit_bytes + MEMORY_HEADROOM_BYTES) // MIB)}Mi"
-    gpus = {"nvidia.com/gpu": str(player.gpus)} if player.gpus else {}
+    # A device belongs to one container; the names of other makers' devices are for a cluster's own rules.
+    gpus = {"nvidia.com/gpu": str(limits.gpu_count)} if limits.gpu_count else {}
     return {
         "name": f"player-{number + 1}",
         "image": player.image,
@@ -221,7 +234,7 @@ def _player(job: LotJob, number: int) -> dict[str, Any]:
         "workingDir": TMP,
         "env": [{"name": name, "value": value} for name, value in {**PLAYER_ENVIRONMENT, "HOME": TMP}.items()],
         "resources": {
-            "requests": {"cpu": "300m", "memory": memory, **gpus},
+            "requests": {"cpu": f"{min(PLAYER_CPU, PLAYING_CPU // len(job.players))}m", "memory": memory, **gpus},
             "limits": {"cpu": f"{round(limits.cpu_count * 1000)}m", "memory": memory, "ephemeral-storage": "64Mi",
                        **gpus},
         },

@@ -41,7 +41,7 @@ class PodBox:
     def ending(self) -> Ending:
         """Count the loss of the container as the player's use of memory, for which the kernel ends all of it.
 
-        The driver reads the reason in the pod's status, and keeps the result only if it was this one.
+        The driver reads the reason in the pod's status, and drops the result if the container was killed from outside.
         """
         self.is_lost = True
         return Ending.OUT_OF_MEMORY

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 PLATFORM_FAILED = 10
@@ -71,7 +72,7 @@ def status_of(
     players = _player_ends(containers)
     if referee is not None and not disruption and referee.get("exitCode") in (0, PLATFORM_FAILED):
         return Ended("", "", str(referee.get("message") or ""), players[OUT_OF_MEMORY], players[""])
-    if condition.get("Failed") == "DeadlineExceeded" or condition.get("FailureTarget") == "DeadlineExceeded":
+    if "DeadlineExceeded" in (condition.get("Failed"), condition.get("FailureTarget")) or _is_late(job, pod):
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
     if disruption:
         return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
@@ -92,6 +93,8 @@ def status_of(
 def _without_pod(job: Mapping[str, Any], condition: Mapping[str, str], events: Iterable[Mapping[str, Any]]) -> Status:
     if condition.get("Failed") == "DeadlineExceeded":
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
+    if job.get("spec", {}).get("suspend") is True:
+        return Waiting("no_capacity", "The cluster's queue has not admitted it yet.")
     if "Failed" in condition or "Complete" in condition:
         return Ended("result_lost", "The Job ended, and its pod is gone with the result.")
     for event in events:
@@ -123,6 +126,20 @@ def _conditions(job: Mapping[str, Any]) -> dict[str, str]:
     """Return the reasons of a Job's conditions that hold, by their types."""
     conditions = job.get("status", {}).get("conditions") or []
     return {entry["type"]: str(entry.get("reason", "")) for entry in conditions if entry.get("status") == "True"}
+
+
+def _is_late(job: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    """Return whether a pod was taken away because its Job's deadline is over.
+
+    The Job's condition says so only later on clusters before 1.31, and a little later than the list of Jobs anywhere.
+    """
+    begun, seconds = job.get("status", {}).get("startTime"), job.get("spec", {}).get("activeDeadlineSeconds")
+    metadata = pod.get("metadata", {})
+    deleted, grace = metadata.get("deletionTimestamp"), metadata.get("deletionGracePeriodSeconds") or 0
+    if not (begun and seconds and deleted):
+        return False
+    taken = datetime.fromisoformat(str(deleted)) - datetime.fromisoformat(str(begun))
+    return taken.total_seconds() >= float(seconds) + float(grace)
 
 
 def _disruption(pod: Mapping[str, Any]) -> str:

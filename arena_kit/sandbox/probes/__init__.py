@@ -15,9 +15,9 @@ from arena_kit.sandbox.base import FOLDER_PREFIX, Launch, PlayerDidNotStart, San
 from arena_kit.sandbox.channel import own_folder
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.probes.bombs import BOMBS, LIMITS
-from arena_kit.sandbox.probes.walls import CORE, Finding, Result, judge
+from arena_kit.sandbox.probes.walls import CORE, ProbeFinding, Result, judge
 
-__all__ = ["LABEL", "PROBE", "Finding", "check_sandbox", "end_of", "probe_results"]
+__all__ = ["LABEL", "PROBE", "ProbeFinding", "check_sandbox", "end_of", "probe_results"]
 
 LABEL = "arena.check"
 PROBE = Path(__file__).with_name("player.py").read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ PROBE_LIMITS = replace(LIMITS, memory_limit_bytes=512 << 20, log_limit_bytes=1 <
 """Limits with enough memory to fill a /tmp that has no limit, so that its missing limit is found."""
 
 
-def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel: bool) -> list[Finding]:
+def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel: bool) -> list[ProbeFinding]:
     """Try every protection of a sandbox from inside; return what was tried and which protections held.
 
     folder: a folder for players that the sandbox can reach. thorough: whether to start players that use up memory,
@@ -37,7 +37,9 @@ def check_sandbox(sandbox: Sandbox, folder: Path, *, thorough: bool, own_kernel:
     findings = judge(results, own_kernel=own_kernel)
     if own_kernel:
         inside, outside = results.get("kernel", {}).get("done", "nothing"), platform.release()
-        findings.append(Finding("gVisor", "the release of the kernel", f"{inside}, not {outside}", inside != outside))
+        findings.append(
+            ProbeFinding("gVisor", "the release of the kernel", f"{inside}, not {outside}", inside != outside)
+        )
     for bomb in BOMBS if thorough else ():
         end = end_of(sandbox, folder, bomb.source)
         findings.append(bomb.judge(end, own_kernel=own_kernel))

@@ -9,7 +9,7 @@ from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import PlayerDidNotStart
 from arena_kit.sandbox.docker import PIDS_LIMIT
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.probes.walls import Finding
+from arena_kit.sandbox.probes.walls import ProbeFinding
 
 LIMITS = Limits(memory_limit_bytes=256 << 20, start_seconds=60.0, log_limit_bytes=10_000)
 """The limits under which the bombs run."""
@@ -70,12 +70,12 @@ class Bomb:
     source: str
     holds: Callable[[PlayerDidNotStart], bool]
 
-    def judge(self, end: PlayerDidNotStart, *, own_kernel: bool = False) -> Finding:
+    def judge(self, end: PlayerDidNotStart, *, own_kernel: bool = False) -> ProbeFinding:
         """Return whether the protection held. own_kernel: whether the player ran under gVisor."""
         last = end.log.rstrip().rpartition("\n")[2][-60:]
         happened = f"{end.ending}, {len(end.log)} characters printed, at last: {last}"
         held = self.holds(end) or (own_kernel and self.protection == "memory" and _ended_unheard(end))
-        return Finding(self.protection, self.tried, happened, held)
+        return ProbeFinding(self.protection, self.tried, happened, held)
 
 
 def _out_of_memory(end: PlayerDidNotStart) -> bool:

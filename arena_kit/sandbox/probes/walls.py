@@ -17,7 +17,7 @@ CORE = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ProbeFinding:
     """A line of the report: the protection, what was tried, what happened, and whether the protection held."""
 
     protection: str
@@ -39,9 +39,9 @@ class Wall:
     holds: Callable[[Result], bool]
     own_kernel: bool = True
 
-    def judge(self, results: Mapping[str, Result]) -> Finding:
+    def judge(self, results: Mapping[str, Result]) -> ProbeFinding:
         result = results.get(self.probe, {})
-        return Finding(self.protection, self.tried, in_words(result), self.holds(result))
+        return ProbeFinding(self.protection, self.tried, in_words(result), self.holds(result))
 
 
 def in_words(result: Result) -> str:
@@ -57,6 +57,11 @@ def refused(*errors: str) -> Callable[[Result], bool]:
 
 def done(*values: object) -> Callable[[Result], bool]:
     return lambda result: "done" in result and result["done"] in values
+
+
+def gives_no_power(result: Result) -> bool:
+    """Return whether su has printed no user's number, or the image has no su."""
+    return done("")(result) or refused("ENOENT")(result)
 
 
 def at_most(most: int, least: int = 1) -> Callable[[Result], bool]:
@@ -89,7 +94,7 @@ WALLS: tuple[Wall, ...] = (
     Wall("user", "its further groups", "groups", has_unknown_id),
     *(Wall("capabilities", f"the set {field}", field, done(0)) for field in ("CapInh", "CapPrm", "CapEff", "CapBnd")),
     Wall("no new privileges", "the flag of the process", "no_new_privs", done(1)),
-    Wall("no new privileges", "su, a setuid program", "setuid_program", done("")),
+    Wall("no new privileges", "su, a setuid program", "setuid_program", gives_no_power),
     Wall("user", "becoming root", "setuid_root", refused("EPERM")),
     Wall("user", "taking root's group", "setgroups", refused("EPERM")),
     Wall("no network", "the interfaces there are", "interfaces", done(["lo"])),
@@ -144,6 +149,6 @@ WALLS: tuple[Wall, ...] = (
 )
 
 
-def judge(results: Mapping[str, Result], *, own_kernel: bool) -> list[Finding]:
+def judge(results: Mapping[str, Result], *, own_kernel: bool) -> list[ProbeFinding]:
     """Judge every wall by the probes' results. own_kernel: whether the sandbox's runtime is gVisor."""
     return [wall.judge(results) for wall in WALLS if wall.own_kernel or not own_kernel]

@@ -15,7 +15,14 @@ import jsonschema
 import pytest
 
 from arena_kit.environment.adapters import video
-from arena_kit.environment.adapters.video import Bounds, CannotRecord, Job, Recording, record, record_apart
+from arena_kit.environment.adapters.encoding import STILL_WIDTH, Bounds
+from arena_kit.environment.adapters.video import (
+    CannotRecord,
+    EpisodeToRecord,
+    RecordedFiles,
+    record,
+    record_apart,
+)
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import ReplayMismatch
 from arena_kit.environment.replay_file.document import SCHEMA
@@ -32,9 +39,9 @@ def no_display(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
 
 
-def job(slug: str, most: int | None = None, **bounds: Any) -> Job:
+def job(slug: str, most: int | None = None, **bounds: Any) -> EpisodeToRecord:
     actions, rewards = episode(installed(get_spec(slug)), seed=2, most=most)
-    return Job(slug, 2, tuple(actions), list(accumulate(rewards))[-1], bounds=Bounds(**bounds))  # type: ignore[arg-type]
+    return EpisodeToRecord(slug, 2, tuple(actions), list(accumulate(rewards))[-1], bounds=Bounds(**bounds))  # type: ignore[arg-type]
 
 
 def decoded(folder: Path) -> list[Any]:
@@ -53,7 +60,7 @@ def test_a_video_a_still_and_the_returns_are_made(tmp_path: Path) -> None:
     made = record(played, tmp_path)
     facts = read(tmp_path, "episode.json")
 
-    assert made == Recording(("episode.json", "episode.webm", "still.webp"))
+    assert made == RecordedFiles(("episode.json", "episode.webm", "still.webp"))
     assert facts["rewards"] == [1.0] * len(played.actions)
     assert facts["returns"][-1] == played.score
     shown = facts["video"]
@@ -64,7 +71,7 @@ def test_a_video_a_still_and_the_returns_are_made(tmp_path: Path) -> None:
     assert frames[0].shape == (shown["height"], shown["width"], 3) == (400, 600, 3)
     assert (frames[0] != frames[-1]).any()
     with av.open(str(tmp_path / "still.webp")) as still:
-        assert next(still.decode(video=0)).width == video.STILL_WIDTH
+        assert next(still.decode(video=0)).width == STILL_WIDTH
 
 
 @pytest.mark.parametrize("slug", ["cart-pole", "frozen-lake", "pendulum"])
@@ -72,7 +79,9 @@ def test_replay_files_hold_every_state_as_those_of_matches_do(slug: str, tmp_pat
     facts = ReplayFacts("evaluation-5-episode-3", (ReplayAgent("7", "anna v1", 1),), "2026-11-22T12:00:00+00:00")
     played = replace(job(slug), number=3, facts=facts)
 
-    made = video._write_replay(get_spec(slug), Job.from_json(played.to_json()), [played.score or 0.0], tmp_path)
+    made = video._write_replay(
+        get_spec(slug), EpisodeToRecord.from_json(played.to_json()), [played.score or 0.0], tmp_path
+    )
 
     assert made == ["replay.json.gz", "replay.html.gz"]
     document = json.loads(gzip.decompress((tmp_path / "replay.json.gz").read_bytes()))
@@ -177,6 +186,7 @@ def test_an_episode_that_is_not_the_recorded_one_is_refused(
         record(wrong, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_other_process_refuses_an_episode_that_is_not_the_recorded_one(tmp_path: Path) -> None:
     wrong = replace(job("cart-pole"), score=3.0)
     with pytest.raises(ReplayMismatch, match="gives the score .* when it is played again"):
@@ -192,7 +202,7 @@ def test_a_score_is_added_up_as_the_referee_does(tmp_path: Path, monkeypatch: py
     assert score != math.fsum(rewards)  # otherwise this would not test anything
     # The result of `sum` since Python 3.12.
     monkeypatch.setattr(video, "sum", lambda values, start=0.0: math.fsum(values), raising=False)
-    record(Job("pendulum", 2, tuple(actions), score, bounds=Bounds(frames=2)), tmp_path)  # type: ignore[arg-type]
+    record(EpisodeToRecord("pendulum", 2, tuple(actions), score, bounds=Bounds(frames=2)), tmp_path)  # type: ignore[arg-type]
     assert read(tmp_path, "episode.json")["returns"][-1] == score
 
 
@@ -200,17 +210,20 @@ def test_without_a_way_to_draw_the_rest_is_still_made(tmp_path: Path, monkeypatc
     def fail(*_: Any) -> None:
         raise RuntimeError("Failed to initialize OpenGL")
 
-    monkeypatch.setattr(video, "_picture", fail)
+    monkeypatch.setattr(video, "picture", fail)
     made = record(job("frozen-lake"), tmp_path)
-    assert made == Recording(
+    assert made == RecordedFiles(
         ("episode.json", "text.json"), "Nothing can be drawn here: RuntimeError: Failed to initialize OpenGL"
     )
     assert read(tmp_path, "episode.json")["video"] is None
 
 
 def test_a_job_survives_its_way_to_the_other_process() -> None:
-    numbers, arrays = Job("cart-pole", 1, (0, 1), 2.0, ("a",), Bounds(frames=3)), Job("pendulum", 1, (b"\0\1", b"ab"))
-    assert [Job.from_json(one.to_json()) for one in (numbers, arrays)] == [numbers, arrays]
+    numbers, arrays = (
+        EpisodeToRecord("cart-pole", 1, (0, 1), 2.0, ("a",), Bounds(frames=3)),
+        EpisodeToRecord("pendulum", 1, (b"\0\1", b"ab")),
+    )
+    assert [EpisodeToRecord.from_json(one.to_json()) for one in (numbers, arrays)] == [numbers, arrays]
 
 
 @pytest.mark.parametrize(
@@ -218,13 +231,13 @@ def test_a_job_survives_its_way_to_the_other_process() -> None:
 )
 def test_a_job_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(CannotRecord, match="The job cannot be read"):
-        Job.from_json(text)
+        EpisodeToRecord.from_json(text)
 
 
 @pytest.mark.slow
 def test_errors_of_the_other_process_arrive_as_sentences(tmp_path: Path) -> None:
     with pytest.raises(CannotRecord, match="There is no environment 'nowhere'"):
-        record_apart(Job("nowhere", 0, ()), tmp_path)
+        record_apart(EpisodeToRecord("nowhere", 0, ()), tmp_path)
     with pytest.raises(CannotRecord, match="Recording ended with code 1: "):
         record_apart(job("cart-pole"), tmp_path / "missing")
     with pytest.raises(CannotRecord, match="took too long"):

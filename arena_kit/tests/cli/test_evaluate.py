@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from arena_kit.cli.main import main
 from arena_kit.environment import registry
 from arena_kit.environment.episodes import EvaluationArchive
+from arena_kit.environment.loading import load
 
 PLAYERS = {
     "good": "class Player:\n    def __init__(self, train_mode): pass\n"
@@ -118,4 +120,18 @@ def test_what_is_wrong_with_an_own_environment_is_a_sentence(
 def test_seeds_below_zero_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):
         main(["evaluate", "docs", *BASE, "--first-seed=-1"])
-    assert "must be 0 or more" in capsys.readouterr().err
+    assert "must be a whole number of 0 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "check"])
+def test_a_missing_gymnasium_is_named_with_what_installs_it(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("arena_kit.environment.spec.load", load.__wrapped__)
+    monkeypatch.setitem(sys.modules, "gymnasium", None)
+    monkeypatch.delitem(sys.modules, "arena_kit.environment.adapters.gymnasium", raising=False)
+    (tmp_path / "player.py").write_text(PLAYERS["good"])
+    assert main([verb, str(tmp_path), "--environment", "cart-pole", "--sandbox", "process"]) == 2
+    said = capsys.readouterr().err
+    assert "CartPole needs the package gymnasium" in said
+    assert "pip install 'arena-kit[gymnasium]'" in said

@@ -92,6 +92,7 @@ def test_pairs_of_a_ladder_share_their_openings_as_in_an_edition_of_a_site(
     assert len(set(openings[0])) == 3
 
 
+@pytest.mark.slow
 def test_pairs_of_a_ladder_without_openings_have_chance_of_their_own(
     agents: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,7 +15,7 @@ from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.tests.environment.playing import match_record
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.nightly]
 SPEC = get_spec("connect-four")
 NAMES = ("anna", "berta\"'<img src=x onerror=alert(1)>", "clara")
 PAIRS = ((NAMES[0], NAMES[1]), (NAMES[0], NAMES[2]), (NAMES[1], NAMES[2]))

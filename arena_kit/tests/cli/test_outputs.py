@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.cli.common import BadArgument, content_write, output_check, output_open
+from arena_kit.cli.common import BadArgument
 from arena_kit.cli.main import main
+from arena_kit.cli.output import content_write, output_check, output_open
 from arena_kit.tests.playing import GOOD, folders
 
 HERE = ("--sandbox", "process")

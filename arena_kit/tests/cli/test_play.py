@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from arena_kit.cli.common import INTERRUPTED
+from arena_kit.cli.ending import INTERRUPTED
 from arena_kit.cli.main import main
 from arena_kit.tests.arenas import until
 from arena_kit.tests.playing import GOOD, folders, player
@@ -105,6 +105,7 @@ def document(path: Path) -> dict[str, Any]:
 BASE = ("--environment", "tic-tac-toe", "--sandbox", "process", "--matches", "4", "--seed", "7")
 
 
+@pytest.mark.slow
 def test_folders_play_a_duel_and_leave_a_classic_document(tmp_path: Path) -> None:
     with folders(GOOD, player(step="return valid_actions[-1]")) as (one, two):
         done = run_apart(one, two, *BASE, "--output", tmp_path / "result.json")
@@ -157,7 +158,7 @@ def test_faults_of_players_are_results_and_shown(tmp_path: Path) -> None:
         (("docs", "docs", *BASE), "The folder docs has no player.py, agent.py or main.py."),
         (("README.md", "README.md", *BASE), "README.md: "),
         (("docs", "docs", "--environment", "chess"), "There is no environment 'chess'"),
-        (("docs", "docs", "--environment", "quarto", "--matches", "0"), "must be 1 or more"),
+        (("docs", "docs", "--environment", "quarto", "--matches", "0"), "must be a whole number of 1 or more"),
         (("docs", "docs", *BASE, "--output", "no/such/folder/r.json"), "does not exist"),
     ],
 )
@@ -260,6 +261,7 @@ def test_a_failure_to_start_ends_with_what_the_player_printed_last() -> None:
     assert "  | ModuleNotFoundError: No module named 'a_missing_module'" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_ends_quietly() -> None:
     with folders(GOOD) as (good,):
         players = (str(good), str(good))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cli.common import BadArgument
-from arena_kit.cli.follow import STUCK_POLLS, TRIES, follow, patiently
+from arena_kit.cli.follow import STUCK_POLLS, TRIES, challenge_follow, follow, patiently
 from arena_kit.cli.main import VERBS, main, usage
 from arena_kit.cli.sites import Sites, path_of_sites, read_sites, write_sites
 from arena_kit.client import Client, SiteError, Trouble
@@ -213,7 +213,7 @@ def test_a_machine_without_a_home_takes_site_and_token_from_the_environment(
 
 
 def test_a_number_that_is_no_number_is_a_sentence(remote: Site, arena: Arena) -> None:
-    assert "is no id of a version" in arena("status", "tic-tac-toe/mine/²")[2]
+    assert "names no version" in arena("status", "tic-tac-toe/mine/²")[2]
 
 
 def follow_through(remote: Site, *answers: dict[str, object]) -> tuple[int, list[str], int]:
@@ -240,6 +240,58 @@ def test_following_tells_every_change_once_and_ends(remote: Site) -> None:
     assert follow_through(remote, version("FAILED", phases=[phase("FAILED", "PLATFORM")]))[0] == 1
     status, _, slept = follow_through(remote, version("WAITING", phases=[phase("QUEUED")]))
     assert (status, slept) == (1, STUCK_POLLS)
+
+
+def challenge(*states: str) -> dict[str, object]:
+    opponent = {"agent": {"name": "rival"}, "number": 1}
+    result = {"won": 1, "drawn": 0, "lost": 0}
+    duels = [{"duel": n, "opponent": opponent, "state": state, "result": result} for n, state in enumerate(states, 1)]
+    return {"id": 7, "environment": "tic-tac-toe", "duels": duels}
+
+
+def test_following_a_challenge_ends_with_it_or_when_waiting_does_not_help(remote: Site) -> None:
+    def through(*answers: dict[str, object], is_stuck: bool) -> tuple[int, list[str], int]:
+        left, heard, slept = list(answers), list[str](), list[float]()
+
+        class Turning(dict[str, Said]):
+            def get(self, key: str, default: Said | None = None) -> Said:  # type: ignore[override]
+                if "/jobs/duel/" in key:
+                    job = {"kind": "duel", "id": 2, "state": "QUEUED", "error_code": "", "error": ""}
+                    return said({**job, "wait": {"sentence": "Why.", "is_stuck": is_stuck}})
+                return said(left.pop(0) if len(left) > 1 else left[0])
+
+        remote.by_path = Turning()
+        _, status = challenge_follow(Client(remote.url), 7, heard.append, sleep=slept.append)
+        return status, heard, len(slept)
+
+    half, done = challenge("SUCCEEDED", "QUEUED"), challenge("SUCCEEDED", "CANCELLED")
+    assert through(half, half, done, is_stuck=False) == (0, ["1 of 2 duels are over. Why."], 2)
+    assert through(challenge("SUCCEEDED", "FAILED"), is_stuck=False) == (1, [], 0)
+    assert through(challenge("RUNNING"), done, is_stuck=False) == (0, ["The duel is running. Why."], 1)
+    status, heard, slept = through(half, is_stuck=True)
+    assert (status, slept) == (1, STUCK_POLLS)
+    assert heard == ["1 of 2 duels are over. Why.", "Waiting longer does not help: the organisers have to act."]
+
+
+def test_a_challenge_is_named_before_it_is_followed(remote: Site, arena: Arena) -> None:
+    remote.by_path = {"/api/v1/challenges/": said(challenge("QUEUED"), 201)}
+    # The site forgets it, as an answer that ends following.
+    status, _, err = arena("challenge", "1", "2", "--follow")
+    assert (status, f"Challenge 7 in tic-tac-toe: {remote.url}/challenges/7/" in err) == (3, True)
+
+
+def test_what_a_site_says_of_an_upload_is_told(remote: Site, arena: Arena, tmp_path: Path) -> None:
+    (tmp_path / "player.py").write_text("class Player: ...\n")
+    sentence = "Version 1 has the same archive, so nothing new was uploaded."
+    sent = version(agent={"id": 3, "name": "mine", "owner": "ada"}, notes=[sentence])
+    remote.by_path = {"/api/v1/agents/3/submissions/": said(sent, 201)}
+    words = ("submit", str(tmp_path), "--new-version-of", "3", "--quiet")
+    status, out, err = arena(*words)
+    assert (status, sentence in err, "mine, version 1" in out) == (0, True, True)
+    assert json.loads(arena(*words, "--json")[1])["notes"] == [sentence]
+    # Older sites say nothing.
+    remote.by_path = {"/api/v1/agents/3/submissions/": said(version(), 201)}
+    assert json.loads(arena(*words, "--json")[1])["notes"] == []
 
 
 def test_trouble_that_passes_is_waited_for_as_long_as_the_site_says() -> None:

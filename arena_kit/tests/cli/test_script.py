@@ -20,6 +20,7 @@ print(json.dumps({"score": 12.5, "metrics": {"length": 9}, "episodes": 3}))
 BASE = ("--environment", "CartPole-v1", "--sandbox", "process")
 
 
+@pytest.mark.slow
 def test_a_folder_a_zip_and_a_file_are_run_and_the_verdict_is_printed(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "good.zip", "w") as archive:
         archive.writestr("submission.py", GOOD)
@@ -59,6 +60,7 @@ def test_output_of_a_script_cannot_move_the_cursor(tmp_path: Path) -> None:
     assert not {"\x1b", "\x07"} & set(done.stdout + done.stderr)
 
 
+@pytest.mark.slow
 def test_a_script_without_a_score_is_told_why(tmp_path: Path) -> None:
     (tmp_path / "raises.py").write_text(GOOD + "1 / 0")
     (tmp_path / "sleeps.py").write_text("import time; time.sleep(60)")
@@ -98,6 +100,7 @@ def test_values_that_make_no_sense_are_refused_with_a_sentence(tmp_path: Path) -
     assert "does not exist" in run(*script, "--environment", "a", "--log", "no/such/log", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_stop_from_outside_leaves_no_script_behind() -> None:
     with folders({"submission.py": "while True: pass"}) as (folder,):
         stop(folder, "script", folder, *BASE, by=signal.SIGHUP)

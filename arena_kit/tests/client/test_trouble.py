@@ -64,6 +64,7 @@ def trouble(arena: Site, answer: Said) -> SiteError:
         (Said(200, b""), Trouble.NO_ARENA),
         (Said(raw=b"220 mail.example.org ESMTP\r\n"), Trouble.NO_ARENA),
         (Said(raw=b""), Trouble.CUT),
+        (Said(raw=b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"), Trouble.CUT),
         (said([]), Trouble.NOT_UNDERSTOOD),
         (said({**VERSION, "number": "one"}), Trouble.NOT_UNDERSTOOD),
         (said({**VERSION, "phases": None}), Trouble.NOT_UNDERSTOOD),
@@ -81,6 +82,19 @@ def test_too_many_requests_say_when_to_ask_again(arena: Site) -> None:
     assert (error.trouble, error.code, error.retry_after_seconds) == (Trouble.BUSY, "quota_uploads_per_day", 30)
     assert str(error) == "Too often. Ask again in 30 seconds."
     assert trouble(arena, said({"detail": "No."}, 429, **{"Retry-After": "soon"})).retry_after_seconds is None
+    assert (
+        str(trouble(arena, said({"detail": "Busy."}, 503, **{"Retry-After": "9"}))) == "Busy. Ask again in 9 seconds."
+    )
+    closed = trouble(arena, Said(503, b"<html>", "text/html", headers={"Retry-After": "9"}))
+    assert str(closed).endswith("is busy or closed for the moment. Ask again in 9 seconds.")
+
+
+def test_only_a_token_that_was_sent_is_to_be_replaced(arena: Site) -> None:
+    wrong = said({"detail": "Wrong password."}, 401)
+    assert "saves a new token" in str(trouble(arena, wrong))
+    with pytest.raises(SiteError) as caught:
+        Client(arena.url).token_create(email="a@b.c", password="x", code="", name="n", days=1)
+    assert str(caught.value) == "Wrong password."
 
 
 def test_the_sentences_of_a_form_name_its_fields() -> None:
@@ -121,8 +135,9 @@ def test_redirects_within_the_site_are_followed_for_reading_only(arena: Site) ->
     assert caught.value.trouble is Trouble.REDIRECTED
     # For ever around is an end as well.
     arena.by_path["/elsewhere/"] = Said(302, headers={"Location": "/elsewhere/"})
-    with pytest.raises(SiteError):
+    with pytest.raises(SiteError) as caught:
         Client(arena.url, token=TOKEN).version(str(VERSION["id"]))
+    assert caught.value.trouble is Trouble.REDIRECTED
 
 
 def test_a_closed_port_and_an_unknown_host_are_told_apart() -> None:

@@ -98,6 +98,7 @@ def test_any_record_survives(match: MatchRecord) -> None:
     assert opened(written(record)).record() == record
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=300)
 def test_damage_is_noticed_or_harmless_but_never_another_error(data: st.DataObject) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from arena_kit.environment.availability import Trials
 from arena_kit.environment.protocol import UnknownEnvironment
-from arena_kit.environment.registry import all_specs, get_spec, left_out, own_slugs
+from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
 from arena_kit.tests.environment.own import coded, described, own_folder
 
 
@@ -22,14 +22,16 @@ def test_what_is_missing_raises_crashes_or_hangs_is_told_apart_and_the_rest_is_t
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     described(tmp_path, "missing", "no_such_module:Name-v0")
+    mark = str(tmp_path / "was-tried")
     for name, trouble in (
+        ("late", f"os.path.exists({mark!r}) or (open({mark!r}, 'w').close(), time.sleep(600))"),
         ("raises", "raise OSError('no licence')"),
         ("crashes", "os._exit(7)"),
         ("hangs", "time.sleep(600)"),
     ):
         described(tmp_path, name, coded(tmp_path, name, trouble))
 
-    trials = Trials(["missing", "raises", "crashes", "hangs", "cart-pole", "quarto"], (tmp_path,), seconds=5)
+    trials = Trials(["missing", "late", "raises", "crashes", "hangs", "cart-pole", "quarto"], (tmp_path,), seconds=5)
     found = trials.finish()
 
     assert set(found) == {"missing", "raises", "crashes", "hangs"}
@@ -38,7 +40,7 @@ def test_what_is_missing_raises_crashes_or_hangs_is_told_apart_and_the_rest_is_t
     assert "pip install" not in found["missing"].because
     assert "no licence" in found["raises"].because
     assert "ends the process" in found["crashes"].because
-    assert "takes more than 5 s" in found["hangs"].because
+    assert "takes more than 10 s" in found["hangs"].because
 
 
 def test_a_file_of_ones_own_that_is_wrong_is_left_out_with_a_sentence_and_the_others_stay(
@@ -57,3 +59,17 @@ def test_a_file_of_ones_own_that_is_wrong_is_left_out_with_a_sentence_and_the_ot
         assert "is not YAML" in reasons["latin.yml"]
         with pytest.raises(UnknownEnvironment, match=r"Left out: .*bad\.yml"):
             get_spec("bad")
+
+
+def test_a_picture_beside_a_file_of_ones_own_is_found_and_a_missing_one_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "static").mkdir()
+    (tmp_path / "static" / "mine.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    described(tmp_path, "mine", "CartPole-v1", env_id="Mine-v1", image="mine.svg")
+    described(tmp_path, "bare", "CartPole-v1", env_id="Bare-v1")
+    described(tmp_path, "lost", "CartPole-v1", env_id="Lost-v1", image="lost.svg")
+    with own_folder(tmp_path, monkeypatch):
+        said = notes()
+        assert get_spec("mine").picture == "environments/mine/mine.svg"
+    assert said == (f"{tmp_path.name}/lost.yml: image: static/lost.svg does not exist; a neutral picture is shown.",)

@@ -10,6 +10,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.playing import installed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
 def test_every_environment_keeps_the_promises_of_the_protocol(spec: EnvironmentSpec) -> None:
     check_environment(installed(spec), matches=10 if spec.max_steps <= SHORT_STEPS else 2)

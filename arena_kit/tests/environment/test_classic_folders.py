@@ -135,7 +135,7 @@ def test_valid_actions_are_taken_as_people_write_them(given: object, valid: tupl
         (([], 0, False, [0]), "a state has 0 values"),
         (([0], 0, False, "01"), "valid_actions must be a list of whole numbers"),
         (([0], 0, False, [-1]), "the action -1 is not between"),
-        (([0], 0, False, [0.5]), "is no whole number"),
+        (([0], 0, False, [0.5]), "is not a whole number"),
         (None, "not None"),
     ],
 )
@@ -227,6 +227,7 @@ def played(spec: EnvironmentSpec, seeds: list[int]) -> list[object]:
     return [(*game.step({seat: 0}), game.observe(0).observation) for seat in (0, 1, 0, 1) for game in games]
 
 
+@pytest.mark.slow
 def test_a_match_without_an_end_is_cut_off(tmp_path: Path) -> None:
     path = classic(tmp_path, "game", result="[1], 0, False, [0]", info="max_steps: 5\n")
     game = learned(path).make()

@@ -14,8 +14,9 @@ from arena_kit.environment.folder import environment_zip
 from arena_kit.environment.info import BadInfo, read_text
 from arena_kit.environment.outside import describing, describing_program
 from arena_kit.environment.outside.describing import NotDescribed, described, is_registered, registered_ids
-from arena_kit.environment.protocol import UnknownEnvironment
+from arena_kit.environment.protocol import BrokenEnvironment, UnknownEnvironment
 from arena_kit.environment.registry import get_spec, use_files
+from arena_kit.environment.server.client import RemoteEnvironment, close_servers, server_of
 
 HOSTILE = (
     "", " ", "CartPole", "CartPole-v0 ", " CartPole-v0", "CartPole-v0\n", "CartPole-v0\0", "CartPole-v0?x=1",
@@ -155,6 +156,23 @@ def kept() -> Iterator[dict[str, str]]:
 def test_a_kept_file_is_found_by_its_slug_and_by_the_id_of_its_rules(kept: dict[str, str]) -> None:
     assert get_spec("gym-lake-1") == get_spec("gym-lake-1-v1")
     assert environment_zip(get_spec("gym-lake-1")).startswith(b"PK")
+
+
+def test_what_a_kept_file_names_is_played_in_a_process_of_its_own(kept: dict[str, str]) -> None:
+    spec = get_spec("gym-lake-1")
+    apart, here = spec.make(), spec.make_here()
+    try:
+        assert isinstance(apart, RemoteEnvironment)
+        for environment in (apart, here):
+            environment.reset(7)
+        assert [apart.step({0: action}) for action in (1, 2)] == [here.step({0: action}) for action in (1, 2)]
+        assert apart.observe(0).observation == here.observe(0).observation
+        # As a package does that crashes.
+        server_of(spec)._process.kill()
+        with pytest.raises(BrokenEnvironment, match="its server has ended"):
+            apart.step({0: 1})
+    finally:
+        close_servers()
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,13 @@ def test_the_example_conforms(tmp_path: Path) -> None:
 
 def test_every_key_of_an_info_file_is_explained() -> None:
     table = KEYS.partition("## `info.yml`")[2].partition("\n## ")[0]
-    keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__} - {"folder", "classic", "is_outside"}
+    keys = {*EnvironmentSpec.__dataclass_fields__, *Limits.__dataclass_fields__} - {
+        "folder",
+        "file",
+        "kept_text",
+        "classic",
+        "is_outside",
+    }
     assert {key for key in keys if f"`{key}`" not in table} == set()
 
 

@@ -10,7 +10,7 @@ import pytest
 from arena_kit.environment.info import read_info
 from arena_kit.environment.loading import load
 from arena_kit.environment.outside import trial
-from arena_kit.environment.outside.trial import Verdict, folder_digest, try_folder, verdict_on
+from arena_kit.environment.outside.trial import TrialResult, folder_digest, try_folder, verdict_on
 from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.registry import all_specs, get_spec, left_out, notes, own_slugs
 from arena_kit.tests.environment.outside import NAMES, classic, copied, outside
@@ -145,6 +145,7 @@ def test_what_no_table_can_hold_is_left_out(
         assert [one.because for one in left_out()] == [f"game/info.yml: {sentence}"]
 
 
+@pytest.mark.slow
 def test_a_slug_belongs_to_the_first_and_to_the_arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, slug in (("a", "game"), ("b", "game"), ("c", "quarto")):
         path = classic(tmp_path, name)
@@ -158,6 +159,7 @@ def test_a_slug_belongs_to_the_first_and_to_the_arena(tmp_path: Path, monkeypatc
         assert get_spec("quarto").classic is None
 
 
+@pytest.mark.slow
 def test_a_picture_that_cannot_be_shown_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = classic(tmp_path, "game")
     with outside(tmp_path, monkeypatch):
@@ -170,9 +172,9 @@ def test_a_picture_that_cannot_be_shown_is_noted(tmp_path: Path, monkeypatch: py
 def test_a_verdict_is_kept_until_the_code_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, store, tried = classic(tmp_path / "own", "game"), tmp_path / "store", list[Path]()
 
-    def fake(path: Path) -> Verdict:
+    def fake(path: Path) -> TrialResult:
         tried.append(path)
-        return Verdict("game: it is broken.")
+        return TrialResult("game: it is broken.")
 
     monkeypatch.setattr(trial, "try_folder", fake)
     monkeypatch.setattr(trial, "_known", {})

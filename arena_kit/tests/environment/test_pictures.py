@@ -38,6 +38,7 @@ def frames_of(spec: EnvironmentSpec) -> list[Frame]:
     return frames
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", all_specs(), ids=lambda spec: str(spec.id))
 def test_every_picture_describes_itself_and_loads_nothing(spec: EnvironmentSpec) -> None:
     for picture in (spec.render(frame) for frame in frames_of(spec)):

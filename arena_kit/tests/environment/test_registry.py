@@ -73,6 +73,7 @@ def test_the_games_have_their_figures(
         ({"slug": "My Game"}, r"slug: must be lower-case"),
         ({"sluug": "x"}, r"sluug: there is no such key"),
         ({"matches_per_duel": 7}, r"matches_per_duel: must be even"),
+        ({"isolation": "alone"}, r"isolation: must be shared or apart"),
         ({"forfeit_score": float("nan")}, r"forfeit_score: must be a finite number"),
         ({"image": "../secret.svg"}, r"image: must be the name of a file"),
         ({"renderer": "render.py"}, r"renderer: must be written module:name"),

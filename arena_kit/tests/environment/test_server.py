@@ -35,8 +35,8 @@ from arena_kit.environment.server.frames import (
     BadFrame,
     Drawing,
     Kind,
-    State,
-    Status,
+    RowStatus,
+    SteppedMatch,
     pack_resets,
     pack_states,
     pack_steps,
@@ -50,6 +50,7 @@ from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding
 from arena_kit.tests.duels import play
 from arena_kit.tests.environment.outside import FOLDERS, NAMES, classic, copied
+from arena_kit.tests.environment.own import described, own_folder
 
 
 @pytest.fixture(autouse=True)
@@ -280,6 +281,42 @@ def test_what_goes_wrong_in_a_step_is_the_fault_of_the_environment(
     assert sentence in str(caught.value)
 
 
+CRASHES = """
+import os
+import gymnasium
+
+class Crashing(gymnasium.Env):
+    observation_space = gymnasium.spaces.Box(-1, 1, (2,))
+    action_space = gymnasium.spaces.Discrete(2)
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        return self.observation_space.sample() * 0, {}
+
+    def step(self, action):
+        if action == 1:
+            os.abort()
+        return self.observation_space.sample() * 0, 0.5, False, False, {}
+
+gymnasium.register("Crashing-v0", Crashing)
+"""
+
+
+def test_a_package_that_a_file_of_an_organiser_names_cannot_end_this_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "crashing.py").write_text(CRASHES)
+    described(tmp_path, "mine", "crashing:Crashing-v0")
+    with own_folder(tmp_path, monkeypatch):
+        environment = get_spec("mine").make()
+        environment.reset(1)
+        assert environment.step({0: 0}) == (0.5,)
+        with pytest.raises(BrokenEnvironment, match="its server has ended, with the signal 6"):
+            environment.step({0: 1})
+        assert get_spec("cart-pole").is_outside is False
+
+
 def test_what_cannot_be_loaded_is_told_with_the_line(tmp_path: Path) -> None:
     spec = replace(read_info(classic(tmp_path, "game", code="\nraise OSError('gone')\n")), is_outside=True)
     with pytest.raises(BrokenEnvironment, match="game-v1 cannot be loaded: game/environment.py, line 2: OSError: gone"):
@@ -407,9 +444,11 @@ def test_what_is_drawn_has_no_characters_that_no_page_can_hold(tmp_path: Path) -
 
 def test_frames_come_back_as_they_were_packed() -> None:
     states = [
-        State(Status.PLAYED, (1.0, -1.0), True, (), {0: Observation(b"ab", (1, 2)), 1: Observation(b"cd", ())}),
-        State(Status.ILLEGAL, (0.0, 0.0), message="no"),
-        State(Status.PLAYED, (0.5, -0.5), False, (1,), {1: Observation(b"ef", (7,))}),
+        SteppedMatch(
+            RowStatus.PLAYED, (1.0, -1.0), True, (), {0: Observation(b"ab", (1, 2)), 1: Observation(b"cd", ())}
+        ),
+        SteppedMatch(RowStatus.ILLEGAL, (0.0, 0.0), message="no"),
+        SteppedMatch(RowStatus.PLAYED, (0.5, -0.5), False, (1,), {1: Observation(b"ef", (7,))}),
     ]
     packed = pack_states(states, 2)
     assert unpack_states(packed, 2, 2, 9) == states
@@ -427,21 +466,21 @@ def test_frames_come_back_as_they_were_packed() -> None:
 @pytest.mark.parametrize(
     "state",
     [
-        State(Status.PLAYED, (float("nan"), 0.0), False, (1,), {1: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, float("inf")), False, (1,), {1: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (2,), {2: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {2: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {0: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1, 1), {1: Observation(b"ef", (7,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", ())}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (8,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (-1,))}),
-        State(Status.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"efg", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (float("nan"), 0.0), False, (1,), {1: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, float("inf")), False, (1,), {1: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (2,), {2: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {2: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {0: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1, 1), {1: Observation(b"ef", (7,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", ())}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (8,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"ef", (-1,))}),
+        SteppedMatch(RowStatus.PLAYED, (0.0, 0.0), False, (1,), {1: Observation(b"efg", (7,))}),
     ],
 )
-def test_a_server_that_has_been_taken_over_cannot_say_what_no_player_could_answer(state: State) -> None:
-    fine = State(Status.PLAYED, (0.5, -0.5), False, (0,), {0: Observation(b"ab", (0, 7))})
+def test_a_server_that_has_been_taken_over_cannot_say_what_no_player_could_answer(state: SteppedMatch) -> None:
+    fine = SteppedMatch(RowStatus.PLAYED, (0.5, -0.5), False, (0,), {0: Observation(b"ab", (0, 7))})
     assert unpack_states(pack_states([fine, fine], 2), 2, 2, 8) == [fine, fine]
     with pytest.raises(BadFrame):
         unpack_states(pack_states([fine, state], 2), 2, 2, 8)
@@ -449,5 +488,5 @@ def test_a_server_that_has_been_taken_over_cannot_say_what_no_player_could_answe
 
 def test_what_is_seen_after_the_end_may_name_no_action_or_any() -> None:
     seen = {0: Observation(b"ab", ()), 1: Observation(b"cd", (-5, 99))}
-    over = State(Status.PLAYED, (1.0, -1.0), False, (), seen)
+    over = SteppedMatch(RowStatus.PLAYED, (1.0, -1.0), False, (), seen)
     assert unpack_states(pack_states([over], 2), 2, 2, 8) == [over]

@@ -33,14 +33,15 @@ storage:
   filesystem: {{rootdirectory: {folder}/data}}
   delete: {{enabled: {removable}}}
 http: {{addr: "127.0.0.1:{port}"}}
-auth: {{htpasswd: {{realm: arena, path: {folder}/htpasswd}}}}
 """
+AUTH = "auth: {{htpasswd: {{realm: arena, path: {folder}/htpasswd}}}}\n"
 
 
 class RegistryServer:
     """A registry with a password. Its data outlasts its process."""
 
-    def __init__(self, folder: Path, *, removable: bool = True) -> None:
+    def __init__(self, folder: Path, *, removable: bool = True, is_open: bool = False) -> None:
+        """is_open: it asks for no password."""
         self._folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         with socket.socket() as probe:
@@ -48,8 +49,10 @@ class RegistryServer:
             self.port = int(probe.getsockname()[1])
         (folder / "htpasswd").write_text(f"{LOGIN}\n")
         config = CONFIG.format(folder=folder, port=self.port, removable=str(removable).lower())
+        config += "" if is_open else AUTH.format(folder=folder)
         (folder / "config.yml").write_text(config)
-        self.registry = Registry(f"127.0.0.1:{self.port}/arena/players", USER, PASSWORD)
+        login = () if is_open else (USER, PASSWORD)
+        self.registry = Registry(f"127.0.0.1:{self.port}/arena/players", *login)
         self.start()
 
     def start(self) -> None:
@@ -76,14 +79,14 @@ class RegistryServer:
 
     def _answers(self) -> bool:
         with suppress(requests.ConnectionError):
-            return requests.get(f"http://127.0.0.1:{self.port}/v2/", timeout=5).status_code == 401
+            return requests.get(f"http://127.0.0.1:{self.port}/v2/", timeout=5).status_code in (200, 401)
         return False
 
 
 @contextmanager
-def registry_server(folder: Path, *, removable: bool = True) -> Iterator[RegistryServer]:
+def registry_server(folder: Path, *, removable: bool = True, is_open: bool = False) -> Iterator[RegistryServer]:
     """Run a registry, and end it."""
-    server = RegistryServer(folder, removable=removable)
+    server = RegistryServer(folder, removable=removable, is_open=is_open)
     try:
         yield server
     finally:

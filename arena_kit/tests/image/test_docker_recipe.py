@@ -82,7 +82,7 @@ def test_an_image_holds_the_files_of_the_submission_and_its_labels_and_none_of_t
     ]
 
     recipe().remove(result.image)
-    # To remove an image twice is no error.
+    # To remove an image twice is not an error.
     recipe().remove(result.image)
 
     assert engine.images.list(PREFIX) == []

@@ -9,6 +9,7 @@ import pytest
 from arena_kit.image.engine import LIMITS, NoEngine, connect, missing_limits
 
 
+@pytest.mark.slow
 def test_without_an_engine_one_sentence_says_so_and_no_socket_stays_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

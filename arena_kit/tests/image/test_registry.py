@@ -16,6 +16,7 @@ from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.manifests import sweep_registry
 from arena_kit.image.registry import Registry, RegistryFailed
+from arena_kit.tests.image.lying_registry import Lie, LyingRegistry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, scratch, tiny_image
 
 pytestmark = [pytest.mark.docker, pytest.mark.registry]
@@ -125,9 +126,9 @@ def test_what_a_pull_must_not_bring_is_refused_and_leaves_nothing(
     assert code(content_id=ZERO) == "image_differs"
     assert code(most_bytes=1) == "image_too_large"
     assert code(seconds=-1.0) == "registry_too_slow"
-    with pytest.raises(RegistryFailed, match="is no digest in the registry"):
+    with pytest.raises(RegistryFailed, match="is not a digest in the registry"):
         registry.pull_reference(client, f"registry.example.org/arena/players@{digest}")
-    with pytest.raises(RegistryFailed, match="is no digest in the registry"):
+    with pytest.raises(RegistryFailed, match="is not a digest in the registry"):
         registry.pull_reference(client, f"{registry.repository}:s1-b2-a")
     assert names(client, other_id) == [other]
 
@@ -236,3 +237,44 @@ def test_a_base_image_that_is_named_by_its_digest_is_pulled_where_it_is_missing(
 
     assert client.images.get(pinned).id == content_id
     client.images.remove(pinned)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("lie", [Lie.OTHER_MANIFEST, Lie.OTHER_BYTES, Lie.HALF, Lie.SLOW])
+def test_a_registry_that_lies_or_is_slow_brings_no_other_image(
+    lie: Lie, client: docker.DockerClient, server: RegistryServer, make: Make
+) -> None:
+    name, content_id = make(f"s1-b7-{lie.name.lower()}")
+    other, _ = make(f"s1-b8-{lie.name.lower()}")
+    digest = server.registry.push(client, name)
+    liar = LyingRegistry(server.port)
+    liar.manifest = server.registry.push(client, other)
+    client.images.remove(name)
+    with liar.served() as port:
+        registry = replace(server.registry, repository=f"127.0.0.1:{port}/{server.registry.path}")
+        liar.lie = lie
+        with pytest.raises(BuilderUnavailable) as caught:
+            registry.pull(client, digest, image=name, content_id=content_id, seconds=5.0)
+        assert caught.value.code == ("registry_too_slow" if lie is Lie.SLOW else "registry_failed")
+        assert not is_here(client, content_id)
+        liar.lie = Lie.NOTHING
+        registry.pull(client, digest, image=name, content_id=content_id)
+    assert names(client, content_id) == [name]
+
+
+@pytest.mark.nightly
+def test_a_registry_that_is_full_is_named_and_the_image_stays_here(
+    client: docker.DockerClient, server: RegistryServer, make: Make
+) -> None:
+    name, content_id = make("s1-b9-a")
+    liar = LyingRegistry(server.port)
+    with liar.served() as port:
+        registry = replace(server.registry, repository=f"127.0.0.1:{port}/{server.registry.path}")
+        liar.lie = Lie.FULL
+        with pytest.raises(RegistryFailed) as caught:
+            registry.push(client, name)
+        assert caught.value.code == "registry_failed"
+        assert registry.host in str(caught.value)
+        assert names(client, content_id) == [name]
+        liar.lie = Lie.NOTHING
+        assert registry.has(client, registry.push(client, name))

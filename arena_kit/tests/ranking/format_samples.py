@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 
-from arena_kit.ranking.formats import DuelOrder, DuelRecord, DuelState, Format, History, Plan
+from arena_kit.ranking.formats import CountedDuel, DuelOrder, DuelState, Format, History, Plan
 
 Judge = Callable[[DuelOrder], int]
 """Points of player_1 in a duel, out of 2."""
@@ -30,16 +30,16 @@ def record(
     state: DuelState = DuelState.OPEN,
     points: tuple[int, int] = (0, 0),
     scores: tuple[float, float] = (0.0, 0.0),
-) -> DuelRecord:
+) -> CountedDuel:
     """A duel of a round, under a key that no other has."""
-    return DuelRecord(next(_keys), number, players, state, points, scores)
+    return CountedDuel(next(_keys), number, players, state, points, scores)
 
 
-def played(order: DuelOrder, points: int) -> DuelRecord:
+def played(order: DuelOrder, points: int) -> CountedDuel:
     return record(order.round, order.players, DuelState.PLAYED, (points, 2 - points))
 
 
-def plain(duels: Iterable[DuelRecord]) -> list[DuelRecord]:
+def plain(duels: Iterable[CountedDuel]) -> list[CountedDuel]:
     """Duels in an order and with keys that do not tell when they were created."""
     return sorted((replace(duel, key=0) for duel in duels), key=repr)
 
@@ -53,10 +53,10 @@ def play_on(
     form: Format,
     who: tuple[int, ...],
     judge: Judge,
-    duels: Iterable[DuelRecord] = (),
+    duels: Iterable[CountedDuel] = (),
     left: Mapping[int, int] | None = None,
     until: Callable[[Plan], bool] = lambda plan: False,
-) -> tuple[list[DuelRecord], list[Plan]]:
+) -> tuple[list[CountedDuel], list[Plan]]:
     """Play from given duels to the end as a caller would; returns the duels that count and every plan on the way."""
     kept = list(duels)
     plans = []

@@ -13,7 +13,7 @@ import pytest
 from scipy.special import ndtri, stdtrit
 
 from arena_kit.ranking import bradley_terry
-from arena_kit.ranking.bradley_terry import Floats, Matches, Model, Prior, fit
+from arena_kit.ranking.bradley_terry import Floats, Matches, Prior, RatingModel, fit
 from arena_kit.ranking.rating import Seating
 from arena_kit.tests.ranking.seatings import season
 
@@ -39,7 +39,7 @@ def prior(spread: float, *, first_seat: float = 0.0, heir: bool = False) -> Prio
     )  # fmt: skip
 
 
-def fitted(rows: Sequence[Seating], belief: Prior) -> Model:
+def fitted(rows: Sequence[Seating], belief: Prior) -> RatingModel:
     return fit(COUNT, columns(rows), belief, np.zeros(COUNT + 1), belief.spread)
 
 
@@ -88,7 +88,7 @@ def slope(function: Callable[[Floats], float], at: Floats, by: float = 1e-4) -> 
     return np.array([(function(at + step) - function(at - step)) / (2 * by) for step in steps])
 
 
-def mode(model: Model, belief: Prior) -> Floats:
+def mode(model: RatingModel, belief: Prior) -> Floats:
     """Strengths where the mean of the prior is 0, as they were before the pool's mean was put there."""
     at = model.strengths.copy()
     at[:COUNT] -= at[belief.roots].mean()

@@ -67,6 +67,7 @@ def test_the_best_meet_last_when_the_stronger_wins(count: int) -> None:
     assert {meeting.decision for meeting in double.meetings if meeting.key == "F2"} == {Decision.NOT_NEEDED}
 
 
+@pytest.mark.slow
 @few
 @given(st.integers(3, 48), seeds)
 def test_no_pair_meets_again_early_in_the_losers_bracket(count: int, seed: int) -> None:

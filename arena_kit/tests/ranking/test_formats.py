@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from arena_kit.ranking.formats import (
     FORMATS,
+    CountedDuel,
     DoubleElimination,
     DuelOrder,
-    DuelRecord,
     DuelState,
     Format,
     GroupsKnockOut,
@@ -66,7 +66,7 @@ def test_any_part_of_a_history_leads_to_the_same_duels(
 def test_two_who_meet_again_have_another_encounter_each_time(form: Format, count: int) -> None:
     """Where duels share openings, those of one encounter do: the first duels of all pairs, and so on."""
     who = participants(count)
-    history: list[DuelRecord] = []
+    history: list[CountedDuel] = []
     met: dict[frozenset[int], list[int]] = {}
     while orders := form.plan(History(who, tuple(history), seed=7)).play:
         for order in orders:
@@ -123,7 +123,7 @@ def test_a_round_that_is_voided_is_played_again_and_all_after_it_follows(
     assert straight_plans[-1].table == plans[-1].table
 
 
-def indexed(duels: list[DuelRecord]) -> list[tuple[int, DuelRecord]]:
+def indexed(duels: list[CountedDuel]) -> list[tuple[int, CountedDuel]]:
     """Each duel with how many of the same meeting came before it."""
     ordered = sorted(duels, key=lambda duel: (duel.round, duel.players))
     groups = [list(group) for _, group in groupby(ordered, key=lambda duel: (duel.round, duel.players))]

@@ -127,6 +127,7 @@ def test_copies_of_an_agent_change_no_skill() -> None:
     assert abs(wide[3].mean() - game[3].mean()) > 0.1
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 12))
 def test_no_player_beats_the_mixture(seed: int, count: int) -> None:
@@ -203,6 +204,7 @@ def test_duels_that_repeat_one_result_make_no_narrow_interval() -> None:
     assert lumped.bins[0].upper - lumped.bins[0].lower > 0.6
 
 
+@pytest.mark.slow
 def test_what_two_submissions_repeat_from_edition_to_edition_is_one_observation() -> None:
     once = [Prediction((0, n), 0.62, 2 if n < 7 else 0, 0, 0 if n < 7 else 2) for n in range(1, 11)]
     many = judged(once * 50)

@@ -9,9 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena_kit.ranking.matchmaking import Candidate, Choice, Pairing, Reason, Rules, choose_pairs, expected_score
+from arena_kit.ranking.matchmaking import (
+    Candidate,
+    ChosenPairs,
+    MatchmakingRules,
+    Pairing,
+    Reason,
+    choose_pairs,
+    expected_score,
+)
 
-BEST = Rules(noise=0.0, order_share=0.0)
+BEST = MatchmakingRules(noise=0.0, order_share=0.0)
 
 
 def candidate(submission: int, rating: float = 1500.0, **changes: float) -> Candidate:
@@ -23,7 +31,7 @@ def pair_of(pairing: Pairing) -> tuple[int, int]:
     return min(pairing.player_1, pairing.player_2), max(pairing.player_1, pairing.player_2)
 
 
-def chosen(choice: Choice) -> list[tuple[int, int]]:
+def chosen(choice: ChosenPairs) -> list[tuple[int, int]]:
     return [pair_of(pairing) for pairing in choice.pairings]
 
 
@@ -51,7 +59,7 @@ several = settings(max_examples=60)
 def test_rules_hold_whatever_comes(
     field: list[Candidate], met: dict[tuple[int, int], int], seed: int, count: int
 ) -> None:
-    rules = Rules(pair_cap=3)
+    rules = MatchmakingRules(pair_cap=3)
     choice = choose_pairs(field, met, count=count, seed=seed, rules=rules)
     owner = {one.submission: one.owner for one in field}
 
@@ -97,7 +105,9 @@ def test_other_seeds_give_other_pairs() -> None:
     assert len({str(chosen(choose_pairs(field, chain_of(12), count=3, seed=seed))) for seed in range(5)}) == 5
 
 
-def play(field: list[Candidate], rounds: int, count: int, rules: Rules) -> tuple[Counter[tuple[int, int]], list[int]]:
+def play(
+    field: list[Candidate], rounds: int, count: int, rules: MatchmakingRules
+) -> tuple[Counter[tuple[int, int]], list[int]]:
     """Rounds of choices as the ladder makes them; how often each pair met, and the longest wait in each round."""
     met: dict[tuple[int, int], int] = {}
     waited = dict.fromkeys((one.submission for one in field), 0)
@@ -124,17 +134,17 @@ def test_no_agent_waits_for_ever_however_dull_its_matches() -> None:
     # Two far below all others, of which one is known very well.
     field = [candidate(number, 1500 + 10 * number) for number in range(12)]
     field += [candidate(20, 100, deviation=5), candidate(21, 0)]
-    rules = Rules(longest_wait=6, noise=0.0, new_below=0)
+    rules = MatchmakingRules(longest_wait=6, noise=0.0, new_below=0)
     _, longest = play(field, 80, 2, rules)
     assert rules.longest_wait < max(longest) <= rules.longest_wait + len(field) / 2
 
 
 def test_pairs_meet_as_often_as_they_may_and_no_more() -> None:
     field = [candidate(number) for number in range(4)]
-    both, _ = play(field, 30, 2, Rules(pair_cap=3))
+    both, _ = play(field, 30, 2, MatchmakingRules(pair_cap=3))
     assert both == dict.fromkeys(combinations(range(4), 2), 3)
-    used_up = choose_pairs(field, dict.fromkeys(both, 3), count=1, seed=0, rules=Rules(pair_cap=3))
-    assert used_up == Choice((), "All pairs that may meet have reached the limit of 3 duels.")
+    used_up = choose_pairs(field, dict.fromkeys(both, 3), count=1, seed=0, rules=MatchmakingRules(pair_cap=3))
+    assert used_up == ChosenPairs((), "All pairs that may meet have reached the limit of 3 duels.")
 
 
 def test_groups_are_joined_before_anything_else() -> None:
@@ -160,7 +170,7 @@ def test_everybody_is_soon_in_one_group(seed: int, count: int, pairs: int) -> No
     random = np.random.default_rng(seed)
     field = [candidate(number, float(random.normal(1500, 300))) for number in range(count)]
     # However few pairs there are at a time, each joins two groups: count - 1 joins are enough.
-    both, _ = play(field, count, pairs, Rules(new_below=0, longest_wait=1000))
+    both, _ = play(field, count, pairs, MatchmakingRules(new_below=0, longest_wait=1000))
     group = list(range(count))
     for one, other in both:
         group = [group[one] if name == group[other] else name for name in group]
@@ -208,7 +218,7 @@ def test_for_the_order_of_ranks_settled_pairs_count_less() -> None:
     field = [candidate(0, 1500, deviation=60), candidate(1, 1750, deviation=60)]
     field += [candidate(2, 3000, deviation=40), candidate(3, 3001, deviation=40)]
     for_ratings = choose_pairs(field, chain_of(4), count=1, seed=0, rules=BEST)
-    for_ranks = choose_pairs(field, chain_of(4), count=1, seed=0, rules=Rules(noise=0.0, order_share=1.0))
+    for_ranks = choose_pairs(field, chain_of(4), count=1, seed=0, rules=MatchmakingRules(noise=0.0, order_share=1.0))
     assert (chosen(for_ratings), chosen(for_ranks)) == ([(0, 1)], [(2, 3)])
 
 
@@ -249,7 +259,7 @@ def test_who_is_left_over_is_explained() -> None:
 
 
 def test_nothing_is_asked_for_and_nothing_is_lacking() -> None:
-    assert choose_pairs([candidate(0), candidate(1)], {}, count=0, seed=0) == Choice(())
+    assert choose_pairs([candidate(0), candidate(1)], {}, count=0, seed=0) == ChosenPairs(())
 
 
 @pytest.mark.parametrize(
@@ -273,7 +283,7 @@ def test_a_covariance_of_others_is_refused(covariance: np.ndarray) -> None:
 @pytest.mark.parametrize("wrong", [{"pair_cap": 0}, {"longest_wait": -1}, {"noise": -0.1}, {"order_share": 1.1}])
 def test_rules_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"must be allowed|can be negative|between 0 and 1"):
-        Rules(**wrong)  # type: ignore[arg-type]
+        MatchmakingRules(**wrong)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("difference", "variance"), [(200, 100.0**2), (-350, 300.0**2), (0, 400.0**2), (800, 0)])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from arena_kit.ranking.sequential import (
     SCORES,
     Scale,
+    SequentialState,
     SequentialTest,
-    State,
     _with_t_value,
     decide,
     estimated_elo,
@@ -161,6 +161,7 @@ arrivals = st.lists(st.sampled_from([0, 2, 2, 3, 4, 4]), min_size=1, max_size=60
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(arrivals)
 def test_the_verdict_does_not_depend_on_the_order_of_arrival(drawn: tuple[list[int], list[int]]) -> None:
@@ -182,14 +183,14 @@ def test_the_verdict_does_not_depend_on_the_order_of_arrival(drawn: tuple[list[i
 
 def test_it_waits_for_the_pair_that_is_missing() -> None:
     decision = decide(QUICK, {0: 4, 1: 4, **dict.fromkeys(range(3, 60), 4)})
-    assert (decision.state, decision.pairs, decision.waiting) == (State.GOING_ON, 2, 57)
-    assert decide(QUICK, dict.fromkeys(range(60), 4)).state is State.ACCEPTED_H1
+    assert (decision.state, decision.pairs, decision.waiting) == (SequentialState.GOING_ON, 2, 57)
+    assert decide(QUICK, dict.fromkeys(range(60), 4)).state is SequentialState.ACCEPTED_H1
 
 
 def test_pairs_after_the_decision_change_nothing() -> None:
     won = decide(QUICK, dict.fromkeys(range(40), 4))
     turned = decide(QUICK, {**dict.fromkeys(range(40), 4), **dict.fromkeys(range(40, 90), 0)})
-    assert (turned.state, turned.pairs) == (won.state, won.pairs) == (State.ACCEPTED_H1, won.pairs)
+    assert (turned.state, turned.pairs) == (won.state, won.pairs) == (SequentialState.ACCEPTED_H1, won.pairs)
     assert won.pairs < 20
 
 
@@ -197,7 +198,7 @@ def test_at_the_cap_it_says_that_it_does_not_know() -> None:
     # A score half way between the bounds.
     test = SequentialTest(-50, 50, cap=30)
     decision = decide(test, {number: 4 * (number % 2) for number in range(40)})
-    assert (decision.state, decision.pairs, decision.waiting) == (State.INCONCLUSIVE, 30, 10)
+    assert (decision.state, decision.pairs, decision.waiting) == (SequentialState.INCONCLUSIVE, 30, 10)
     assert decision.sentence("bee v2", "bee v1") == (
         "Inconclusive: the maximum of 30 pairs did not show which of bee v2 and bee v1 is stronger "
         f"(log-likelihood ratio {decision.llr:.2f}, limits −2.94 and 2.94)."
@@ -220,7 +221,7 @@ def test_every_state_has_its_sentence(points: list[int], words: str) -> None:
 def test_a_verdict_before_the_limit_says_what_the_limit_is_less_of() -> None:
     lost = decide(SequentialTest(0, 50), dict.fromkeys(range(30), 0))
     assert lost.test.lower < lost.llr
-    assert lost.state is State.ACCEPTED_H0
+    assert lost.state is SequentialState.ACCEPTED_H0
     assert "limits −2.94 and 2.94, each less the mean overshoot; it does so" in lost.sentence("bee v2", "bee v1")
 
 
@@ -239,7 +240,7 @@ def test_a_version_that_is_not_ahead_is_not_called_stronger() -> None:
     # Of eight pairs one is lost by far, two are won narrowly: level, but the likelihoods see more than the mean.
     decision = decide(test, dict(enumerate([0, 3, 3, 2, 2, 2, 2, 2] * 7)))
     assert decision.llr > test.upper
-    assert (decision.state, decision.counts) == (State.INCONCLUSIVE, (7, 0, 35, 14, 0))
+    assert (decision.state, decision.counts) == (SequentialState.INCONCLUSIVE, (7, 0, 35, 14, 0))
     assert "limits −2.94 and 2.94; but the side that it favours is not ahead)" in decision.sentence("bee v2", "bee v1")
 
 

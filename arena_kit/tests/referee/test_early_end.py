@@ -25,6 +25,7 @@ def drawn(seed: int) -> Answerer:
     return lambda asked: (last_valid if styles[asked.match] else mixed)(asked)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_record_ends_with_the_deciding_pair_however_many_matches_run_at_once(seed: int) -> None:
     whole = play(drawn(seed), mixed, matches=120).record

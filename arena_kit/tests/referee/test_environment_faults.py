@@ -111,7 +111,7 @@ def test_an_opening_of_impossible_numbers_is_a_fault_of_the_platform(monkeypatch
     # Another test may have asked for the openings of this game.
     opening_of.cache_clear()
     monkeypatch.setattr(connection.ServerConnection, "data", lambda *_: [1 << 80])
-    with pytest.raises(PlatformFault, match="no list of actions") as caught:
+    with pytest.raises(PlatformFault, match="not a list of actions") as caught:
         play(lambda asked: asked.good_answer(), spec=replace(get_spec("connect-four"), is_outside=True))
     assert caught.value.code == "environment_failed"
 

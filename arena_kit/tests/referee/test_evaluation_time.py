@@ -45,6 +45,7 @@ def test_a_bank_that_is_used_up_fails_the_evaluation() -> None:
     assert failure.sentence == "Episode 2: The player did not answer in time."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_no_answer_fails_the_evaluation(parallel: int) -> None:
     failure = failure_of(evaluate(at(1, 2, lambda _: Stall()), limits=FAST, parallel=parallel))

@@ -44,6 +44,7 @@ LOSSES: dict[str, tuple[Callable[[Asked], Said], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("loss", "parallel"),
     [

@@ -85,6 +85,9 @@ FORMS = {
     "predict that returns action and state": {
         "agent.py": "class Agent:\n    def predict(self, observation):\n        return first(observation), None\n"
     },
+    "predict with the valid actions": {
+        "agent.py": "class Agent:\n    def predict(self, observation, valid):\n        return valid[0], None\n"
+    },
     "player.py beside a package of the same name": {"player.py": GOOD, "player/__init__.py": "1 / 0\n"},
     "player beside other modules": {
         "player.py": "from helper import Player\n", "helper.py": GOOD
@@ -317,6 +320,7 @@ def test_a_flood_of_prints_is_cut_and_does_no_harm() -> None:
     assert len(duel.player_logs[0]) <= 2300
 
 
+@pytest.mark.slow
 def test_a_fault_is_never_a_draw_a_void_or_a_win() -> None:
     for source in (player(step="import os; os._exit(1)"), player(start="raise ValueError"), "1 / 0"):
         duel = play(source, source, matches=4)

@@ -46,6 +46,7 @@ def found(record: EvaluationRecord, **known: Any) -> list[str]:
     return [str(mismatch) for mismatch in verify_evaluation(SPEC, record, **known)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spec", TASKS, ids=lambda spec: str(spec.id))
 def test_honest_episodes_of_every_shipped_environment_verify(spec: EnvironmentSpec) -> None:
     installed(spec)
@@ -293,6 +294,7 @@ def test_a_length_that_is_not_that_of_the_actions_is_damage(path: Path, capsys: 
     assert "Episode 2 of this evaluation's records is damaged." in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_own_environments_are_checked_with_the_folder_that_describes_them(tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()

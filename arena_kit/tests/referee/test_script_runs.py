@@ -169,6 +169,7 @@ def test_an_endless_line_is_no_score_even_if_its_end_looks_like_one(scripts: Scr
     assert scripts.failure(flood + line, limits=limits).code is ScriptFault.NO_SCORE
 
 
+@pytest.mark.slow
 @pytest.mark.containers_nightly
 def test_a_flood_without_end_meets_the_time_limit(scripts: Scripts) -> None:
     found = scripts.failure("import os\nwhile True: os.write(2, b'x' * 65536)", limits=SHORT)

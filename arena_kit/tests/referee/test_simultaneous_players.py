@@ -54,6 +54,7 @@ def duel(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.containers_nightly
 def test_forks_of_stateful_players_play_the_same_duel_again(arena: Arena, namespaces: None) -> None:
     launches = [arena.prepare(STATEFUL), arena.prepare(STATEFUL)]

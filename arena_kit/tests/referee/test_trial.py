@@ -37,6 +37,7 @@ def test_it_ends_at_the_first_fault_of_the_schedule_however_many_matches_run_at_
     assert len(duel.record.matches) == 5
 
 
+@pytest.mark.slow
 def test_a_player_that_never_answers_is_asked_once_and_not_started_again() -> None:
     containers: list[FakeContainer] = []
     duel = play(late, late, matches=40, parallel=40, limits=FAST, trial_until=FAR, containers=containers)
@@ -45,6 +46,7 @@ def test_a_player_that_never_answers_is_asked_once_and_not_started_again() -> No
     assert {asked.match for container in containers for asked in container.asked} <= {1, 2}
 
 
+@pytest.mark.slow
 def test_a_fault_beyond_the_first_pair_is_found_and_nothing_after_it_is_begun() -> None:
     duel = play(at(3, 1, late), mixed, matches=6, parallel=1, limits=FAST, trial_until=FAR)
     assert faults(duel) == {3: (0, "player_timed_out")}

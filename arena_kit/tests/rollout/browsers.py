@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
-from arena_kit.rollout.judge import Fault
 from arena_kit.rollout.loop import Way
 from arena_kit.rollout.packages.package import Package
-from arena_kit.rollout.run import Played, rollout_run
+from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import Worlds
@@ -29,7 +29,8 @@ import html, http.server, sqlite3, urllib.parse
 DATA = "/var/tmp/notes.sqlite"
 FORM = ("<form method=post action=/add><label>Note <input name=text></label><button>Add</button></form>"
         "<button onclick=\\"if (confirm('Sure?')) document.title = 'Sure'\\">Ask</button>"
-        "<a href=/away>Away</a> <a href=/file>File</a> <a href=/loop>Loop</a> <a href=/alerts>Alerts</a>")
+        "<a href=/away>Away</a> <a href=/file>File</a> <a href=/download>Download</a> "
+        "<a href=/loop>Loop</a> <a href=/alerts>Alerts</a>")
 
 class Notes(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
@@ -42,6 +43,8 @@ class Notes(http.server.BaseHTTPRequestHandler):
             return self.send(200, "<script>setTimeout(() => { while (true); }, 300)</script>")
         if path == "/alerts":
             return self.send(200, "<script>setTimeout(() => { while (true) alert('Again'); }, 300)</script>")
+        if path == "/download":
+            return self.send(200, "x" * 1000, {"Content-Disposition": "attachment; filename=x.exe"})
         if path == "/tabs":
             many = "for (let i = 0; i < 300; i++) window.open(location.origin)"
             return self.send(200, f"<button onclick='{many}'>Many</button>")
@@ -97,7 +100,7 @@ class Stage:
         """The task, with some of its parts changed."""
         return dataclasses.replace(self.package.tasks.tasks[0], **changes)
 
-    def run(self, make_agent: Callable[[], Agent], task: Task, name: str, **options: Any) -> tuple[Played, Path]:
+    def run(self, make_agent: Callable[[], Agent], task: Task, name: str, **options: Any) -> tuple[PlayedRollout, Path]:
         """A rollout and its folder; as everywhere, one that a busy machine has spoilt is tried again."""
         for number in range(3):
             folder = self.output(f"{name}-{number}")

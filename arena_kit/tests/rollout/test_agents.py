@@ -15,7 +15,7 @@ from arena_kit.examples import FOLDER
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.agents.player import PlayerAgent
-from arena_kit.rollout.gateway.endpoint import ChatForm, Endpoint, Model
+from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.recording.steps import target_of
 from arena_kit.rollout.values.actions import ActionRefused, action_read
@@ -179,6 +179,7 @@ def test_a_player_that_cannot_start_and_one_that_never_answers(start: Start) -> 
     assert fault.value.code == "player_failed_to_start"
 
 
+@pytest.mark.slow
 def test_a_player_that_never_answers_is_late(start: Start) -> None:
     agent = start("""
 class Player:
@@ -190,6 +191,7 @@ class Player:
         agent.choose(STATE, None, seconds=0.3)
 
 
+@pytest.mark.slow
 def test_a_player_is_not_waited_for_when_the_rollout_ends(start: Start) -> None:
     agent = start("""
 import time
@@ -209,7 +211,7 @@ def test_the_agent_for_models_asks_through_the_gateway_and_acts(start: Start, tm
     script = (calls("click", ref="e7"), calls("fill", text=7), says('It is done: {"balance": 2.5}'))
     try:
         with fake_model(*script) as double:
-            endpoint = Endpoint(Model("the-model", double.url), ChatForm())
+            endpoint = Endpoint(AskedModel("the-model", double.url), ChatForm())
             with Gateway(endpoint, meter, sockets / "s", tmp_path) as gateway:
                 agent = start(FOLDER / "model_browser", meter=meter, model_folder=str(gateway.folder))
                 first = agent.choose(STATE, None, seconds=30)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import re
 import zipfile
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,7 +15,7 @@ from arena_kit.image.engine import connect
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import NAME
-from arena_kit.rollout.judge import Outcome
+from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import FREE_NOTES
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in, verdicts_in
 from arena_kit.rollout.run import rollout_replay, rollout_run
@@ -46,7 +48,7 @@ def worlds_left(label: str) -> int:
 def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) -> None:
     task = place.task()
     played, folder = place.run(lambda: ScriptedAgent([Action("screenshot"), *task.oracle]), task, "oracle")
-    assert (played.verdict.outcome, played.verdict.sentence) == (Outcome.SOLVED, "")
+    assert (played.verdict.outcome, played.verdict.sentence) == (TaskOutcome.SOLVED, "")
     steps = steps_in(folder)
     assert [step["action"]["action"] for step in steps] == ["screenshot", "fill", "click", "answer"]
     with zipfile.ZipFile(folder / "pages.zip") as pages:
@@ -65,6 +67,22 @@ def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) ->
     assert record_judge(folder, place.built, task).is_solved
     assert [each["why"] for each in verdicts_in(folder)] == ["first", "again"]
     assert record_read(folder)["answer"] == 3
+    assert place.worlds.reserved_bytes() == 0
+
+
+def test_the_network_log_of_a_package_with_a_proxy_comes_from_the_proxy(place: Stage) -> None:
+    proxied = dataclasses.replace(place, built=dataclasses.replace(place.built, front=True))
+    task = place.task()
+    played, folder = proxied.run(lambda: ScriptedAgent(task.oracle), task, "proxied")
+    # One of its checks is of a request.
+    assert (played.verdict.outcome, played.verdict.sentence) == (TaskOutcome.SOLVED, "")
+    har, told = (json.loads((folder / name).read_bytes())["log"]["entries"] for name in ("network.har", "browser.har"))
+    kinds = {each["_resourceType"] for each in har}
+    asked = [(each["request"]["method"], each["response"]["status"]) for each in har]
+    assert (kinds, asked[:2]) == ({"front"}, [("POST", 303), ("GET", 200)])
+    assert "name=Ada" not in json.dumps(har), "The login or a cookie is in the log."
+    assert "front" not in {each["_resourceType"] for each in told}
+    assert record_judge(folder, proxied.built, task).is_solved
     assert place.worlds.reserved_bytes() == 0
 
 
@@ -100,7 +118,7 @@ def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stag
         {"action": "click", "x": 5000, "y": 1}, ["switch_tab", 9], ["press", "No+Such+Key"],
     ]  # fmt: skip
     played, folder = place.run(lambda: script(*wrong), place.task(), "wrong")
-    assert (played.verdict.outcome, played.verdict.code) == (Outcome.NOT_SOLVED, "too_many_invalid_actions")
+    assert (played.verdict.outcome, played.verdict.code) == (TaskOutcome.NOT_SOLVED, "too_many_invalid_actions")
     assert all(step["error"] for step in steps_in(folder))
 
 
@@ -111,12 +129,13 @@ def test_what_does_not_work_is_said_and_ten_in_a_row_end_the_rollout(place: Stag
         ([["goto", "/file"], ["goto", "/"]], ""),
         ([["goto", "/loop"], ["wait", 1], ["goto", "/"]], "does not respond"),
         ([["goto", "/alerts"], ["wait", 1], ["dialog", True], ["click", "role=link"]], "A dialog waits"),
+        ([["click", "role=link[name=Download]"], ["goto", "/"]], ""),
         ([["goto", "/tabs"], ["click", "role=button[name=Many]"], *[["new_tab"]] * 8], "At most 8 tabs"),
     ],
 )  # fmt: skip
 def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sentence: str) -> None:
-    played, folder = place.run(lambda: script(*actions), place.task(), str(actions[0]).strip("[]'").replace("/", ""))
-    assert (played.verdict.outcome, played.verdict.fault) == (Outcome.NOT_SOLVED, "NONE"), played.verdict
+    played, folder = place.run(lambda: script(*actions), place.task(), re.sub(r"\W+", "-", str(actions[0])))
+    assert (played.verdict.outcome, played.verdict.fault) == (TaskOutcome.NOT_SOLVED, "NONE"), played.verdict
     steps = steps_in(folder)
     assert len(steps) == len(actions) + 1
     assert sentence in " ".join(step["error"] for step in steps)
@@ -194,7 +213,7 @@ def test_hostile_words_of_an_agent_are_kept_without_controls(place: Stage) -> No
     played = rollout_run(
         place.worlds, place.built, place.task(), place.way, lambda _: Hostile([]), folder, name="hostile"
     )
-    assert (played.verdict.outcome, played.verdict.code) == (Outcome.NOT_SOLVED, "check_failed")
+    assert (played.verdict.outcome, played.verdict.code) == (TaskOutcome.NOT_SOLVED, "check_failed")
     steps = steps_in(folder)
     assert (played.facts.steps, len(steps)) == (3 + 4, FREE_NOTES + 3 + 4)
     assert [step["action"] for step in steps if not step["action"]] == [{}, {}]

@@ -138,8 +138,8 @@ FAILED: list[tuple[dict[str, Any], str]] = [
     ({"kind": "answer", "path": "$.tags", "contains_all": ["c"]}, '$.tags: "c" is not in it.'),
     ({"kind": "answer", "path": "$.name", "one_of": ["rustic paper car"]}, "is not among the 1 accepted values"),
     ({"kind": "answer", "schema": {"required": ["total"]}}, "$.total is missing."),
-    ({"kind": "sql", "query": "SELECT 1 FROM refund", "empty": True}, "The query answers with 2 rows."),
-    ({"kind": "sql", "query": "SELECT 1 FROM refund WHERE 0", "not_empty": True}, "The query answers with no rows."),
+    ({"kind": "sql", "query": "SELECT 1 FROM refund", "empty": True}, "The query returns 2 rows."),
+    ({"kind": "sql", "query": "SELECT 1 FROM refund WHERE 0", "not_empty": True}, "The query returns no rows."),
     ({"kind": "sql", "query": "SELECT amount FROM refund", "value": 41.5}, "not with one row of one column."),
     ({"kind": "sql", "query": "SELECT * FROM lost", "count": 0}, "no such table: lost"),
     (
@@ -240,7 +240,7 @@ def test_wrong_keys_are_named(keys: dict[str, Any], code: str, path: str) -> Non
 def test_a_misspelt_key_is_guessed() -> None:
     flaws: list[Flaw] = []
     check_read({"kind": "answer", "equals": 1, "wieght": 1}, "$", flaws)
-    assert flaws[0].message == "The key is not known here. Did you mean weight?"
+    assert flaws[0].message == "This key is not known here. Did you mean weight?"
 
 
 @pytest.mark.parametrize("kind", sorted(CHECKS))

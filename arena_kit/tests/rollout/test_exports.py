@@ -20,7 +20,7 @@ from arena_kit.rollout.exports.requests import (
     requests_in,
 )
 from arena_kit.rollout.exports.sql import MOST_SECONDS, QueryFailed, QueryTooSlow
-from arena_kit.rollout.exports.state import ExportRefused, State
+from arena_kit.rollout.exports.state import ExportedState, ExportRefused
 from arena_kit.tests.rollout.worlds import AUDIT, CUSTOMER, REFUND, refunded, shop
 
 
@@ -134,9 +134,9 @@ ROWS = st.dictionaries(st.integers(0, 8), st.sampled_from(["a", "b", "", None]),
 
 @given(ROWS, ROWS)
 def test_the_diff_is_that_of_the_rows_by_their_key(one: dict[int, str | None], other: dict[int, str | None]) -> None:
-    def table(rows: dict[int, str | None]) -> State:
+    def table(rows: dict[int, str | None]) -> ExportedState:
         lines = [f"{key},{'' if cell is None else chr(34) + cell + chr(34)}" for key, cell in rows.items()]
-        return State({"t.csv": "\n".join(["id:integer:key,cell", *lines]).encode()})
+        return ExportedState({"t.csv": "\n".join(["id:integer:key,cell", *lines]).encode()})
 
     with table(one) as before, table(other) as after:
         found = {(change.kind, change.key[0][1]) for change in state_diff(before, after).changes}
@@ -167,7 +167,7 @@ def test_a_sqlite_file_gives_its_ordinary_tables_alone(tmp_path: Path) -> None:
         "CREATE VIEW evil AS SELECT load_extension('x')",
         "CREATE TRIGGER t AFTER INSERT ON item BEGIN DELETE FROM item; END",
     )
-    with State({"app.sqlite": content}) as state:
+    with ExportedState({"app.sqlite": content}) as state:
         assert state.tables.keys() == {"item"}
         assert state.tables["item"].key == ("id",)
         assert state.query("SELECT * FROM item") == [(1, "a")]
@@ -182,7 +182,7 @@ def test_a_sqlite_file_gives_its_ordinary_tables_alone(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_an_export_that_cannot_be_read_is_refused(files: dict[str, bytes]) -> None:
     with pytest.raises(ExportRefused) as caught:
-        State(files)
+        ExportedState(files)
     assert caught.value.code == "bad_export"
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.gateway.endpoint import ChatForm, Endpoint, Form, Model, Prices
+from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint, Form, Prices
 from arena_kit.rollout.gateway.gateway import LOG, Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.tests.rollout.fake_model import FakeModel, Scripted, calls, fake_model, says
@@ -45,7 +45,7 @@ class Place:
         self.meter, self.folder = meter, folder
         self.pauses: list[float] = []
         prices = Prices(tokens_in=2_000_000, tokens_cached=500_000, tokens_out=10_000_000)
-        model = Model("the-model", settings.pop("url", double.url), KEY, prices, **settings)
+        model = AskedModel("the-model", settings.pop("url", double.url), KEY, prices, **settings)
         endpoint = Endpoint(model, form, sleep=self.pauses.append)
         self.gateway = Gateway(endpoint, meter, folder / "sockets", folder)
 

@@ -21,7 +21,7 @@ from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.exports.requests import requests_in
 from arena_kit.rollout.judge import EndedBy
 from arena_kit.rollout.loop import MOST_INVALID, BrowserWork, Way
-from arena_kit.rollout.progress import Progress
+from arena_kit.rollout.progress import RolloutProgress
 from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.record import steps_in
 from arena_kit.rollout.recording.recorder import MOST_REQUESTS, Recorder
@@ -85,10 +85,10 @@ def task(**limits: Any) -> Task:
 def ended(
     agent: ScriptedAgent, clock: Clock, folder: Path, *, meter: Meter | None = None, page: StillPage | None = None,
     cancelled: bool = False, **limits: Any,
-) -> tuple[Work, Progress, list[dict[str, Any]]]:  # fmt: skip
+) -> tuple[Work, RolloutProgress, list[dict[str, Any]]]:  # fmt: skip
     way = Way(BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)
     folder.mkdir(exist_ok=True)
-    recorder, progress = Recorder(folder), Progress(clock.now)
+    recorder, progress = Recorder(folder), RolloutProgress(clock.now)
     try:
         work = BrowserWork(way, agent, recorder, meter)._work(page or StillPage(), task(**limits), progress)  # type: ignore[arg-type]  # a double
     finally:

@@ -21,7 +21,7 @@ from arena_kit.rollout.numbers.attempts import (
 )
 from arena_kit.rollout.numbers.comparison import compare, difference_interval, sign_flip_p
 from arena_kit.rollout.numbers.summary import (
-    Attempt,
+    EndedAttempt,
     Often,
     counts_by_task,
     disagreements,
@@ -82,6 +82,7 @@ def test_one_task_has_wilsons_interval_of_its_attempts() -> None:
     assert set_figure({"a": Counts(10, 4)}, 2).interval is None
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.text(max_size=3), COUNTS, min_size=2, max_size=30), st.sampled_from(list(Measure)))
 def test_an_interval_lies_around_its_value_and_within_bounds(tasks: dict[str, Counts], measure: Measure) -> None:
     found = set_figure(tasks, 1, measure)
@@ -169,10 +170,12 @@ def test_clear_differences_are_clear() -> None:
 
 
 ATTEMPTS = [
-    Attempt("a", True, 1.0, ended_by="done", steps=4, seconds=8.0, tokens=100, cost_micros=1_000_000),
-    Attempt("a", False, 0.5, ended_by="step_limit", steps=50, seconds=90.0, tokens=900, cost_micros=3_000_000),
-    Attempt("a", False, spoilt=True, ended_by="", cost_micros=9_000_000),
-    Attempt("b", True, 1.0, retried=True, ended_by="done", steps=8, seconds=12.0, tokens=200, cost_micros=2_000_000),
+    EndedAttempt("a", True, 1.0, ended_by="done", steps=4, seconds=8.0, tokens=100, cost_micros=1_000_000),
+    EndedAttempt("a", False, 0.5, ended_by="step_limit", steps=50, seconds=90.0, tokens=900, cost_micros=3_000_000),
+    EndedAttempt("a", False, spoilt=True, ended_by="", cost_micros=9_000_000),
+    EndedAttempt(
+        "b", True, 1.0, retried=True, ended_by="done", steps=8, seconds=12.0, tokens=200, cost_micros=2_000_000
+    ),
 ]
 
 
@@ -193,7 +196,7 @@ def test_a_summary_of_nothing_has_no_figures() -> None:
 
 
 def test_retries_that_are_solved_more_often_are_noticed() -> None:
-    attempts = [Attempt("a", retried, retried=retried) for retried in (True, False) for _ in range(20)]
+    attempts = [EndedAttempt("a", retried, retried=retried) for retried in (True, False) for _ in range(20)]
     assert summarise(attempts).retries_differ
 
 

@@ -31,7 +31,7 @@ def run(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, di
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--package", "nowhere"], "is no folder of a package"),
+        (["--package", "nowhere"], "is not the folder of a package"),
         (["--agent", "model"], "needs --model and --model-url"),
         (["--only", "none"], "There is no task none"),
     ],
@@ -78,7 +78,7 @@ def test_a_rollout_at_home_is_kept_judged_again_and_replayed(
 def test_the_agent_for_models_works_through_the_gateway_in_its_container(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The double follows a script; that it solves the task is no ability of a model."""
+    """The double follows a script; that it solves the task is not an ability of a model."""
     package, output = tmp_path / "package.zip", tmp_path / "kept"
     package.write_bytes(packed().getvalue())
     script = (calls("fill", ref="e0", text="x"), calls("goto", url="/"), calls("answer", value=3))
@@ -97,6 +97,62 @@ def test_the_agent_for_models_works_through_the_gateway_in_its_container(
     logged = gzip.decompress((output / "milk-1" / "model.jsonl.gz").read_bytes()).decode()
     assert "base64" not in logged
     assert len(logged.splitlines()) == 3
+    nothing_is_left()
+
+
+PROBING = """
+import json, os, socket
+
+PLACES = {
+    "world": ("127.0.0.1", 8000), "gateway": ("172.17.0.1", 80), "metadata": ("169.254.169.254", 80),
+    "name": ("web", 8000), "out": ("example.org", 80),
+}
+
+def way(place):
+    try:
+        socket.create_connection(place, 2).close()
+        return "open"
+    except OSError:
+        return "refused"
+
+def abstract():
+    with open("/proc/net/unix") as listed:
+        return [line.split()[-1] for line in listed if line.split()[-1].startswith("@")]
+
+class Player:
+    def __init__(self, train_mode): pass
+    def start(self, state, valid_actions):
+        found = {name: way(place) for name, place in PLACES.items()}
+        found["links"] = sorted(os.listdir("/sys/class/net"))
+        found["abstract"] = abstract()
+        found["engine"] = os.path.exists("/var/run/docker.sock")
+        return {"action": "answer", "value": found}
+    def end(self, state, prev_reward):
+        return {"action": "answer", "value": 4}
+"""
+
+
+@pytest.mark.docker
+@pytest.mark.browser_image
+@pytest.mark.app_images
+@pytest.mark.slow
+@pytest.mark.nightly
+def test_an_agents_container_has_no_way_out_nor_into_its_world(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package, output, player = tmp_path / "package.zip", tmp_path / "kept", tmp_path / "player"
+    package.write_bytes(packed().getvalue())
+    player.mkdir()
+    (player / "player.py").write_text(PROBING)
+    run(
+        capsys, package, "--package", package, "--json", "--no-video", "--browser-image", BROWSER_IMAGE,
+        "--agent", player, "--output", output,
+    )  # fmt: skip
+    # What it answers after the end is not read.
+    assert json.loads((output / "milk-1" / "rollout.json").read_text())["answer"] == {
+        "world": "refused", "gateway": "refused", "metadata": "refused", "name": "refused", "out": "refused",
+        "links": ["lo"], "abstract": [], "engine": False,
+    }  # fmt: skip
     nothing_is_left()
 
 

@@ -97,6 +97,14 @@ def test_a_package_has_tasks_of_every_kind(name: str) -> None:
     assert max(lengths) < min(task.limits.steps for task in tasks)
 
 
+def test_the_package_of_mediawiki_has_tasks_of_every_kind() -> None:
+    tasks = package("wiki").tasks.tasks
+    assert len(tasks) >= 8
+    assert all(task.is_judged and task.oracle and task.login for task in tasks)
+    assert {task.difficulty for task in tasks} == set(Difficulty)
+    assert {tag for task in tasks for tag in task.tags} == {"read", "change", "impossible"}
+
+
 def accepted() -> Iterator[Any]:
     """All tasks of all packages."""
     for name in SHIPPED:

@@ -127,9 +127,9 @@ def test_an_answer_is_json_or_a_text_that_is_json(answer: Any, value: Any) -> No
         ({"expect": "IMPOSSIBLE"}, '$[0].expect: "IMPOSSIBLE" is not known; use SUCCESS, NOT_FOUND'),
         ({"pass_score": 0}, "$[0].pass_score: It must be a number above 0 and at most 1."),
         ({"limits": {"steps": 0}}, "$[0].limits.steps"),
-        ({"limits": {"step": 5}}, "$[0].limits.step: The key is not known here. Did you mean steps?"),
+        ({"limits": {"step": 5}}, "$[0].limits.step: This key is not known here. Did you mean steps?"),
         ({"limits": []}, "$[0].limits: It must be an object in braces."),
-        ({"tags": ["a,b"]}, '$[0].tags: "a,b" is no tag'),
+        ({"tags": ["a,b"]}, '$[0].tags: "a,b" is not a tag'),
         ({"tags": "x" * 50}, "$[0].tags: It must be a list of at most 20 texts"),
         ({"difficulty": "brutal"}, "$[0].difficulty"),
         ({"split": "hidden"}, '$[0].split: "hidden" is not known; use PRACTICE, RANKING, HIDDEN.'),
@@ -140,9 +140,9 @@ def test_an_answer_is_json_or_a_text_that_is_json(answer: Any, value: Any) -> No
         ({"oracle": []}, "$[0].oracle: It must be a list of 1 to 200 actions."),
         ({"oracle": [["click", "a"]]}, "$[0].oracle: Its last action, and no other one, is answer or give_up."),
         ({"oracle": [["answer", 1], ["answer", 1]]}, "$[0].oracle: Its last action"),
-        ({"oracle": [["fly"], ["answer", 1]]}, '$[0].oracle[0]: "fly" is no action'),
-        ({"awnser": 1}, "$[0].awnser: The key is not known here. Did you mean answer?"),
-        ({"task": "a\u0007"}, "$[0].task: The text has the control character U+0007 at position 2; remove it."),
+        ({"oracle": [["fly"], ["answer", 1]]}, '$[0].oracle[0]: "fly" is not an action'),
+        ({"awnser": 1}, "$[0].awnser: This key is not known here. Did you mean answer?"),
+        ({"task": "a\u0007"}, "$[0].task: The text contains the control character U+0007 at position 2; remove it."),
     ],
 )
 def test_what_is_wrong_with_a_task_is_said_in_a_sentence(keys: dict[str, Any], sentence: str) -> None:
@@ -167,7 +167,7 @@ def test_a_wrong_task_is_skipped_and_the_others_are_read() -> None:
     found = read([{"id": "a", "task": "x"}, 5, {"id": "a", "task": "y"}, {"id": "b"}, {"id": 7, "task": "z"}])
     assert [task.key for task in found.tasks] == ["a", "7"]
     assert [each.as_json() for each in found.skipped] == [
-        {"index": 1, "id": "", "reason": "$[1]: A task is an object in braces."},
+        {"index": 1, "id": "", "reason": "$[1]: A task must be an object in braces."},
         {"index": 2, "id": "a", "reason": "$[2].id: Another task of the file has the id a."},
         {"index": 3, "id": "b", "reason": "$[3]: The key task is missing."},
     ]

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.attempt import Work, attempt_judge
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.judge import Fault, Outcome
+from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.packages.compose import Service
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.fetching import files_of
@@ -128,6 +129,6 @@ def test_what_an_attempt_has_left_is_judged_again_to_the_same_verdict() -> None:
     note = task(checks=[{"kind": "sql", "query": "SELECT text FROM note WHERE id = 2", "value": "b"}])
     left = {"note.csv": b"id:integer:key,text\n1,a\n2,b\n"}
     verdicts = {attempt_judge(built, note, Work(None, "SUCCESS"), left) for _ in range(3)}
-    assert [each.outcome for each in verdicts] == [Outcome.SOLVED]
+    assert [each.outcome for each in verdicts] == [TaskOutcome.SOLVED]
     broken = attempt_judge(built, note, Work(None, "SUCCESS"), {"note.csv": b"\xff"})
     assert (broken.fault, broken.code) == (Fault.PLATFORM, "bad_export")

@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import fcntl
 import json
 import os
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import connect
 from arena_kit.rollout.attempt import TaskRefused, Work, null_agent, task_accept, task_attempt
 from arena_kit.rollout.building.build import package_build, package_remove, package_tag
 from arena_kit.rollout.building.leftovers import building, leftovers_remove
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.judge import Fault, Outcome
+from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.packages.package import Package, PackageRefused
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -72,6 +75,8 @@ def place() -> Iterator[Place]:
     worlds, file = notes.worlds(folder / "worlds"), notes.packed()
     package = notes.package(file)
     built = package_build(file, package, worlds=worlds, bases=notes.bases(), log=lambda _: None, seed=7)
+    # Worlds of killed runs on this engine, whose time is over, would be counted in tests.
+    worlds.reap()
     yield Place(package, built, worlds, folder)
     package_remove(built, notes.bases())
     shutil.rmtree(folder)
@@ -97,9 +102,9 @@ def test_a_seeded_world_is_judged_and_nothing_is_left(place: Place) -> None:
         assert fresh.digest() == place.built.digest
     milk = notes.task("milk", place.package)
     attempt = task_attempt(place.worlds, place.built, milk, notes.oracle, labels=labels())
-    assert (attempt.verdict.outcome, attempt.verdict.sentence) == (Outcome.SOLVED, "")
+    assert (attempt.verdict.outcome, attempt.verdict.sentence) == (TaskOutcome.SOLVED, "")
     idle = task_attempt(place.worlds, place.built, milk, null_agent, labels=labels())
-    assert (idle.verdict.outcome, idle.verdict.code) == (Outcome.NOT_SOLVED, "check_failed")
+    assert (idle.verdict.outcome, idle.verdict.code) == (TaskOutcome.NOT_SOLVED, "check_failed")
     with place.built.state(idle.files) as state:
         assert state.digest() == place.built.digest, "A world was not fresh, or an attempt has left something."
     assert containers() == []
@@ -246,6 +251,8 @@ def test_a_world_waits_for_memory_and_a_dying_service_is_said(place: Place, tmp_
 def test_what_becomes_of_services_is_no_agents_fault(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     def crash(world: World, _: Task) -> Work:
         world.run("web", ["python3", "-c", "import os, signal; os.kill(-1, signal.SIGKILL)"], seconds=30)
+        while world.is_running("web"):  # the engine learns of it a moment later
+            time.sleep(0.02)
         return Work(None, "SUCCESS")
 
     milk = notes.task("milk", place.package)
@@ -254,7 +261,7 @@ def test_what_becomes_of_services_is_no_agents_fault(place: Place, monkeypatch: 
     assert ended.logs == {"web": "Notes are served"}
     monkeypatch.setattr("arena_kit.rollout.attempt.FRESH_ONE_IN", 1)
     fresh = task_attempt(place.worlds, place.built, milk, notes.oracle, labels=labels())
-    assert fresh.verdict.outcome is Outcome.SOLVED
+    assert fresh.verdict.outcome is TaskOutcome.SOLVED
     changed = dataclasses.replace(place.built, digest="0" * 64)
     stale = task_attempt(place.worlds, changed, milk, notes.oracle, labels=labels())
     assert (stale.verdict.fault, stale.verdict.code) == (Fault.PLATFORM, "world_not_fresh")
@@ -339,3 +346,32 @@ def test_a_world_whose_export_is_too_large_is_removed_at_once(place: Place) -> N
     assert caught.value.code == "export_too_large"
     # The engine would wait with the removal for the end of the tar.
     assert containers() == []
+
+
+LISTEN = """
+import socket
+held = [socket.socket(socket.AF_UNIX), socket.create_server(("127.0.0.1", 9000))]
+held[0].bind("\\0shared")
+held[0].listen()
+import time
+time.sleep(600)
+"""
+KNOCK = """
+import socket
+for address, kind in (("\\0shared", socket.AF_UNIX), (("127.0.0.1", 9000), socket.AF_INET)):
+    with socket.socket(kind) as knocking:
+        print(knocking.connect_ex(address))
+"""
+
+
+@pytest.mark.nightly
+def test_worlds_do_not_reach_each_others_ports_and_abstract_sockets(place: Place) -> None:
+    with (
+        place.worlds.open(place.built, seconds=600, labels=labels()) as one,
+        place.worlds.open(place.built, seconds=600, labels=labels()) as other,
+    ):
+        # It goes on after its seconds, as a command that is not waited for.
+        assert one.run("web", ["python3", "-c", LISTEN], seconds=3).status < 0
+        assert one.run("web", ["python3", "-c", KNOCK], seconds=30).output.split() == ["0", "0"]
+        refused = other.run("web", ["python3", "-c", KNOCK], seconds=30).output.split()
+    assert refused == [str(errno.ECONNREFUSED)] * 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from arena_kit.rollout.exports.state import State
+from arena_kit.rollout.exports.state import ExportedState
 
 CUSTOMER = "id:integer:key,name,balance:real\n1,Ada,10.0\n2,Bob,58.5\n3,,0\n"
 REFUND = "order_id:integer:key,status,reason,amount:real\n16,done,late,3.5\n"
@@ -16,7 +16,7 @@ FILES = {
 VOLATILE = {"audit": ["at"]}
 
 
-def shop(**changes: bytes | str | None) -> State:
+def shop(**changes: bytes | str | None) -> ExportedState:
     """The state of the shop; changes: contents by the name of a file without its suffix, None for a file removed."""
     files: dict[str, bytes] = dict(FILES)
     for name, content in changes.items():
@@ -25,10 +25,10 @@ def shop(**changes: bytes | str | None) -> State:
             del files[whole]
         else:
             files[whole] = content.encode() if isinstance(content, str) else content
-    return State(files, volatile=VOLATILE)
+    return ExportedState(files, volatile=VOLATILE)
 
 
-def refunded() -> State:
+def refunded() -> ExportedState:
     """The shop after order 17 was refunded."""
     return shop(
         refund=REFUND + "17,done,damaged,41.5\n",

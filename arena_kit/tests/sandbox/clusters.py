@@ -9,8 +9,8 @@ from typing import Any
 
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import Refused
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, PodPlayerSpec
+from arena_kit.sandbox.kubernetes.cluster import JobRefused
+from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec
 from arena_kit.sandbox.kubernetes.status import Ended
 
 Plain = dict[str, Any]
@@ -27,7 +27,9 @@ class ClusterDouble:
         self.is_away = self.is_unreadable = False
         self.loses_answers = False
         """Whether the answer to a change is lost after the change is made."""
-        self.refusal: Refused | None = None
+        self.takes_nothing = False
+        """Whether Jobs can be listed, but not created."""
+        self.refusal: JobRefused | None = None
         self.created = 0
         self._uids = itertools.count(1)
 
@@ -51,6 +53,8 @@ class ClusterDouble:
 
     def create(self, manifest: Mapping[str, Any]) -> None:
         self._answer()
+        if self.takes_nothing:
+            raise SandboxUnavailable("A webhook does not answer.", code="cluster_unavailable")
         if self.refusal is not None:
             raise self.refusal
         name = manifest["metadata"]["name"]
@@ -74,7 +78,7 @@ class ClusterDouble:
 
     def set_pod(self, name: str, status: Plain) -> None:
         """Let a Job's pod be in this state."""
-        labels = {CLAIM: self.made[name]["metadata"]["labels"][CLAIM], "job-name": name}
+        labels = {**self.made[name]["metadata"]["labels"], "job-name": name}
         metadata = {"name": f"{name}-pod", "labels": labels, "creationTimestamp": "2026-11-23T12:00:00Z"}
         self.pods_of[name] = [{"metadata": metadata, "status": status}]
 
@@ -151,6 +155,9 @@ class RowsDouble:
         row.results.append(claim)
         row.claim = ""
         return None
+
+    def finish_parts(self, claim: str, lines: Sequence[str]) -> None:
+        raise AssertionError("These rows have no blocks.")
 
     def fail(self, claim: str, code: str, sentence: str) -> None:
         if (row := self._held(claim)) is not None:

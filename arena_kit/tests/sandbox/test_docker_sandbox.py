@@ -17,7 +17,8 @@ from docker.errors import APIError, NotFound
 
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import Launch, PlayerDidNotStart, SandboxError, SandboxUnavailable
-from arena_kit.sandbox.docker import DockerSandbox, _remove
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.docker_box import container_remove
 from arena_kit.sandbox.ending import Ending
 from arena_kit.tests.arenas import until
 from arena_kit.tests.docker_probes import ENDS, READY, SLEEPER
@@ -210,5 +211,5 @@ def test_an_engine_that_is_slow_to_remove_a_container_is_asked_again() -> None:
             raise APIError("removal is already in progress", response)
 
     slow = Slow()
-    _remove(slow)
+    container_remove(slow)
     assert slow.calls == 2

@@ -13,7 +13,7 @@ import pytest
 
 from arena_kit.sandbox.base import SandboxUnavailable
 from arena_kit.sandbox.kubernetes import cluster as calls
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster, Refused
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster, JobRefused
 from arena_kit.sandbox.kubernetes.manifest import Site
 
 pytest.importorskip("kubernetes")
@@ -64,7 +64,7 @@ def answering(status: int, body: str) -> Iterator[int]:
 CALLS: list[Callable[[ApiCluster], object]] = [
     lambda made: made.jobs(), lambda made: made.pods(), lambda made: made.events("x"), lambda made: made.log("x"),
     lambda made: made.create({}), lambda made: made.delete("x", "uid"), lambda made: made.check(),
-    lambda made: made.version(),
+    lambda made: made.version(), lambda made: list(made.changes()),
 ]  # fmt: skip
 
 
@@ -72,7 +72,7 @@ CALLS: list[Callable[[ApiCluster], object]] = [
 def test_an_api_that_is_silent_or_away_is_unavailable(
     call: Callable[[ApiCluster], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("LIST_SECONDS", "CALL_SECONDS", "LOG_SECONDS"):
+    for name in ("LIST_SECONDS", "CALL_SECONDS", "LOG_SECONDS", "WATCH_SECONDS"):
         monkeypatch.setattr(calls, name, 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
@@ -88,14 +88,20 @@ def test_an_api_that_fails_is_unavailable(call: Callable[[ApiCluster], object], 
         call(api(tmp_path, port))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", ["{", "[]", '{"items": 3}'])
 def test_a_broken_answer_is_unavailable(body: str, tmp_path: Path) -> None:
     with answering(200, body) as port, pytest.raises(SandboxUnavailable):
         api(tmp_path, port).jobs()
 
 
+def test_a_watch_tells_of_changes_whatever_they_are_and_ends(tmp_path: Path) -> None:
+    with answering(200, '{"type": "ADDED"}\n{"type": "ERR') as port:
+        assert list(api(tmp_path, port).changes()) == [None]
+
+
 def test_a_job_that_exists_or_is_gone_is_no_trouble(tmp_path: Path) -> None:
-    with answering(409, "{}") as port:
+    with answering(409, '{"reason": "AlreadyExists"}') as port:
         api(tmp_path, port).create({})
         api(tmp_path, port).delete("x", "uid")
     with answering(404, "{}") as port:
@@ -103,10 +109,21 @@ def test_a_job_that_exists_or_is_gone_is_no_trouble(tmp_path: Path) -> None:
         assert api(tmp_path, port).log("x") is None
 
 
+def test_a_job_that_another_driver_at_the_quota_has_kept_from_being_made_is_tried_again(tmp_path: Path) -> None:
+    with answering(409, '{"reason": "Conflict"}') as port, pytest.raises(SandboxUnavailable):
+        api(tmp_path, port).create({})
+
+
 @pytest.mark.parametrize(
     ("message", "code"), [("exceeded quota: lots", "no_capacity"), ("runtimeclass not found", "pod_refused")]
 )
 def test_a_refusal_says_why(message: str, code: str, tmp_path: Path) -> None:
-    with answering(403, f'{{"message": "{message}"}}') as port, pytest.raises(Refused, match=message) as refused:
+    with answering(403, f'{{"message": "{message}"}}') as port, pytest.raises(JobRefused, match=message) as refused:
         api(tmp_path, port).create({})
     assert refused.value.code == code
+
+
+def test_a_job_that_the_client_itself_refuses_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(JobRefused, match="activeDeadlineSeconds") as refused:
+        api(tmp_path, 1).create({"spec": {"activeDeadlineSeconds": 0.5, "template": {}}})
+    assert refused.value.code == "pod_refused"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from arena_kit.sandbox.kubernetes.cluster import Refused
+from arena_kit.sandbox.kubernetes.cluster import JobRefused
 from arena_kit.sandbox.kubernetes.driver import GONE_AFTER_LISTS, UNREADABLE_AFTER, Driver
 from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
 from arena_kit.tests.sandbox.clusters import ClusterDouble, Row, RowsDouble
@@ -128,15 +131,95 @@ def test_a_stopped_driver_leaves_nothing(world: World) -> None:
     assert only(world).faults == ["worker_stopped"]
 
 
-@pytest.mark.parametrize(("code", "asks_again_soon"), [("no_capacity", False), ("pod_refused", True)])
-def test_a_refused_job_is_given_back(code: str, asks_again_soon: bool) -> None:
+@pytest.mark.parametrize(("code", "asks_again_soon"), [("no_capacity", True), ("pod_refused", False)])
+def test_after_a_refused_job_the_others_wait(code: str, asks_again_soon: bool) -> None:
     world = World(rows=8, jobs_max=4)
-    world.cluster.refusal = Refused("exceeded quota: players", code=code)
+    world.cluster.refusal = JobRefused("exceeded quota: players", code=code)
     world.tick()
-    tried = sum(len(row.faults) for row in world.table)
-    assert tried == 4
+    assert faults(world) == 1
     world.tick()
-    assert sum(len(row.faults) for row in world.table) == tried + (4 if asks_again_soon else 1)
+    assert faults(world) == 1
+    world.tick()
+    assert faults(world) == (2 if asks_again_soon else 1)
+    world.now += 60
+    world.cluster.refusal = None
+    world.tick()
+    assert len(world.cluster.made) == 4
+
+
+def faults(world: World) -> int:
+    return sum(len(row.faults) for row in world.table)
+
+
+def test_an_api_that_is_listed_but_takes_no_job_costs_no_attempt() -> None:
+    world = World(rows=8, jobs_max=4)
+    world.cluster.takes_nothing = True
+    for _ in range(50):
+        world.tick()
+    assert faults(world) == 0
+    assert len(world.drivers[0].held) == 1
+    assert world.drivers[0].trouble
+    world.cluster.takes_nothing = False
+    world.tick()
+    world.tick()
+    assert len(world.cluster.made) == 4
+    assert not world.drivers[0].trouble
+
+
+def test_leases_are_renewed_while_a_slow_api_answers(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(rows=4, jobs_max=4)
+    renewed: list[float] = []
+    driver = world.drivers[0]
+    renew = driver.rows.renew
+
+    def noted(claims: Sequence[str]) -> frozenset[str]:
+        renewed.append(world.now)
+        return renew(claims)
+
+    monkeypatch.setattr(driver.rows, "renew", noted)
+    for name in ("create", "log"):
+        call = getattr(world.cluster, name)
+
+        def slow(*values: Any, call: Callable[..., Any] = call, **named: Any) -> Any:
+            world.now += 10.0
+            return call(*values, **named)
+
+        monkeypatch.setattr(world.cluster, name, slow)
+    world.tick()
+    world.end_jobs()
+    world.tick()
+    assert all(len(row.results) == 1 for row in world.table)
+    assert max(later - before for before, later in pairwise(renewed)) <= 15.0
+
+
+def test_the_lots_of_a_silent_node_do_not_hold_up_a_tick(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(rows=4, jobs_max=4)
+    world.tick()
+    for name in world.cluster.made:
+        world.cluster.run(name)
+    world.cluster.is_unreadable = True
+    asked: list[str] = []
+    log = world.cluster.log
+
+    def noted(pod: str, *, last: int | None = None) -> list[str] | None:
+        asked.append(pod)
+        return log(pod, last=last)
+
+    monkeypatch.setattr(world.cluster, "log", noted)
+    world.tick()
+    assert len(asked) == 1
+
+
+def test_a_lot_that_cannot_be_followed_holds_up_no_other() -> None:
+    world = World(rows=2)
+    world.tick()
+    one, other = world.cluster.made
+    world.end_jobs()
+    world.cluster.pods_of[one][0]["status"]["containerStatuses"] = [{"state": {}}]
+    world.tick()
+    assert world.table[0].faults == ["internal_error"]
+    assert len(world.table[1].results) == 1
+    assert other not in world.cluster.made
 
 
 def test_a_log_that_stays_unreadable_is_a_lost_result(world: World) -> None:
@@ -174,7 +257,7 @@ class Season(RuleBasedStateMachine):
     def api(self, away: bool, loses: bool, unreadable: bool, full: bool) -> None:
         cluster = self.world.cluster
         cluster.is_away, cluster.loses_answers, cluster.is_unreadable = away, loses, unreadable
-        cluster.refusal = Refused("exceeded quota", code="no_capacity") if full else None
+        cluster.refusal = JobRefused("exceeded quota", code="no_capacity") if full else None
 
     @rule(data=st.data(), what=st.sampled_from(("run", "end", "disrupt", "remove")))
     def happen(self, data: st.DataObject, what: str) -> None:
@@ -234,3 +317,43 @@ class Season(RuleBasedStateMachine):
 
 TestSeason = Season.TestCase
 TestSeason.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+
+
+def test_drivers_of_two_clusters_share_the_rows_and_one_takes_over_what_the_other_has_lost() -> None:
+    table = [Row(number) for number in range(1, 7)]
+    here, there = ClusterDouble(), ClusterDouble()
+    clock = [0.0]
+
+    def driver(cluster: ClusterDouble, owner: int) -> Driver:
+        return Driver(RowsDouble(table, owner), cluster, SITE, 3, lambda: clock[0])
+
+    def tick(driver: Driver) -> None:
+        clock[0] += 5.0
+        driver.tick()
+
+    def play(cluster: ClusterDouble) -> None:
+        for name in list(cluster.made):
+            cluster.run(name)
+            cluster.end(name, [result_of(name)])
+
+    first, second = driver(here, 1), driver(there, 2)
+    tick(first)
+    tick(second)
+    # Neither takes the Jobs of the other one for its own, or for nobody's.
+    tick(first)
+    tick(second)
+    assert (len(here.made), len(there.made)) == (3, 3)
+    assert not set(here.made) & set(there.made)
+    # The first driver and its cluster go down; its leases end.
+    RowsDouble(table, 1).expire()
+    for _ in range(4):
+        play(there)
+        tick(second)
+    assert [len(row.results) for row in table] == [1] * 6
+    assert (len(here.made), len(there.made)) == (3, 0)
+    # A driver that comes back with the cluster finds Jobs that no row knows any more.
+    back = driver(here, 3)
+    tick(back)
+    tick(back)
+    assert not here.made
+    assert [len(row.results) for row in table] == [1] * 6

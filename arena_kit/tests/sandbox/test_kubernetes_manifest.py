@@ -85,9 +85,17 @@ def test_a_queue_of_kueue_starts_the_job_itself() -> None:
     assert manifest["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] == "players"
 
 
+def test_a_block_requests_the_processors_of_a_duel() -> None:
+    """With more, six submissions would not fit on a node with two cores."""
+    containers = pod(replace(JOB, players=PLAYERS * 3))["containers"]
+    assert [one["resources"]["requests"]["cpu"] for one in containers] == ["300m", *["100m"] * 6]
+
+
 def test_a_gpu_is_requested_and_limited() -> None:
-    resources = pod(replace(JOB, players=(replace(PLAYERS[0], gpus=1), PLAYERS[1])))["containers"][1]["resources"]
-    assert resources["requests"]["nvidia.com/gpu"] == resources["limits"]["nvidia.com/gpu"] == "1"
+    players = (replace(PLAYERS[0], limits=Limits(gpu_count=1)), PLAYERS[1])
+    _, one, other = (container["resources"] for container in pod(replace(JOB, players=players))["containers"])
+    assert one["requests"]["nvidia.com/gpu"] == one["limits"]["nvidia.com/gpu"] == "1"
+    assert "nvidia.com/gpu" not in str(other)
 
 
 @given(

@@ -44,8 +44,15 @@ def pod(phase: Any = "Running", *, made: Any = "12:00", status: Any = None, **co
     }
 
 
-def deleted(found: Plain) -> Plain:
-    return {**found, "metadata": {**found["metadata"], "deletionTimestamp": "2026-11-23T12:01:00Z"}}
+def deleted(found: Plain, grace: int = 0) -> Plain:
+    """As a pod that was deleted at 12:01, after its grace at the latest."""
+    times = {"deletionTimestamp": "2026-11-23T12:01:00Z", "deletionGracePeriodSeconds": grace}
+    return {**found, "metadata": {**found["metadata"], **times}}
+
+
+def limited(seconds: int) -> Plain:
+    """A Job since 12:00 that may take this long."""
+    return {"spec": {"activeDeadlineSeconds": seconds}, "status": {"startTime": "2026-11-23T12:00:00Z"}}
 
 
 PLAYS = {"referee": RUNS, "player_1": RUNS, "player_2": RUNS}
@@ -58,6 +65,7 @@ TAKEN = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvic
     [
         pytest.param(job(), [], [], "", id="no pod yet"),
         pytest.param(job(), [pod("Pending")], [], "", id="no container yet"),
+        pytest.param({**job(), "spec": {"suspend": True}}, [], [], "no_capacity", id="Kueue lets it wait"),
         pytest.param(job(), [pod("Pending", referee=waits("ContainerCreating"))], [], "", id="containers come up"),
         pytest.param(job(), [pod("Pending", status={"conditions": [UNSCHEDULABLE]})], [], "no_capacity", id="no room"),
         pytest.param(
@@ -113,6 +121,8 @@ def test_a_lot_runs_while_its_referee_does() -> None:
             "lot_timed_out",
             id="deadline, newer cluster",
         ),
+        pytest.param(limited(60), [deleted(pod(**PLAYS), grace=5)], "pod_disrupted", id="drained in time"),
+        pytest.param(limited(55), [deleted(pod(**PLAYS), grace=5)], "lot_timed_out", id="deadline, not told yet"),
         pytest.param(
             job(Failed="BackoffLimitExceeded"), [pod("Failed", status=EVICTED)], "pod_disrupted", id="evicted"
         ),

@@ -41,6 +41,12 @@ def test_the_first_error_is_named_with_file_and_line() -> None:
     assert refusal(file) == "does_not_compile: lib/net.py does not compile: line 3: expected ':'."
 
 
+def test_an_error_of_the_whole_file_names_no_line() -> None:
+    said = refusal(archive(player=b"x = 'a\0b'"))
+
+    assert said == "does_not_compile: player.py does not compile: source code string cannot contain null bytes."
+
+
 @pytest.mark.parametrize(
     "source",
     [b"x = 'a\0b'", b"# coding: nothing\n", b"\xff\xfe", b"(" * 5000 + b")" * 5000, b"x = " + b"-" * 200_000 + b"1"],

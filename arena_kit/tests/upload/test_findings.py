@@ -11,7 +11,7 @@ import pytest
 from arena_kit.tests.upload.test_source_warnings import PLAYER
 from arena_kit.upload import inspection
 from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
-from arena_kit.upload.inspection import findings_apart, inspect_apart
+from arena_kit.upload.inspection import Obstacle, findings_apart, inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
 
 
@@ -105,12 +105,12 @@ HOSTILE = {
 def test_a_hostile_source_costs_only_the_limited_process(source: str) -> None:
     found = findings_apart(packed({"player.py": source}), sender="eve")
     # It compiles or not; if it does, it was read, or it is said that it could not be.
-    assert found is None or found.errors or all(item.message == NOT_READ for item in found.warnings)
+    assert isinstance(found, Obstacle) or found.errors or all(item.message == NOT_READ for item in found.warnings)
 
 
 def test_findings_survive_the_way_out_of_the_process() -> None:
     found = findings_apart(packed({"player.py": PLAYER + "import socket\n"}), sender="ada")
-    assert found is not None
+    assert isinstance(found, Findings)
     assert [(item.code, item.file, item.line) for item in found.warnings] == [("imports_socket", "player.py", 7)]
     assert Findings.of(found.as_json()) == found
     without = findings_apart(packed({"player.py": "import socket\n"}), sender="ada", warns=False)

@@ -75,7 +75,7 @@ def test_a_link_that_leads_out_of_the_folder_is_refused(folder: Path, target: st
 
 def test_a_pipe_is_refused_and_not_read(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
-    with pytest.raises(Refused, match="pipe is no file"):
+    with pytest.raises(Refused, match="pipe is not a file"):
         packed(folder)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from core.operations.status import STALE_AFTER, Status, status
+from core.operations.status import STALE_AFTER, ArenaStatus, status
 from core.times import since
 
 GIB = 1 << 30
@@ -30,7 +30,7 @@ class Command(BaseCommand):
         self.stdout.write(text)
 
 
-def screen(found: Status) -> Iterator[str]:
+def screen(found: ArenaStatus) -> Iterator[str]:
     """Yield the lines of the screen."""
     versions = found.versions
     yield f"RL Arena {versions.arena}, {found.now:%Y-%m-%d %H:%M:%S} UTC"
@@ -86,7 +86,7 @@ def screen(found: Status) -> Iterator[str]:
     )
 
 
-def _watch(found: Status) -> str:
+def _watch(found: ArenaStatus) -> str:
     if found.watched_at is None:
         return "WATCHDOG: it has never run. Start the workers."
     line = f"last run {since(found.watched_at, found.now)} ago, by {found.watched_by}"

@@ -23,16 +23,18 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from arena_kit.environment.registry import all_specs
-from core.demo.accounts import organiser_create, owner_create, secret_key_path
+from core.demo.accounts import ORGANISER_EMAIL, organiser_create, owner_create, secret_key_path
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
+from core.demo.application import ApplicationDemo, images_missing
 from core.demo.processes import Child, port_answers, port_is_free
-from core.demo.progress import Progress, edition_finished, leaderboard, measure, score_board
+from core.demo.progress import DemoProgress, edition_finished, leaderboard, measure, score_board
 from core.jobs.bells import BASE_IMAGE_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_requeue
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import CHORES, TASKS
 from core.jobs.states import StaleJob
-from core.models import Bell, Environment, JobState
+from core.models import Bell, Environment, EnvironmentKind, JobState, User
+from core.rollouts.permissions import MEMBERS
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -91,7 +93,8 @@ class Command(BaseCommand):
         data.mkdir(parents=True, exist_ok=True)
         variables = {
             "DATA_DIR": str(data),
-            "SANDBOX": self._choose_sandbox(wanted),
+            "SANDBOX": (sandbox := self._choose_sandbox(wanted)),
+            "ROLLOUTS": os.environ.get("ROLLOUTS") or self._choose_rollouts(sandbox),
             "SECRET_KEY_FILE": str(secret_key_path(data)),
             # Two arenas on one engine must not use each other's images.
             "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
@@ -135,8 +138,12 @@ class Command(BaseCommand):
         if options["once"]:
             return
         self._say(f"Open {address} (Ctrl-C stops everything and keeps the data).")
+        # Only now: the leaderboards need the cores first.
+        application = ApplicationDemo(User.objects.get(email=ORGANISER_EMAIL), owner_create(data), self._say)
         while True:
             self._check(children)
+            if settings.ROLLOUTS == MEMBERS:
+                application.follow()
             time.sleep(POLL_SECONDS)
 
     def _choose_sandbox(self, wanted: str | None) -> str:
@@ -157,6 +164,14 @@ class Command(BaseCommand):
         self._say(f"Sandbox: Docker, because an engine answers and has the base image {settings.PLAYER_BASE_IMAGE}.")
         return "docker"
 
+    def _choose_rollouts(self, sandbox: str) -> str:
+        """Return who may ask for rollouts: everyone where Docker is used and has their images, else no one."""
+        reason = images_missing() if sandbox == "docker" else "applications need Docker"
+        if not reason:
+            return MEMBERS
+        self._say(f"Applications: left out, because {reason}. `make rollout` makes the images.")
+        return "false"
+
     def _prepare(self, data: Path, matches: int | None) -> list[Environment]:
         self._say(f"Data: {data}")
         call_command("migrate", verbosity=0, interactive=False)
@@ -176,6 +191,7 @@ class Command(BaseCommand):
         counts = ", ".join(f"{environment} ({environment.matches_per_duel})" for environment in games)
         self._say(f"Environments and their matches per duel: {counts}. MATCHES=... changes the number.")
         missing = Environment.objects.filter(is_active=True).exclude(unavailable_because="")
+        missing = missing.exclude(kind=EnvironmentKind.APP)
         if names := ", ".join(missing.values_list("name", flat=True)):
             self._say(f"Not available here because packages are missing: {names}. `make extras` installs them.")
         login = organiser_create(data)
@@ -258,7 +274,7 @@ class Command(BaseCommand):
                 moved_at = time.monotonic()
             time.sleep(POLL_SECONDS)
 
-    def _show(self, progress: Progress) -> None:
+    def _show(self, progress: DemoProgress) -> None:
         """Overwrite one line on a terminal, otherwise print a plain line now and then."""
         text = str(progress)
         if self.stdout.isatty():
@@ -297,7 +313,7 @@ def only_one(path: Path) -> Iterator[None]:
 def give_back_running(reason: str) -> None:
     """Take every running job from its worker."""
     for model in JOB_MODELS.values():
-        for job in model._default_manager.filter(state=JobState.RUNNING):
+        for job in model._base_manager.filter(state=JobState.RUNNING):
             # It may have just ended.
             with suppress(StaleJob):
                 job_requeue(job=job, reason=reason)

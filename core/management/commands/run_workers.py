@@ -21,7 +21,7 @@ from django.db import connections
 from core.checks import TAG
 from core.jobs.forks import Fork
 from core.jobs.registry import work_load
-from core.jobs.worker import stop_apart
+from core.jobs.stopping import stop_apart
 from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
 from core.operations.cluster import cluster_choose

@@ -9,15 +9,16 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError
 
-from arena_kit.environment.availability import Trials, Trouble
+from arena_kit.environment.availability import Trials, Unavailability
+from arena_kit.environment.info import file_name
 from arena_kit.environment.registry import LeftOut, all_specs, left_out, notes, own_slugs, try_again
 from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.additions import additions_sync, additions_written
 from core.environments.availability import RETIRED, availability_note, environment_retire, left_out_note
 from core.environments.services import environment_sync
-from core.models import Environment
+from core.models import Environment, EnvironmentKind
 
-UNREADABLE = Trouble("Its code was not found, and some files of organisers' environments cannot be used.")
+UNREADABLE = Unavailability("Its code was not found, and some files of organisers' environments cannot be used.")
 
 
 class Command(BaseCommand):
@@ -37,7 +38,7 @@ class Command(BaseCommand):
         try_again()
         specs = all_specs()
         # Runs in parallel with the following lines. Folders with code have just been tried by `all_specs`.
-        slugs = [spec.slug for spec in specs if not spec.is_outside]
+        slugs = [spec.slug for spec in specs if spec.gymnasium is not None or not spec.is_outside]
         with additions_written() as (folder, added):
             trials = Trials([*slugs, *added], (settings.ENVIRONMENTS_DIR, folder))
             self._give_names_back(specs)
@@ -65,22 +66,26 @@ class Command(BaseCommand):
 
     def _give_names_back(self, specs: tuple[EnvironmentSpec, ...]) -> None:
         """Free the public names of environments that were renamed in code: the new ones take them over."""
-        gone = Environment.objects.exclude(slug__in=[spec.slug for spec in specs])
+        gone = Environment.objects.filter(kind=EnvironmentKind.RULES).exclude(slug__in=[spec.slug for spec in specs])
         for environment in gone.filter(env_id__in=[spec.public_id for spec in specs]):
             environment.env_id, environment.added_file = f"retired:{environment.slug}", ""
             environment.save(update_fields=["env_id", "added_file"])
 
-    def _sync(self, spec: EnvironmentSpec, trouble: Trouble | None, options: dict[str, Any]) -> Trouble | None:
+    def _sync(
+        self, spec: EnvironmentSpec, trouble: Unavailability | None, options: dict[str, Any]
+    ) -> Unavailability | None:
         """Write the row of a spec; return what keeps an organiser's environment from having one."""
         other = Environment.objects.filter(slug=spec.slug).exclude(added_file="").exclude(env_id=spec.public_id).first()
         if other is not None:
-            return Trouble(f"{spec.slug}: slug: a submission added another environment of this slug, {other.env_id}.")
+            return Unavailability(
+                f"{spec.slug}: slug: a submission added another environment of this slug, {other.env_id}."
+            )
         try:
             environment, is_new = environment_sync(spec=spec, reset_limits=options["reset_limits"])
         except DatabaseError as error:
             if not spec.is_outside:
                 raise
-            return Trouble(f"{spec.folder.name}/info.yml: the database refuses it: {' '.join(str(error).split())}")
+            return Unavailability(f"{file_name(spec.file)}: the database refuses it: {' '.join(str(error).split())}")
         availability_note(environment=environment, trouble=trouble)
         self.stdout.write(f"{environment.spec_id}: {'created' if is_new else 'up to date'}")
         return None
@@ -88,12 +93,16 @@ class Command(BaseCommand):
     def _close_gone(self, specs: tuple[EnvironmentSpec, ...], files: tuple[LeftOut, ...]) -> None:
         """Close the environments without a spec: those whose file is broken until it is mended, all others for good."""
         broken = {one.slug: one.because for one in files}
-        rows = list(Environment.objects.exclude(slug__in=[spec.slug for spec in specs]).filter(added_file=""))
+        rows = list(
+            Environment.objects.filter(added_file="", kind=EnvironmentKind.RULES).exclude(
+                slug__in=[spec.slug for spec in specs]
+            )
+        )
         # The slug in a broken file cannot always be read, so it may be that of any environment without a spec.
         unknown = broken.keys() - {environment.slug for environment in rows}
         for environment in rows:
             if because := broken.get(environment.slug, UNREADABLE.because if unknown else ""):
-                availability_note(environment=environment, trouble=Trouble(because))
+                availability_note(environment=environment, trouble=Unavailability(because))
                 self.stdout.write(f"{environment.slug}: not available here. {because}")
                 continue
             was_closed = not environment.is_active and environment.unavailable_because == RETIRED

@@ -25,7 +25,7 @@ CHUNK_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class BackupPart:
     """The expected content of a part of a backup. sha256: in hex."""
 
     size_bytes: int
@@ -33,7 +33,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
+class BackupManifest:
     """The content of a backup, and what made it.
 
     database: kind of the database. versions: of Python, Django and the database's server. migrations: applied ones by
@@ -45,14 +45,14 @@ class Manifest:
     versions: dict[str, str]
     database: str
     migrations: dict[str, list[str]]
-    parts: dict[str, Part]
+    parts: dict[str, BackupPart]
     missing: list[str]
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), indent=1, sort_keys=True).encode()
 
     @classmethod
-    def decode(cls, data: bytes) -> Manifest:
+    def decode(cls, data: bytes) -> BackupManifest:
         """Parse a manifest. Raises BackupDamaged, also for the format of a newer arena."""
         try:
             fields: dict[str, Any] = json.loads(data)
@@ -62,7 +62,7 @@ class Manifest:
                     "restore it with the version of the arena that made it."
                 )
             parts = {
-                str(name): Part(int(part["size_bytes"]), str(part["sha256"]))
+                str(name): BackupPart(int(part["size_bytes"]), str(part["sha256"]))
                 for name, part in fields.pop("parts").items()
             }
             return cls(**fields, parts=parts)
@@ -85,11 +85,11 @@ class Hashing:
         return data
 
     @property
-    def part(self) -> Part:
-        return Part(self._size, self._hash.hexdigest())
+    def part(self) -> BackupPart:
+        return BackupPart(self._size, self._hash.hexdigest())
 
 
-def part_of(file: IO[bytes]) -> Part:
+def part_of(file: IO[bytes]) -> BackupPart:
     """Return size and hash of the rest of a file."""
     hashing = Hashing(file)
     while hashing.read(CHUNK_BYTES):
@@ -97,12 +97,12 @@ def part_of(file: IO[bytes]) -> Part:
     return hashing.part
 
 
-class Writer:
+class BackupWriter:
     """A backup that is being written."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
         self._tar = tar
-        self.parts: dict[str, Part] = {}
+        self.parts: dict[str, BackupPart] = {}
 
     def add(self, name: str, file: IO[bytes], size: int) -> None:
         """Add a part of this size. Raises BackupError when the file turns out shorter or longer."""
@@ -116,20 +116,20 @@ class Writer:
             raise BackupError(f"{name} has grown while it was copied, although the arena never changes its files.")
         self.parts[name] = hashing.part
 
-    def finish(self, manifest: Manifest) -> None:
+    def finish(self, manifest: BackupManifest) -> None:
         data = manifest.encode()
         self._tar.addfile(_header(MANIFEST, len(data)), BytesIO(data))
 
 
 @contextmanager
-def writing(path: Path) -> Iterator[Writer]:
+def writing(path: Path) -> Iterator[BackupWriter]:
     """Open a new backup that only its owner can read; it gets its name when it is complete and on the disk."""
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         part.touch(0o600, exist_ok=False)
         with part.open("wb") as file:
             with tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as tar:
-                yield Writer(tar)
+                yield BackupWriter(tar)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
@@ -138,7 +138,7 @@ def writing(path: Path) -> Iterator[Writer]:
             part.unlink()
 
 
-class Reader:
+class BackupReader:
     """A backup that is being read. Call `verify` first: only then do its parts match the manifest."""
 
     def __init__(self, tar: tarfile.TarFile) -> None:
@@ -150,7 +150,7 @@ class Reader:
         if len(self._members) != len(members) or not all(member.isreg() for member in members):
             raise BackupDamaged("This backup contains a name twice, or something that is not a file.")
         with self.open(MANIFEST) as file:
-            self.manifest = Manifest.decode(file.read())
+            self.manifest = BackupManifest.decode(file.read())
 
     def open(self, name: str) -> IO[bytes]:
         file = self._tar.extractfile(self._members[name])
@@ -170,7 +170,7 @@ class Reader:
                     raise BackupDamaged(f"{name} has changed since this backup was made.")
 
     @property
-    def files(self) -> dict[str, Part]:
+    def files(self) -> dict[str, BackupPart]:
         """The stored files: by name in the store, the expected content."""
         return {name.removeprefix(FILES): part for name, part in self.manifest.parts.items() if name.startswith(FILES)}
 
@@ -180,11 +180,11 @@ class Reader:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[Reader]:
+def reading(path: Path) -> Iterator[BackupReader]:
     """Open a backup and read its manifest. Raises BackupDamaged for an incomplete backup or another file."""
     try:
         with tarfile.open(path, "r:") as tar:
-            yield Reader(tar)
+            yield BackupReader(tar)
     except tarfile.TarError as error:
         raise BackupDamaged(f"{path} is not a complete backup: {error}. Use another one.") from error
     except FileNotFoundError:

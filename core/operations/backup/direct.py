@@ -29,7 +29,7 @@ def direct_place(pooled: dict[str, Any]) -> dict[str, Any]:
 
 @register(TAG)
 def check_direct(**_: Any) -> list[CheckMessage]:
-    """arena.E024: DATABASE_DIRECT_URL is no address of PostgreSQL, or DATABASE_URL leads to no pooler of it."""
+    """arena.E024: DATABASE_DIRECT_URL is not the address of PostgreSQL, or DATABASE_URL does not lead to its pooler."""
     if not settings.DATABASE_DIRECT_URL:
         return []
     # The address itself may hold a password.
@@ -37,10 +37,10 @@ def check_direct(**_: Any) -> list[CheckMessage]:
     try:
         engine = dj_database_url.parse(settings.DATABASE_DIRECT_URL)["ENGINE"]
     except ValueError:
-        problem = "DATABASE_DIRECT_URL is no address of a database."
+        problem = "DATABASE_DIRECT_URL is not the address of a database."
     else:
         if engine != POSTGRESQL:
-            problem = "DATABASE_DIRECT_URL is no address of PostgreSQL."
+            problem = "DATABASE_DIRECT_URL is not the address of PostgreSQL."
         elif settings.DATABASES["default"]["ENGINE"] != engine:
-            problem = "DATABASE_DIRECT_URL is set, but DATABASE_URL leads to no PostgreSQL, so there is no pooler."
+            problem = "DATABASE_DIRECT_URL is set, but DATABASE_URL does not lead to PostgreSQL, so there is no pooler."
     return [Error(problem, hint=HINT, id="arena.E024")] if problem else []

@@ -15,7 +15,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from core.operations.backup.archive import DATABASE, FILES, FORMAT, Manifest, Writer, writing
+from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
 from core.operations.backup.database import Dump, database_dump, database_kind, files_named
 from core.operations.backup.errors import BackupError
 
@@ -94,7 +94,7 @@ class _NotGiven(Exception):
     """The reason why the store does not give a file that it may have."""
 
 
-def _add(writer: Writer, name: str) -> None:
+def _add(writer: BackupWriter, name: str) -> None:
     """Copy a file from the store. Raises FileNotFoundError when it is not there, _NotGiven, and BackupError."""
     with ExitStack() as opened:
         try:
@@ -120,8 +120,8 @@ def _may_be_there(name: str) -> bool:
         return True
 
 
-def _manifest(writer: Writer, dump: Dump, lost: list[str], now: datetime) -> Manifest:
-    return Manifest(
+def _manifest(writer: BackupWriter, dump: Dump, lost: list[str], now: datetime) -> BackupManifest:
+    return BackupManifest(
         format=FORMAT,
         made_at=now.astimezone(UTC).isoformat(timespec="seconds"),
         versions={

@@ -18,7 +18,7 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from core.models.user import ANONYMOUS_EMAIL
-from core.operations.backup.archive import DATABASE, Manifest, Part, Reader, part_of, reading
+from core.operations.backup.archive import DATABASE, BackupManifest, BackupPart, BackupReader, part_of, reading
 from core.operations.backup.database import database_keep, database_kind, database_load, files_named
 from core.operations.backup.errors import BackupDamaged, BackupError, RestoreRefused
 from core.operations.backup.in_use import who_works
@@ -88,7 +88,7 @@ class _Watch:
         return stack
 
 
-def _check_fits(manifest: Manifest) -> None:
+def _check_fits(manifest: BackupManifest) -> None:
     if manifest.database != database_kind():
         raise RestoreRefused(
             f"This backup is for {manifest.database} and cannot be restored into {database_kind()}: "
@@ -119,7 +119,7 @@ def _is_in_use() -> bool:
     return False
 
 
-def _check_store(backup: Reader, *, replace: bool) -> None:
+def _check_store(backup: BackupReader, *, replace: bool) -> None:
     """Refuse to overwrite a different file: names are unique to their content, so it is foreign or damaged."""
     if replace:
         return
@@ -128,7 +128,7 @@ def _check_store(backup: Reader, *, replace: bool) -> None:
             raise RestoreRefused(f"The store has another file as {name}. Use --replace to overwrite it.")
 
 
-def _stored(name: str) -> Part | None:
+def _stored(name: str) -> BackupPart | None:
     """Return the size and hash of a stored file; None without such a file."""
     with _storing(name):
         if not default_storage.exists(name):
@@ -148,7 +148,7 @@ def _storing(name: str) -> Iterator[None]:
         raise BackupError(f"The store fails for {name}: {type(error).__name__}: {error}.") from error
 
 
-def _store_files(backup: Reader, undo: ExitStack, folder: Path) -> None:
+def _store_files(backup: BackupReader, undo: ExitStack, folder: Path) -> None:
     """Store the missing files; `undo` gets the steps that take them back."""
     for number, (name, part) in enumerate(backup.files.items()):
         there = _stored(name)
@@ -183,7 +183,7 @@ def _save(name: str, file: IO[bytes]) -> None:
             raise BackupError(f"The store saved {name} under another name.")
 
 
-def _replace_database(backup: Reader, undo: ExitStack, folder: Path) -> None:
+def _replace_database(backup: BackupReader, undo: ExitStack, folder: Path) -> None:
     before = folder / "before" if connection.introspection.table_names() else None
     if before is not None:
         database_keep(before)
@@ -211,7 +211,7 @@ def _put_back(before: Path | None) -> None:
         ) from error
 
 
-def _check_files(backup: Reader) -> None:
+def _check_files(backup: BackupReader) -> None:
     """Check that every file that a row names is stored as the manifest says. Raises BackupDamaged and BackupError."""
     named, parts = files_named(), backup.files
     if unknown := named - parts.keys() - set(backup.manifest.missing):

@@ -21,7 +21,7 @@ from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.manifest import channel_of
 from arena_kit.sandbox.kubernetes.status import Ended
 from arena_kit.sandbox.probes import PROBE_LIMITS
-from arena_kit.sandbox.probes.walls import Finding
+from arena_kit.sandbox.probes.walls import ProbeFinding
 from duel_runner.lots.site import site
 from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
 
@@ -44,7 +44,7 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps({"version": version, "findings": [asdict(one) for one in findings]}, indent=1))
         else:
-            self.stdout.write(f"Kubernetes {version}, namespace {settings.KUBERNETES_NAMESPACE}")
+            self.stdout.write(f"Kubernetes {version}, namespace {settings.KUBERNETES_OPTIONS['namespace']}")
             self.stdout.write(f"{'protection':<{PROTECTION}} {'tried':<{TRIED}} {'what happened':<{HAPPENED}} held")
             for finding in findings:
                 self.stdout.write(line_of(finding))
@@ -55,10 +55,11 @@ class Command(BaseCommand):
             )
 
 
-def check_cluster() -> tuple[str, list[Finding]]:
+def check_cluster() -> tuple[str, list[ProbeFinding]]:
     """Return the cluster's version and what was tried on it. Raises SandboxError, PlatformFault."""
-    where = site()
-    cluster = ApiCluster(where, kubeconfig=settings.KUBERNETES_CONFIG)
+    # A driver deletes the Jobs of its site that have no claim.
+    where = site().apart()
+    cluster = ApiCluster(where)
     findings = [*rights_findings(cluster), *network_findings(cluster, where)]
     return cluster.version(), [*findings, *lot_findings(cluster, where, _lot, play=_output)]
 
@@ -71,7 +72,7 @@ def _lot(claim: str) -> str:
 
 def _output(lines: list[str], ended: Ended, claim: str) -> str:
     try:
-        result = read_lot(lines, ended.seal, claim, ended.out_of_memory)["check"].result
+        result = read_lot(lines, ended.seal, claim, ended.killed)["check"].result
     except (ArtifactDamaged, KeyError):
         raise PlatformFault("The lot's result cannot be read.", code="result_not_sealed") from None
     if isinstance(result, Failed):

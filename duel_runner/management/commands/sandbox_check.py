@@ -16,7 +16,7 @@ from requests import RequestException
 from arena_kit.image.engine import NoEngine, connect, missing_limits
 from arena_kit.sandbox.base import Sandbox, SandboxError
 from arena_kit.sandbox.docker import DockerSandbox
-from arena_kit.sandbox.probes import Finding, check_sandbox
+from arena_kit.sandbox.probes import ProbeFinding, check_sandbox
 from arena_kit.sandbox.process import ProcessSandbox
 
 GVISOR = "runsc"
@@ -29,7 +29,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--sandbox", choices=("docker", "process"), default=settings.SANDBOX)
-        parser.add_argument("--runtime", default=settings.PLAYER_RUNTIME, help="of the engine; runsc is gVisor")
+        parser.add_argument(
+            "--runtime", default=settings.PLAYER_CONTAINERS["runtime"], help="of the engine; runsc is gVisor"
+        )
         parser.add_argument(
             "--quick", action="store_true", help="test with one player and print only protections that do not hold"
         )
@@ -57,9 +59,9 @@ class Command(BaseCommand):
         if not options["json"]:
             self.stdout.write(f"Sandbox {options['sandbox']}: all {len(findings)} protections hold.")
 
-    def _findings(self, *, sandbox: str, runtime: str, quick: bool, **_: Any) -> list[Finding]:
+    def _findings(self, *, sandbox: str, runtime: str, quick: bool, **_: Any) -> list[ProbeFinding]:
         arena: Sandbox = ProcessSandbox(settings.CHANNEL_DIR)
-        findings: list[Finding] = []
+        findings: list[ProbeFinding] = []
         own_kernel = False
         if sandbox == "docker":
             arena = DockerSandbox(
@@ -71,7 +73,7 @@ class Command(BaseCommand):
         return findings + check_sandbox(arena, settings.CHANNEL_DIR, thorough=not quick, own_kernel=own_kernel)
 
 
-def engine_finding() -> Finding:
+def engine_finding() -> ProbeFinding:
     """Return a finding on the limits that the engine reports."""
     client = connect()
     try:
@@ -79,10 +81,10 @@ def engine_finding() -> Finding:
     finally:
         client.close()
     happened = f"missing: {', '.join(missing)}" if missing else "all limits exist"
-    return Finding("engine", "ask it for its limits", happened, not missing)
+    return ProbeFinding("engine", "ask it for its limits", happened, not missing)
 
 
-def line_of(finding: Finding) -> str:
+def line_of(finding: ProbeFinding) -> str:
     """Return a row of the table."""
     cells = (
         f"{finding.protection:<{PROTECTION}}",

@@ -93,6 +93,7 @@ def test_a_full_board_without_a_line_is_a_draw() -> None:
     assert environment.frame()["winner"] is None
 
 
+@pytest.mark.slow
 @given(st.lists(st.integers(0, 10**6), min_size=42, max_size=42))
 @settings(max_examples=150)
 def test_random_matches_agree_with_a_plain_reading_of_the_rules(choices: list[int]) -> None:

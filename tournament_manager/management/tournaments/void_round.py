@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from core.errors import Refused
-from core.tournaments.rounds import round_void
+from core.tournaments.voiding import round_void
 from tournament_manager.management.arguments import environment_named
 
 

@@ -28,7 +28,7 @@ from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
 from core.version import arena_version
 from web.api.authentication import viewer_of
-from web.api.compatible import answers, forms
+from web.api.compatible import answers, forms, queries
 from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
@@ -69,31 +69,31 @@ class Submit(APIView):
             upload_refused(forms.reason_of(error))
             raise
         try:
-            environment = form.environment or environment_first(
-                request,
-                env_id=form.env_id,
-                archive=form.archive,
-                is_script=form.is_script,
-                public_id=form.client_id,
-            )
-            submission = client_submit(
-                owner=account_of(request),
-                environment=environment,
-                archive=form.archive,
-                algorithm=form.algorithm,
-                user_label=form.user_id,
-                public_id=form.client_id,
-                is_script=form.is_script,
-                address=client_network(request) or "",
-                mode=form.mode,
-            )
+            submission = _submit(request, form)
         except QuotaExceeded:
             raise
         except Refused as refusal:
             raise (Conflict if refusal.code == CLIENT_ID_TAKEN else ParseError)(str(refusal)) from None
-        env_id, algorithm = environment.env_id, submission.algorithm
+        env_id, algorithm = submission.agent.environment.env_id, submission.algorithm
         answer = {"id": submission.public_id, "status": "queued", "env_id": env_id, "algorithm": algorithm}
         return Response(answers.Submitted(answer).data)
+
+
+def _submit(request: Request, form: forms.SubmitForm) -> Submission:
+    environment = form.environment or environment_first(
+        request, env_id=form.env_id, archive=form.archive, is_script=form.is_script, public_id=form.client_id
+    )
+    return client_submit(
+        owner=account_of(request),
+        environment=environment,
+        archive=form.archive,
+        algorithm=form.algorithm,
+        user_label=form.user_id,
+        public_id=form.client_id,
+        is_script=form.is_script,
+        address=client_network(request) or "",
+        mode=form.mode,
+    )
 
 
 class SubmissionsRoot(Submit):
@@ -134,7 +134,7 @@ class Leaderboard(APIView):
 
     tag = "compatible"
 
-    @extend_schema(parameters=[forms.EnvironmentQuery], responses=answers.BoardEntry(many=True))
+    @extend_schema(parameters=[queries.EnvironmentQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request) -> Response:
         return _board(request, request.query_params.get("env_id") or forms.DEFAULT_ENVIRONMENT)
 
@@ -144,7 +144,7 @@ class LeaderboardOf(APIView):
 
     tag = "compatible"
 
-    @extend_schema(parameters=[forms.BoardQuery], responses=answers.BoardEntry(many=True))
+    @extend_schema(parameters=[queries.BoardQuery], responses=answers.BoardEntry(many=True))
     def get(self, request: Request, env_id: str) -> Response:
         return _board(request, env_id)
 
@@ -154,9 +154,9 @@ class LeaderboardEnvironments(APIView):
 
     tag = "compatible"
 
-    @extend_schema(parameters=[forms.ListQuery], responses=answers.Environments)
+    @extend_schema(parameters=[queries.ListQuery], responses=answers.Environments)
     def get(self, request: Request) -> Response:
-        query = forms.ListQuery(data=request.query_params)
+        query = queries.ListQuery(data=request.query_params)
         query.is_valid(raise_exception=True)
         more = addable_ids() if query.validated_data["all"] else []
         return Response({"envs": [*(row.env_id for row in environments_with_boards()), *more]})
@@ -209,6 +209,6 @@ def _submission(text: str) -> Submission:
 
 def _board(request: Request, env_id: str) -> Response:
     environment = forms.environment_known(env_id)
-    filters, limit, _ = forms.read_board_query(request)
+    filters, limit, _ = queries.read_board_query(request)
     page = board_page(environment, filters, limit=limit)
     return Response(answers.BoardEntry(page.rows, many=True, context={"env_id": environment.env_id}).data)

@@ -12,6 +12,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.upload import inspection
+from arena_kit.upload.inspection import Obstacle
 from core.models import Evaluation, PairTotal, Submission, UploadReservation, User
 from core.submissions import findings
 from core.tests.factories import Cast
@@ -153,10 +154,16 @@ def test_the_verdict_needs_an_account_an_environment_and_files(ada: Client, clie
     assert set(verdict(ada, 400, environment=arena.stage.environment.slug)) == {"archive"}
 
 
-def test_a_busy_arena_says_when_to_ask_again(ada: Client, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(findings, "findings_apart", lambda *_, **__: None)
+@pytest.mark.parametrize(
+    ("obstacle", "seconds"), [(Obstacle.SENDER_BUSY, "2"), (Obstacle.ARENA_BUSY, "10"), (Obstacle.UNFINISHED, "60")]
+)
+def test_a_busy_arena_says_when_to_ask_again(
+    ada: Client, arena: Arena, monkeypatch: pytest.MonkeyPatch, obstacle: Obstacle, seconds: str
+) -> None:
+    monkeypatch.setattr(findings, "findings_apart", lambda *_, **__: obstacle)
     answer = ada.post(VALIDATE, {"environment": arena.stage.environment.slug, "archive": file("a.zip", zip_of(FIRST))})
-    assert (answer.status_code, answer["Retry-After"]) == (503, "60")
+    assert (answer.status_code, answer["Retry-After"]) == (503, seconds)
+    assert answer.json()["detail"] == findings.OBSTACLES[obstacle][1]
 
 
 def test_the_verdict_has_a_limit_of_its_own(ada: Client, arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:

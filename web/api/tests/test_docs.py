@@ -1,4 +1,4 @@
-"""Checks docs/reference/api.md: its addresses exist, and its examples work unchanged."""
+"""Checks docs/reference/api.md and the API of docs/reference/rollouts.md: addresses exist, examples work unchanged."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from web.api.tests.sending import SCRIPT
 from web.tests import scored
 
 TEXT = (Path(__file__).resolve().parents[3] / "docs/reference/api.md").read_text()
+OF_ROLLOUTS = (Path(__file__).resolve().parents[3] / "docs/reference/rollouts.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 (PYTHON,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
@@ -32,9 +33,9 @@ SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
 def test_the_document_names_every_address_of_the_description() -> None:
     paths: dict[str, Any] = json.loads(schema_text())["paths"]
     words = {"id": "ID", "public_id": "ID", "number": "N", "slug": "SLUG", "kind": "KIND", "env_id": "ENV_ID",
-             "agent_id": "AGENT", "choice": "CHOICE"}  # fmt: skip
+             "agent_id": "AGENT", "choice": "CHOICE", "key": "ID", "name": "NAME"}  # fmt: skip
     named = {re.sub(r"\{(\w+)\}", lambda part: words[part[1]], path.removeprefix("/api/v1/") or path) for path in paths}
-    shown = {code.rpartition(" ")[2] for code in re.findall(r"`([^`\n]+)`", TEXT)}
+    shown = {code.rpartition(" ")[2] for code in re.findall(r"`([^`\n]+)`", TEXT + OF_ROLLOUTS)}
     assert named - shown == set()
 
 

@@ -52,6 +52,7 @@ def test_a_submission_is_counted_by_how_it_came_once_it_is_stored(
     assert value("submissions_upload_bytes_total") > before[1]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_the_form_of_the_site_counts_as_the_interface_for_programs_does(
     client: Client, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
@@ -162,6 +163,7 @@ def scrape(client: Client, *, address: str = "203.0.113.9", **headers: str) -> i
     return client.get("/metrics", headers={**headers, "host": "web:8000"}, REMOTE_ADDR=address).status_code
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_figures_are_closed_until_an_address_is_let_in(client: Client, settings: Settings) -> None:
     settings.DEBUG = False
@@ -189,6 +191,7 @@ def test_figures_are_open_to_developers_unless_addresses_are_named(client: Clien
     assert scrape(client) == 403
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_figures_come_in_the_format_that_is_asked_for(client: Client, settings: Settings) -> None:
     settings.DEBUG = True

@@ -46,6 +46,7 @@ LONG = ("log", "metrics", "episodes", "verification", "seeds")
 """Columns that may be large, which no list reads."""
 
 
+@pytest.mark.slow
 def test_a_list_takes_as_many_queries_for_many_rows_as_for_few(client: Client, arena: Arena) -> None:
     factories.publication(arena.stage.clara)
     scored.recording(arena.verified, Recording.Choice.BEST)
@@ -293,7 +294,16 @@ def test_how_long_the_queues_are(client: Client, arena: Arena) -> None:
     factories.build(factories.submission(factories.agent(arena.cast.alice, arena.cart_pole)), JobState.QUEUED)
     counts = {row["kind"]: (row["waiting"], row["running"]) for row in get(client, "jobs/")}
     assert counts["build"] == (1, 0)
-    assert set(counts) == {"build", "validation", "duel", "evaluation", "recording", "publication"}
+    assert set(counts) == {
+        "build",
+        "validation",
+        "duel",
+        "evaluation",
+        "recording",
+        "packagebuild",
+        "rollout",
+        "publication",
+    }
 
 
 def upload(**fields: Any) -> dict[str, Any]:
@@ -312,7 +322,11 @@ def test_an_agent_is_made_given_a_version_and_loses_it(arena: Arena, program: Pr
     assert (agent.owner, agent.is_public) == (arena.cast.alice, True)
     files = {"files": [file("player.py", LAST.encode()), file("empty.py", b"")]}
     second = alice.post(f"{V1}agents/{agent.pk}/submissions/", files)
-    assert (second.status_code, second.json()["number"]) == (201, 2)
+    assert (second.status_code, second.json()["number"], second.json()["notes"]) == (201, 2, [])
+    files = {"files": [file("player.py", LAST.encode()), file("empty.py", b"")]}
+    repeated = alice.post(f"{V1}agents/{agent.pk}/submissions/", files).json()
+    assert (repeated["id"], repeated["number"]) == (second.json()["id"], 2)
+    assert repeated["notes"] == ["Version 2 has the same archive, so nothing new was uploaded."]
     address = f"{V1}submissions/{second.json()['id']}/"
     assert alice.delete(address).status_code == 204
     assert alice.delete(address).status_code == 204

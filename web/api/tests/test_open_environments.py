@@ -55,6 +55,7 @@ def test_the_first_script_adds_the_environment(cast: Cast, program: Program, env
     assert row.agents.count() == 2
 
 
+@pytest.mark.slow
 def test_its_board_and_its_page_are_there(cast: Cast, program: Program, client: Client) -> None:
     program(cast.alice).post(SUBMIT, script(env_id="MountainCarContinuous-v0"))
     assert client.get("/leaderboard/MountainCarContinuous-v0").json() == []
@@ -103,6 +104,7 @@ def test_one_that_cannot_be_made_here_leaves_no_row(cast: Cast, program: Program
     assert not Agent.objects.exists()
 
 
+@pytest.mark.slow
 def test_an_agent_is_taken_only_where_all_is_open(cast: Cast, program: Program, settings: Settings) -> None:
     player = zip_of(FIRST)
     form = {"env_id": "CartPole-v0"}

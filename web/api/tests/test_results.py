@@ -43,6 +43,7 @@ def results(client: Client, submission: Submission) -> dict[str, object]:
     return answer
 
 
+@pytest.mark.slow
 def test_a_submission_goes_from_pending_to_completed(client: Client, submission: Submission) -> None:
     build = factories.build(submission, JobState.QUEUED)
     answer = results(client, submission)

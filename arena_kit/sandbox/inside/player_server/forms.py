@@ -145,7 +145,7 @@ class Moves:
         self._choose = getattr(agent, method)
         self._is_predict = method == "predict"
         second = (required(self._choose) or [])[1:2]
-        self._with_valid_actions = not self._is_predict and bool(second) and second[0] in VALID_NAMES
+        self._with_valid_actions = bool(second) and second[0] in VALID_NAMES
         if second and not self._with_valid_actions:
             raise RuntimeError(f"{method}() needs {second[0]}, which the arena does not have. {ACCEPTED}")
 

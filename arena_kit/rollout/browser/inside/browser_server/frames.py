@@ -42,7 +42,7 @@ def decode(text: bytes) -> tuple[dict[str, Any], tuple[int, ...]]:
         raise BadFrame("A frame is not JSON.") from None
     sizes = message.pop("sizes", None) if isinstance(message, dict) else None
     if not isinstance(sizes, list) or len(sizes) > MOST_ATTACHMENTS:
-        raise BadFrame("A frame is no object with the sizes of its attachments.")
+        raise BadFrame("A frame is not an object with the sizes of its attachments.")
     if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) > MOST_ATTACHED_BYTES:
         raise BadFrame("A frame announces impossible attachments.")
     return message, tuple(sizes)

@@ -15,9 +15,10 @@ CHROMIUM = "/usr/lib/chromium/chromium"
 FLAGS = (
     "--no-sandbox", "--no-first-run", "--disable-dev-shm-usage", "--disable-background-networking", "--disable-sync",
     "--metrics-recording-only", "--password-store=basic", "--force-color-profile=srgb", "--disable-gpu",
-    "--disable-component-update", "--no-proxy-server", "--disable-quic",
+    "--disable-component-update", "--disable-quic",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
+LOOPBACK = "127.0.0.1"
 START_MS, GOTO_MS, OPENING_MS = 90_000, 15_000, 30_000
 """Before the agent has begun, a busy host may take its time, which is not charged."""
 
@@ -30,12 +31,20 @@ class CannotOpen(Exception):
         self.code = code
 
 
-async def launched(playwright: Playwright, origins: Sequence[str]) -> Browser:
-    """Start Chromium, which finds no names but those of the application. Raises Playwright's errors."""
+async def launched(playwright: Playwright, origins: Sequence[str], proxy: int = 0) -> Browser:
+    """Start Chromium, which finds no names but those of the application. Raises Playwright's errors.
+
+    proxy: the port of the world's proxy, which all requests go through; 0 without one.
+    """
     names = sorted({urlsplit(origin).hostname or "" for origin in origins})
+    way = ["--no-proxy-server"]
+    if proxy:
+        names.append(LOOPBACK)
+        # Chromium would pass the proxy by for names that it takes for this machine's own.
+        way = [f"--proxy-server=http://{LOOPBACK}:{proxy}", "--proxy-bypass-list=<-loopback>"]
     rules = ", ".join(["MAP * ~NOTFOUND", *(f"EXCLUDE {name}" for name in names)])
     return await playwright.chromium.launch(
-        executable_path=CHROMIUM, headless=True, args=[*FLAGS, f"--host-resolver-rules={rules}"],
+        executable_path=CHROMIUM, headless=True, args=[*FLAGS, *way, f"--host-resolver-rules={rules}"],
         ignore_default_args=["--disable-popup-blocking"], timeout=START_MS,
     )  # fmt: skip
 

@@ -106,12 +106,17 @@ class Frames:
 
         def keep(frame: Any) -> None:
             at = round(frame["timestamp"])
-            if page is self.active and at - self._last_at >= LEAST_FRAME_MS:
-                data: bytes = frame["data"]
-                if self._bytes + len(data) <= MOST_FRAME_BYTES:
-                    self._kept.append((at, data))
-                    self._bytes += len(data)
-                    self._last_at = at
+            if page is not self.active:
+                return
+            data: bytes = frame["data"]
+            if at - self._last_at < LEAST_FRAME_MS and self._kept:
+                # The newest takes its place: what a page comes to rest at must be seen.
+                at, replaced = self._kept.pop()
+                self._bytes -= len(replaced)
+            if self._bytes + len(data) <= MOST_FRAME_BYTES:
+                self._kept.append((at, data))
+                self._bytes += len(data)
+                self._last_at = at
 
         size: Any = {"width": self._width, "height": self._height}
         await page.screencast.start(on_frame=keep, size=size, quality=FRAME_QUALITY)

@@ -45,7 +45,7 @@ class Session:
         """Start Chromium, log in, and go to the first page. Raises CannotOpen."""
         order = self._order
         try:
-            self._browser = await launched(self._playwright, self._origins)
+            self._browser = await launched(self._playwright, self._origins, order.get("proxy", 0))
             self._context = await context_of(self._browser, order)
             self._context.on("page", self._on_page)
             self.requests.watch(self._context)
@@ -125,7 +125,7 @@ class Session:
 
     def _on_page(self, page: Page) -> None:
         if len(self._tabs) >= MOST_TABS:
-            self._remark(f"A further tab was closed: at most {MOST_TABS} may be open.")
+            self._remark(f"A new tab was closed, because at most {MOST_TABS} tabs may be open.")
             self._later(page.close())
             return
         self._tabs.append(page)

@@ -54,7 +54,7 @@ class ArchiveLoader(SourceLoader):
 class ArchiveFinder:
     """Finds the sources in a zip archive, or in a folder within it; compiled files there are never loaded.
 
-    Raises ImportError for a file that is no archive, e.g. for a script that Python is about to run.
+    Raises ImportError for a file that is not an archive, e.g. for a script that Python is about to run.
     """
 
     is_reading = False

@@ -493,19 +493,25 @@ class ValidateAgentRequest(_message.Message):
 
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
     CHUNK_FIELD_NUMBER: _builtins.int
+    SELF_PLAY_FIELD_NUMBER: _builtins.int
     environment: _builtins.str
     """In the first message."""
     chunk: _builtins.bytes
     """A part of a zip of at most 50 MiB."""
+    self_play: _builtins.bool
+    """In the first message: build the archive and let it play against itself too, as a version would. It counts as an
+    upload, and is deleted afterwards.
+    """
     def __init__(
         self,
         *,
         environment: _builtins.str = ...,
         chunk: _builtins.bytes = ...,
+        self_play: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "environment", b"environment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["chunk", b"chunk", "environment", b"environment", "self_play", b"self_play"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -518,7 +524,10 @@ class ValidateAgentResponse(_message.Message):
     VALID_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    MATCHES_PLAYED_FIELD_NUMBER: _builtins.int
     valid: _builtins.bool
+    matches_played: _builtins.int
+    """The matches or episodes of self-play; 0 without it."""
     @_builtins.property
     def errors(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]: ...
     @_builtins.property
@@ -529,10 +538,11 @@ class ValidateAgentResponse(_message.Message):
         valid: _builtins.bool = ...,
         errors: _abc.Iterable[Global___Finding] | None = ...,
         warnings: _abc.Iterable[Global___Finding] | None = ...,
+        matches_played: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "valid", b"valid", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "matches_played", b"matches_played", "valid", b"valid", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

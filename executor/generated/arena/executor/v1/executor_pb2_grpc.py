@@ -122,7 +122,8 @@ class ExecutorServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def ValidateAgent(self, request_iterator, context):
-        """Says what an upload would be refused for. The first message names the environment. Nothing runs.
+        """Says what an upload would be refused for. The first message names the environment. Nothing runs, unless it asks
+        for self-play.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -44,7 +44,9 @@ class ExecutorServiceStub:
     GetRecord: _grpc.UnaryStreamMultiCallable[_executor_pb2.GetRecordRequest, _executor_pb2.GetRecordResponse]
     """Sends the file of records. The trailer `sha256-bin` holds its SHA-256."""
     ValidateAgent: _grpc.StreamUnaryMultiCallable[_executor_pb2.ValidateAgentRequest, _executor_pb2.ValidateAgentResponse]
-    """Says what an upload would be refused for. The first message names the environment. Nothing runs."""
+    """Says what an upload would be refused for. The first message names the environment. Nothing runs, unless it asks
+    for self-play.
+    """
     DescribeEnvironments: _grpc.UnaryUnaryMultiCallable[_executor_pb2.DescribeEnvironmentsRequest, _executor_pb2.DescribeEnvironmentsResponse]
 
 @_typing.type_check_only
@@ -63,7 +65,9 @@ class ExecutorServiceAsyncStub(ExecutorServiceStub):
     GetRecord: _aio.UnaryStreamMultiCallable[_executor_pb2.GetRecordRequest, _executor_pb2.GetRecordResponse]  # type: ignore[assignment]
     """Sends the file of records. The trailer `sha256-bin` holds its SHA-256."""
     ValidateAgent: _aio.StreamUnaryMultiCallable[_executor_pb2.ValidateAgentRequest, _executor_pb2.ValidateAgentResponse]  # type: ignore[assignment]
-    """Says what an upload would be refused for. The first message names the environment. Nothing runs."""
+    """Says what an upload would be refused for. The first message names the environment. Nothing runs, unless it asks
+    for self-play.
+    """
     DescribeEnvironments: _aio.UnaryUnaryMultiCallable[_executor_pb2.DescribeEnvironmentsRequest, _executor_pb2.DescribeEnvironmentsResponse]  # type: ignore[assignment]
 
 class ExecutorServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -121,7 +125,9 @@ class ExecutorServiceServicer(metaclass=_abc_1.ABCMeta):
         request_iterator: _MaybeAsyncIterator[_executor_pb2.ValidateAgentRequest],
         context: _ServicerContext,
     ) -> _typing.Union[_executor_pb2.ValidateAgentResponse, _abc.Awaitable[_executor_pb2.ValidateAgentResponse]]:
-        """Says what an upload would be refused for. The first message names the environment. Nothing runs."""
+        """Says what an upload would be refused for. The first message names the environment. Nothing runs, unless it asks
+        for self-play.
+        """
 
     @_abc_1.abstractmethod
     def DescribeEnvironments(

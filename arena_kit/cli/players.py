@@ -1,0 +1,104 @@
+"""What commands play with: the sandbox, and the folders, zips and images of players."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from arena_kit.cli.common import BadArgument
+from arena_kit.sandbox.base import FOLDER_PREFIX, Sandbox, SandboxError
+
+
+def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose where submissions run."""
+    sandboxes = "docker: locked-down containers (default); process: local processes, for your own code only"
+    parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
+    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
+                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
+
+
+def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
+    """Return the sandbox that the options choose. Raises BadArgument."""
+    if options.sandbox == "docker":
+        try:
+            from arena_kit.sandbox.docker import DockerSandbox
+        except ModuleNotFoundError as error:
+            if error.name != "docker":
+                raise
+            raise BadArgument(
+                "Containers need the Python package docker: pip install 'arena-kit[docker]'. "
+                "Your own code can also play in local processes: --sandbox process"
+            ) from None
+
+        return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    from arena_kit.sandbox.process import ProcessSandbox
+
+    return ProcessSandbox(channel_dir)
+
+
+def unpack(archive: Path, folder: Path) -> Path:
+    """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
+    from arena_kit.upload.archive import unpack_archive
+    from arena_kit.upload.zip_safety import ArchiveRefused
+
+    try:
+        with archive.open("rb") as file:
+            unpack_archive(file, folder)
+    except ArchiveRefused as refused:
+        raise BadArgument(f"{archive}: {refused}") from None
+    except OSError as error:
+        raise BadArgument(f"{archive} cannot be read: {error.strerror}.") from None
+    return folder
+
+
+def image_name(word: str, sandbox: str) -> str:
+    """Return `word`, which names no file or folder, as the name of an image. Raises BadArgument if it cannot be one."""
+    if word.endswith((".zip", "/")) or word.startswith((".", "/")):
+        raise BadArgument(f"There is no file or folder {word}.")
+    if sandbox == "process":
+        raise BadArgument(f"There is no file or folder {word}; images need --sandbox docker.")
+    return word
+
+
+def sandbox_check(sandbox: Sandbox, *images: str) -> None:
+    """Look whether the sandbox can start these images. Raises BadArgument for one that is not there, and SandboxError.
+
+    A word that names neither a file nor a folder is taken for an image, so without an engine it is more likely a slip.
+    """
+    named = [image for image in images if not image.startswith(FOLDER_PREFIX)]
+    try:
+        sandbox.check()
+    except SandboxError as error:
+        if not named:
+            raise
+        sentence = f"There is no file or folder {named[0]}, and an image of that name cannot be looked for: {error}"
+        raise BadArgument(sentence) from None
+    if named:
+        from arena_kit.sandbox.docker import DockerSandbox
+
+        assert isinstance(sandbox, DockerSandbox)
+        for name in named:
+            if not sandbox.has_image(name):
+                raise BadArgument(f"There is no file, folder or image {name}.")
+
+
+def display_name(player: str) -> str:
+    """Return the name of a player for results: that of its folder, its file or its image."""
+    path = Path(player)
+    return (path.resolve().name or player) if path.exists() else player
+
+
+def player_image(player: str, sandbox: str, unpacked: Path) -> str:
+    """Return what the sandbox starts for a folder, a zip or the name of an image. Raises BadArgument."""
+    from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
+
+    path = Path(player)
+    if path.is_dir():
+        if not any((path / name).is_file() for name in PLAYER_ENTRY_POINTS):
+            *first, last = PLAYER_ENTRY_POINTS
+            raise BadArgument(f"The folder {player} has no {', '.join(first)} or {last}.")
+        return FOLDER_PREFIX + str(path.resolve())
+    if path.is_file():
+        return FOLDER_PREFIX + str(unpack(path, unpacked))
+    return image_name(player, sandbox)

@@ -1,0 +1,1 @@
+"""What runs within a world."""

@@ -1,0 +1,80 @@
+"""The program that compiles the Python files of a zip and looks for warnings, in a limited process that runs nothing.
+
+`sources_read` starts it, because the compiler and the parser of Python may take any amount of time and memory for a
+hostile source. It uses the standard library only, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import warnings
+import zipfile
+
+MEMORY_BYTES = 1 << 30
+WARNING_SECONDS = 3
+"""Processor time for finding warnings, after the files have compiled."""
+REFUSED, NOT_READ = 3, 4
+"""Exit codes: a file does not compile, and the output says which; the files compile, but warnings were not found."""
+
+
+def main() -> int:
+    """Compile the zip named by the first argument, and print what is found as a line of JSON each.
+
+    Further arguments: the processor time for compiling, in seconds; then, if warnings are wanted, yes or no for whether
+    the archive names packages, and the version of Python as two numbers.
+    """
+    path, seconds, *wanted = sys.argv[1:]
+    most = int(seconds)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_AS, MEMORY_BYTES)
+    _limit(resource.RLIMIT_CPU, most)
+    warnings.simplefilter("ignore")
+    with zipfile.ZipFile(path) as archive:
+        # Finder's zips hold a data file of its own beside each file, with the same ending.
+        names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
+        for name in names:
+            if (wrong := _wrong(name, archive)) is not None:
+                sys.stdout.write(json.dumps(wrong))
+                return REFUSED
+        sys.stdout.write("true\n")
+        sys.stdout.flush()
+        if wanted:
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            _limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + WARNING_SECONDS + 1)
+            return _warn({name: archive.read(name) for name in names}, *wanted)
+    return 0
+
+
+def _limit(kind: int, value: int) -> None:
+    """Set a limit, as far as the process that started this one allows; it can be set again."""
+    _, most = resource.getrlimit(kind)
+    resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
+
+
+def _wrong(name: str, archive: zipfile.ZipFile) -> tuple[str, int | None, str] | None:
+    """Return file, line and sentence of what is wrong with a file; None if it compiles."""
+    try:
+        compile(archive.read(name), name, "exec", dont_inherit=True)
+    except SyntaxError as error:
+        where = f"line {error.lineno}: " if error.lineno else ""
+        return name, error.lineno, f"{name} does not compile: {where}{error.msg}"
+    except ValueError as error:
+        # Until Python 3.11.4 a null byte was no error of syntax.
+        return name, None, f"{name} does not compile: {error}"
+    except (RecursionError, MemoryError, OverflowError) as error:
+        return name, None, f"{name} does not compile: {type(error).__name__}: {error}"
+    return None
+
+
+def _warn(sources: dict[str, bytes], has_requirements: str, major: str, minor: str) -> int:
+    from arena_kit.upload.source_warnings import warnings_of
+
+    try:
+        found = warnings_of(sources, has_requirements=has_requirements == "yes", python=(int(major), int(minor)))
+    except (RecursionError, MemoryError, SyntaxError, ValueError):
+        return NOT_READ
+    sys.stdout.write(json.dumps(found))
+    return 0

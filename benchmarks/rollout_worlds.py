@@ -1,0 +1,164 @@
+"""Worlds of a shipped package, measured: how fast they start, whether verdicts repeat, and whether anything is left.
+
+Provisioning is from the reservation of memory to healthy services with their data, in turns with `docker-compose up` of
+the same services and the load of a dump of the same data. Rollouts are played without a browser, except for the wiki,
+which needs one: the oracle's actions are carried out in the pages by a program within the world. Each task has its
+oracle played, which must solve it, and nothing done, which must not: one after the other until a hundred have been
+played and the host is looked at, then four at a time, whose verdicts must be the same.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from arena_kit.environment.records import Fault
+from arena_kit.errors import PlatformFault
+from arena_kit.image.engine import connect
+from arena_kit.rollout.agents.agent import ScriptedAgent
+from arena_kit.rollout.attempt import Agent, Work, null_agent, task_attempt
+from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.judge import TaskVerdict
+from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.packages.package import Package
+from arena_kit.rollout.recording.recorder import Recorder
+from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.worlds.leases import NoRoom
+from arena_kit.rollout.worlds.world import ARENA_LABEL, World
+from arena_kit.tests.rollout import form_filler
+from benchmarks.common import say, work_folder
+from benchmarks.rollout_provisioning import Place, place, prefix, provisioning
+
+FILLER = Path(form_filler.__file__).read_text(encoding="utf-8")
+AT_ONCE = 4
+IN_A_ROW = 100
+"""How many rollouts are played one after the other, at least; the others are played AT_ONCE at a time."""
+IN_BROWSER = ("wiki",)
+"""Packages whose pages a program without a browser cannot use."""
+BROWSER_IMAGE = "rl-arena-browser"
+MOST_TRIES, ROOM_SECONDS = 3, 1.0
+
+
+def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
+    """Return the figures of a package. rounds: of provisioning. times: that each task is played in both ways."""
+    with work_folder() as folder, place(name, folder) as found:
+        report = provisioning(found, rounds)
+        jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
+        before = host(found)
+        in_a_row = min(times, -(-IN_A_ROW // len(jobs)))
+        serial = played(found, jobs * in_a_row, at_once=1)
+        left = {key: count for key, count in changes(before, host(found)).items() if count}
+        parallel = played(found, jobs * max(1, times - in_a_row), at_once=AT_ONCE)
+        left |= {key: count for key, count in changes(before, host(found)).items() if count}
+    ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
+    wrong = Counter(
+        f"{task.key} {kind}" for (task, kind), verdict in ways[0] + ways[1] if verdict.is_solved != (kind == "oracle")
+    )
+    first = {(task.key, kind): verdict.as_json() for (task, kind), verdict in ways[0][: len(jobs)]}
+    differ = [Counter(f"{task.key} {kind}" for (task, kind), verdict in each
+                      if verdict.as_json() != first[task.key, kind]) for each in ways]  # fmt: skip
+    return {
+        **report, "package": name, "tasks": len(jobs) // 2, "times": (len(serial) + len(parallel)) // len(jobs),
+        "rollouts": len(serial) + len(parallel), "in_a_row": len(serial), "wrong": dict(wrong),
+        "serial_differs": dict(differ[0]), "parallel_differs": dict(differ[1]),
+        "leftovers": sum(abs(count) for count in left.values()), "left": left,
+    }  # fmt: skip
+
+
+def played(found: Place, jobs: Sequence[tuple[Task, str]], *, at_once: int) -> list[TaskVerdict]:
+    """Play jobs and say how far they are; return their verdicts in the same order."""
+    verdicts = []
+    with ThreadPoolExecutor(at_once) as pool:
+        for verdict in pool.map(lambda job: play(found, *job), jobs):
+            verdicts.append(verdict)
+            say(f"{len(verdicts)} of {len(jobs)} rollouts are over, {at_once} at a time")
+    return verdicts
+
+
+def play(found: Place, task: Task, kind: str) -> TaskVerdict:
+    """Return the verdict of a rollout; one that the platform has spoilt is tried again twice."""
+    tried = 0
+    while True:
+        try:
+            verdict = _played(found, task, kind)
+        except NoRoom:
+            time.sleep(ROOM_SECONDS)
+            continue
+        tried += 1
+        if verdict.fault is not Fault.PLATFORM or tried == MOST_TRIES:
+            if verdict.is_solved != (kind == "oracle"):
+                say(f"wrong: {task.key} {kind}: {json.dumps(verdict.as_json())}")
+            return verdict
+        say(f"spoilt: {verdict.code} {verdict.sentence}")
+
+
+def _played(found: Place, task: Task, kind: str) -> TaskVerdict:
+    if kind == "null":
+        return task_attempt(found.worlds, found.built, task, null_agent).verdict
+    if found.built.slug not in IN_BROWSER:
+        agent: Agent = functools.partial(oracle, package=found.package)
+        return task_attempt(found.worlds, found.built, task, agent).verdict
+    with tempfile.TemporaryDirectory(prefix="arena-rollout-") as output:
+        recorder = Recorder(Path(output))
+        way = Way(BrowserPlace(BROWSER_IMAGE, found.leases.parent / "browsers"), video=False, trace=False)
+        try:
+            work = BrowserWork(way, ScriptedAgent(task.oracle), recorder)
+            return task_attempt(found.worlds, found.built, task, work).verdict
+        finally:
+            recorder.close(video=False)
+
+
+def oracle(world: World, task: Task, package: Package) -> Work:
+    """Carry out the actions of the oracle in the pages, from within the world. Raises PlatformFault."""
+    begin: list[list[Any]] = []
+    if login := next((each for each in package.manifest.logins if each.name == task.login), None):
+        begin = [["goto", login.url], *(["fill", *pair] for pair in login.fields.items()), ["click", login.submit]]
+    steps = [[action.name, *action.arguments.values()] for action in task.oracle]
+    ran = world.run("web", ["python3", "-c", FILLER, json.dumps([package.manifest.home, begin + steps])], seconds=60)
+    if ran.status:
+        raise PlatformFault(ran.output[-500:], code="oracle_broken")
+    last = task.oracle[-1]
+    return Work(last.arguments.get("value"), last.arguments.get("status", "SUCCESS"), requests=(),
+                actions=tuple(action.name for action in task.oracle))  # fmt: skip
+
+
+def host(found: Place) -> Mapping[str, int]:
+    """Return the numbers of what rollouts might leave on this host."""
+    client = connect()
+    try:
+        marks = {"label": f"{ARENA_LABEL}={(found.leases / 'name').read_text()}"}
+        return {
+            "containers": len(client.api.containers(all=True, filters=marks)),
+            "volumes": len(client.api.volumes(filters={"dangling": True})["Volumes"] or ()),
+            "images": sum(tag.startswith(prefix()) for image in client.api.images() for tag in image["RepoTags"] or ()),
+            "reserved": found.worlds.reserved_bytes(),
+            "leases": sum(1 for path in found.leases.rglob("*") if path.is_file()),
+            "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
+        }
+    finally:
+        client.close()
+
+
+def changes(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return how much more there is of each."""
+    return {key: after[key] - before[key] for key in before}
+
+
+def lines(report: Mapping[str, Any]) -> list[str]:
+    """Return the figures in words."""
+    faster = f", {report['provision_speedup']} times as fast as Compose" if "provision_speedup" in report else ""
+    wrong, differ = report["wrong"] or "none", report["serial_differs"] | report["parallel_differs"] or "none"
+    played = f"{report['rollouts']} rollouts of {report['tasks']} tasks; wrong verdicts: {wrong}"
+    differ = f"{report['in_a_row']} one after the other, the others {AT_ONCE} at a time; unlike the first: {differ}"
+    return [
+        f"{report['package']}: a world is ready after {report['provision_seconds']} s{faster}",
+        f"{played}; {differ}; left over: {report['left'] or 'nothing'}",
+    ]

@@ -1,0 +1,124 @@
+"""The lease of a running job, and what the row is told of it meanwhile."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from contextvars import copy_context
+from copy import copy
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from django.conf import settings
+from django.db import Error, connection
+
+from core.jobs.lifecycle import job_hand_back, job_heartbeat
+from core.jobs.states import StaleJob
+from core.jobs.stopping import FINISH_SHARE, HAND_BACK_SHARE, WorkerStopped, has_grace
+from core.models import Job, JobState
+
+logger = logging.getLogger(__name__)
+NEWS_SECONDS = 1.0
+"""Minimum time between two writes of new log lines and progress to the row."""
+
+
+class Lease:
+    """Renews the lease of a running job, and carries its log and progress to the row.
+
+    `lost` is set once the claim is lost; long work calls `raise_if_lost` regularly.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self.lost = threading.Event()
+        self._job = job
+        self._lines: list[str] = []
+        self._shown = ""
+        self._progress: dict[str, object] = {}
+        self._news = False
+        self._stop = threading.Event()
+        # A new thread does not inherit the log context of this job.
+        run = partial(copy_context().run, self._run)
+        self._thread = threading.Thread(target=run, name=f"lease-{job.KIND}-{job.pk}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    @property
+    def text(self) -> str:
+        """The whole log so far."""
+        return "\n".join(self._lines)
+
+    def log(self, line: str) -> None:
+        self._lines.append(line)
+        self._news = True
+
+    def show(self, text: str) -> None:
+        """Show a text below the log while the job runs, e.g. the end of a program's output."""
+        self._news |= text != self._shown
+        self._shown = text
+
+    def progress(self, **fields: object) -> None:
+        """Set fields of the row that show progress; the values must not be changed afterwards."""
+        self._progress = fields
+        self._news = True
+
+    @property
+    def has_news(self) -> bool:
+        """Whether the row does not know yet what was logged, shown or set as progress."""
+        return self._news
+
+    def raise_if_lost(self) -> None:
+        """Raise StaleJob when the claim is lost, WorkerStopped when the job must be given back."""
+        if not has_grace(FINISH_SHARE):
+            raise WorkerStopped
+        if self.lost.is_set():
+            raise StaleJob(f"{self._job.KIND} {self._job.pk} was taken from this worker.")
+
+    def beat(self) -> None:
+        """Renew the lease once, with the news since the last time."""
+        self._news = False
+        try:
+            text = f"{self.text}\n{self._shown}".strip()
+            job_heartbeat(job=self._job, log=text or None, progress=self._progress)
+        except StaleJob:
+            self.lost.set()
+        except Error:
+            # The lease outlasts several heartbeats, and the next one may find the database again on a new connection.
+            self._news = True
+            connection.close()
+            logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
+
+    def _hand_back(self) -> None:
+        """Give the job back although its action does not check for a stop; the action's result will be refused."""
+        # A copy, because the action continues with its own instance.
+        job = copy(self._job)
+        job.state = JobState.RUNNING
+        logger.warning("%s %s is given back: it did not end before this worker stops.", job.KIND, job.pk)
+        try:
+            job_hand_back(job=job, log=self.text)
+        except (StaleJob, Error) as error:
+            # It has just ended, or the reaper gives it back when its lease expires.
+            logger.info("%s %s was not given back: %s", job.KIND, job.pk, error)
+        self.lost.set()
+
+    def _run(self) -> None:
+        waited = 0.0
+        try:
+            while not self._stop.wait(NEWS_SECONDS) and not self.lost.is_set():
+                waited += NEWS_SECONDS
+                if not has_grace(HAND_BACK_SHARE):
+                    self._hand_back()
+                    return
+                if self._news or waited >= settings.JOB_LEASE_SECONDS / 4:
+                    waited = 0.0
+                    self.beat()
+        finally:
+            connection.close()

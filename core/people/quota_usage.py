@@ -1,0 +1,172 @@
+"""What people use of their quotas, counted from the rows themselves, so that no counter can go wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, time
+from typing import Any
+
+from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
+
+from core.jobs.phase_selectors import decisive_job
+from core.models import (
+    Agent,
+    Build,
+    CancelCode,
+    Duel,
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    Submission,
+    UploadReservation,
+    User,
+    Validation,
+)
+
+OPEN = (JobState.QUEUED, JobState.RUNNING)
+SPARED = (Q(state=JobState.CANCELLED) & (~Q(cancel_code=CancelCode.BY_OWNER) | Q(started_at=None))) | Q(
+    state=JobState.FAILED, fault=JobFault.PLATFORM
+)
+"""Duels of challenges and runs that are not charged."""
+
+
+@dataclass(slots=True)
+class QuotaUsage:
+    """A person's use of an environment."""
+
+    uploads: int = 0
+    spared: int = 0
+    """Uploads among these that the arena failed on or organisers stopped."""
+    agents: int = 0
+    storage_bytes: int = 0
+    jobs: int = 0
+    challenges: int = 0
+    """The number of duels of challenges and runs."""
+    challenges_spared: int = 0
+    """Duels among these that the arena failed on or that were cancelled."""
+
+    def charged(self, limit: int) -> int:
+        """Return the number of uploads that count.
+
+        Spared uploads do not count, but only up to `limit` of them: a person who can make the arena fail must not
+        upload forever.
+        """
+        return max(self.uploads - self.spared, self.uploads - limit)
+
+    def challenges_charged(self, limit: int) -> int:
+        """Return the number of challenge duels that count, by the same rule."""
+        return max(self.challenges - self.challenges_spared, self.challenges - limit)
+
+
+def day_begin(now: datetime) -> datetime:
+    """Return when the day of a moment began, in UTC."""
+    return datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+
+
+def usage_by_environment(
+    owner: User, *, now: datetime, environments: Iterable[Environment], address_digest: str = ""
+) -> dict[int, QuotaUsage]:
+    """Return a person's usage by environment, with a fixed number of queries.
+
+    address_digest: that of an anonymous client, whose uploads and versions in progress are counted separately.
+    """
+    wanted = [environment.pk for environment in environments]
+    usage = {pk: QuotaUsage() for pk in wanted}
+    submissions = Submission.objects.filter(agent__owner=owner, agent__environment__in=wanted).order_by()
+    own = submissions.filter(address_digest=address_digest) if address_digest else submissions
+    for submission in _uploads(own.filter(created_at__gte=day_begin(now))):
+        row = usage[submission.agent.environment_id]
+        row.uploads += 1
+        row.spared += _is_spared(submission)
+    for pk, count in _by_environment(in_progress(own), Count("pk")).items():
+        usage[pk].jobs = count
+    live = submissions.filter(deleted_at=None)
+    for pk, size in _by_environment(live, Sum("archive_bytes")).items():
+        usage[pk].storage_bytes = size
+    active = active_agents(owner).filter(environment__in=wanted).order_by()
+    for pk, count in active.values_list("environment").annotate(Count("pk")):
+        usage[pk].agents = count
+    for pk, (count, spared) in challenges_counted(owner, wanted, now=now).items():
+        usage[pk].challenges, usage[pk].challenges_spared = count, spared
+    return usage
+
+
+def uploads_coming(owner: User, environment: Environment, *, now: datetime) -> QuerySet[UploadReservation]:
+    """Return a person's uploads that are being inspected or stored; each holds a place in the quota."""
+    # By its key, because a row that is not stored yet has no uploads either.
+    return UploadReservation.objects.filter(owner=owner, environment=environment.pk, expires_at__gt=now)
+
+
+def usage_coming(
+    owner: User, environment: Environment, usage: QuotaUsage, *, now: datetime, address_digest: str = ""
+) -> QuotaUsage:
+    """Add the uploads in progress to a person's usage. address_digest: as in `usage_by_environment`."""
+    for row in uploads_coming(owner, environment, now=now):
+        is_own = not address_digest or row.address_digest == address_digest
+        usage.uploads += is_own
+        usage.jobs += is_own
+        usage.storage_bytes += row.archive_bytes
+        usage.agents += row.makes_agent
+    return usage
+
+
+def active_agents(owner: User) -> QuerySet[Agent]:
+    """Return a person's agents with a version, without those disabled by organisers; quarantined ones may come back."""
+    live = Submission.objects.filter(agent=OuterRef("pk"), deleted_at=None)
+    return owner.agents.filter(Exists(live)).exclude(is_disabled=True, quarantined_at=None)
+
+
+def in_progress(submissions: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Return submissions in a build, a validation or their first evaluation; the arena itself starts later ones."""
+    of_row = {"submission": OuterRef("pk"), "state__in": OPEN}
+    earlier = Evaluation.objects.filter(submission=OuterRef("submission"), pk__lt=OuterRef("pk"))
+    return submissions.filter(
+        Exists(Build.objects.filter(**of_row))
+        | Exists(Validation.objects.filter(**of_row))
+        | Exists(Evaluation.objects.filter(~Exists(earlier), **of_row))
+    )
+
+
+def challenges_counted(owner: User, environments: list[int], *, now: datetime) -> dict[int, tuple[int, int]]:
+    """Return by environment the number of a person's unrated duels today, and how many are not charged."""
+    today = day_begin(now)
+    asked = Q(challenge__user=owner, challenge__created_at__gte=today) | Q(
+        run__caller=owner, run__created_at__gte=today
+    )
+    rows = Duel.objects.filter(asked).order_by()
+    of_environment = rows.filter(player_1__agent__environment__in=environments)
+    found = of_environment.values_list("player_1__agent__environment").annotate(
+        count=Count("pk"), spared=Count("pk", filter=SPARED)
+    )
+    return {pk: (count, spared) for pk, count, spared in found}
+
+
+def _uploads(rows: QuerySet[Submission]) -> QuerySet[Submission]:
+    """Load the jobs that decide whether uploads count, without their long columns."""
+    models: dict[str, Any] = {"builds": Build, "validations": Validation, "evaluations": Evaluation}
+    jobs = [
+        Prefetch(name, model.objects.only("submission", "state", "fault", "created_at", "cancel_code", "started_at"))
+        for name, model in models.items()
+    ]
+    return rows.select_related("agent").prefetch_related(*jobs)
+
+
+def _is_spared(submission: Submission) -> bool:
+    """Return whether an upload is not charged: the arena failed on its last phase, or organisers cancelled that."""
+    job = decisive_job(submission)
+    if job is None:
+        return False
+    if job.state == JobState.CANCELLED and job.cancel_code == CancelCode.BY_OWNER:
+        # Only spared if no work on it has begun.
+        phases = (*submission.builds.all(), *submission.validations.all(), *submission.evaluations.all())
+        return all(phase.started_at is None for phase in phases)
+    if job.state == JobState.CANCELLED:
+        # A deletion by the owner cancels it as well.
+        return submission.deleted_at is None
+    return job.state == JobState.FAILED and job.fault == JobFault.PLATFORM
+
+
+def _by_environment(rows: QuerySet[Submission], figure: Count | Sum) -> Mapping[int, int]:
+    return dict(rows.values_list("agent__environment").annotate(figure))

@@ -1,0 +1,1 @@
+"""Applications, their packages and tasks, and agents at work in them."""

@@ -1,0 +1,140 @@
+"""The board of an application: agents ranked by the tasks that they solve, with intervals, pass^3, cost and steps.
+
+Only rollouts for the board count, at the current revisions of the tasks that rank, of each agent's newest version that
+has any. Results of an older revision are not comparable; such a version works at the new tasks when it is asked to.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from django.db.models import Max, QuerySet
+
+from arena_kit.ranking.scores import Interval
+from arena_kit.rollout.numbers.attempts import Measure, SetFigure, set_figure
+from arena_kit.rollout.numbers.summary import EndedAttempt, Summary, counts_by_task, summarise
+from core.models import Environment, JobFault, JobState, Rollout, RolloutOutcome, Submission
+from core.rollouts.batches import RANKING_ATTEMPTS, ranking_tasks
+from core.rollouts.figures import OVER
+
+ALL_OF = 3
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRow:
+    """An agent on the board. rank: ties share, 1, 1, 3; None before every task has an attempt.
+
+    success: mean over tasks with its interval. all_of_3: pass^3. attempted: tasks with an attempt that counts.
+    """
+
+    rank: int | None
+    submission: Submission
+    success: SetFigure
+    all_of_3: SetFigure
+    summary: Summary
+    attempted: int
+    open_count: int
+
+    @property
+    def interval(self) -> Interval | None:
+        """The 95% interval of the success rate."""
+        return self.success.interval
+
+
+@dataclass(frozen=True, slots=True)
+class TaskBoard:
+    """A board. task_count: tasks that rank. hidden_count: how many of them are hidden."""
+
+    rows: tuple[BoardRow, ...]
+    task_count: int
+    hidden_count: int
+
+
+def board(environment: Environment) -> TaskBoard:
+    """Return the board of an application, best first. Four queries, whatever its size."""
+    tasks = ranking_tasks(environment)
+    keys = {task.pk: task.key for task in tasks}
+    ranked = Rollout.objects.filter(
+        environment=environment, is_ranked=True, task__in=keys, submission__deleted_at=None,
+        submission__agent__is_disabled=False, submission__agent__owner__is_active=True,
+    )  # fmt: skip
+    newest = dict(ranked.order_by().values_list("submission__agent").annotate(number=Max("submission__number")))
+    submissions = {
+        one.pk: one
+        for one in Submission.objects.filter(agent__in=newest).select_related("agent__owner", "agent__environment")
+        if newest[one.agent_id] == one.number
+    }
+    attempts, waiting = _attempts(ranked.filter(submission__in=submissions), keys)
+    rows = [_row(submission, attempts[pk], waiting[pk], len(tasks)) for pk, submission in submissions.items()]
+    hidden = sum(task.split == "HIDDEN" for task in tasks)
+    return TaskBoard(_ranked(rows, len(tasks)), len(tasks), hidden)
+
+
+def _attempts(rows: QuerySet[Rollout], keys: dict[int, str]) -> tuple[dict[int, list[EndedAttempt]], dict[int, int]]:
+    """Return by version its attempts that are over, the first RANKING_ATTEMPTS at each task, and how many are open."""
+    attempts: dict[int, list[EndedAttempt]] = defaultdict(list)
+    waiting: dict[int, int] = defaultdict(int)
+    made: dict[tuple[int, int], int] = defaultdict(int)
+    found = rows.order_by("pk").values_list(
+        "submission", "task", "state", "outcome", "score", "fault", "history", "ended_by", "step_count", "seconds",
+        "tokens_in", "tokens_out", "cost_micros",
+    )  # fmt: skip
+    for version, task, state, outcome, score, fault, history, ended_by, steps, seconds, asked, said, cost in found:
+        if state not in OVER:
+            waiting[version] += state != JobState.CANCELLED
+            continue
+        is_spoilt = fault == JobFault.PLATFORM or outcome in ("", RolloutOutcome.UNJUDGED)
+        # Who asks again for the board gets no second chance: the first attempts that count are the result.
+        if not is_spoilt and made[version, task] >= RANKING_ATTEMPTS:
+            continue
+        made[version, task] += not is_spoilt
+        attempts[version].append(
+            EndedAttempt(
+                keys[task],
+                outcome == RolloutOutcome.SOLVED,
+                score or 0.0,
+                is_spoilt,
+                bool(history),
+                ended_by,
+                steps,
+                seconds,
+                asked + said,
+                cost,
+            )
+        )
+    return attempts, waiting
+
+
+def _row(submission: Submission, attempts: list[EndedAttempt], waiting: int, task_count: int) -> BoardRow:
+    counts = counts_by_task(attempts)
+    return BoardRow(
+        rank=None,
+        submission=submission,
+        success=set_figure(counts),
+        all_of_3=set_figure(counts, ALL_OF, Measure.ALL),
+        summary=summarise(attempts),
+        attempted=len(counts),
+        open_count=waiting,
+    )
+
+
+def _ranked(rows: list[BoardRow], task_count: int) -> tuple[BoardRow, ...]:
+    """Return the rows, best first; those that have not attempted every task yet stand below, without a rank."""
+    whole = [row for row in rows if row.attempted == task_count and row.success.value is not None]
+    whole.sort(key=_key)
+    placed: list[BoardRow] = []
+    for place, row in enumerate(whole, start=1):
+        is_tied = bool(placed) and _key(placed[-1])[:2] == _key(row)[:2]
+        placed.append(_with_rank(row, placed[-1].rank if is_tied else place))
+    rest = sorted((row for row in rows if row not in whole), key=_key)
+    return (*placed, *rest)
+
+
+def _key(row: BoardRow) -> tuple[float, float, str]:
+    """Sort by success, then by the share of tasks that are always solved, then by name."""
+    return -(row.success.value or 0.0), -(row.all_of_3.value or 0.0), row.submission.agent.name.lower()
+
+
+def _with_rank(row: BoardRow, rank: int | None) -> BoardRow:
+    return BoardRow(rank, row.submission, row.success, row.all_of_3, row.summary, row.attempted, row.open_count)

@@ -1,0 +1,124 @@
+"""Figures of rollouts: how often tasks were solved, by the formulas of the library."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.db.models import Count, Q, QuerySet
+
+from arena_kit.rollout.numbers.attempts import Counts, Measure, SetFigure, set_figure
+from arena_kit.rollout.numbers.comparison import Comparison, compare
+from arena_kit.rollout.numbers.summary import (
+    EndedAttempt,
+    Often,
+    Summary,
+    counts_by_task,
+    disagreements,
+    how_often,
+    only_by_oracle,
+    summarise,
+)
+from core.models import Acceptance, Batch, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome
+
+OVER = (JobState.SUCCEEDED, JobState.FAILED)
+ATTEMPTS_SHOWN = (1, 2, 3, 5, 8)
+"""The numbers k of pass@k and pass^k that pages and the API show."""
+COUNTED = Q(outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
+"""Rollouts that are attempts: neither spoilt by the platform nor without anything to judge by."""
+SOLVED = Q(outcome=RolloutOutcome.SOLVED)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFigures:
+    """What a batch shows. any_of, all_of: pass@k and pass^k by k. often: how often each task was solved, by its key."""
+
+    summary: Summary
+    any_of: Mapping[int, SetFigure]
+    all_of: Mapping[int, SetFigure]
+    often: Mapping[str, Often]
+    counts: Mapping[str, Counts]
+
+
+@dataclass(frozen=True, slots=True)
+class Analytics:
+    """What the tasks of an application tell. often: by task key, over all agents. agents: counts by agent and task."""
+
+    often: Mapping[str, Often]
+    disagreements: Sequence[tuple[str, float]]
+    only_by_oracle: Sequence[str]
+    agents: Mapping[str, Mapping[str, Counts]]
+
+
+def attempts_in(rows: QuerySet[Rollout]) -> list[EndedAttempt]:
+    """Return rollouts that are over, as the library counts them, with one query."""
+    found = rows.filter(state__in=OVER).values_list(
+        "task__key", "outcome", "score", "fault", "history", "ended_by", "step_count", "seconds", "tokens_in",
+        "tokens_out", "cost_micros",
+    )  # fmt: skip
+    return [
+        EndedAttempt(
+            task=key,
+            solved=outcome == RolloutOutcome.SOLVED,
+            score=score or 0.0,
+            spoilt=fault == JobFault.PLATFORM or outcome in ("", RolloutOutcome.UNJUDGED),
+            retried=bool(history),
+            ended_by=ended_by,
+            steps=steps,
+            seconds=seconds,
+            tokens=tokens_in + tokens_out,
+            cost_micros=cost,
+        )
+        for key, outcome, score, fault, history, ended_by, steps, seconds, tokens_in, tokens_out, cost in found
+    ]
+
+
+def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:
+    """Return the figures of a batch or of any other set of rollouts."""
+    attempts = attempts_in(rows)
+    counts = counts_by_task(attempts)
+    most = max((each.attempts for each in counts.values()), default=0)
+    shown = [k for k in ATTEMPTS_SHOWN if k <= most]
+    return BatchFigures(
+        summary=summarise(attempts),
+        any_of={k: set_figure(counts, k) for k in shown},
+        all_of={k: set_figure(counts, k, Measure.ALL) for k in shown},
+        often={key: how_often(each) for key, each in counts.items()},
+        counts=counts,
+    )
+
+
+def batches_compare(first: Batch, second: Batch) -> Comparison:
+    """Return how the agents of two batches compare on the tasks that both have attempted."""
+    one, other = (counts_by_task(attempts_in(batch.rollouts.all())) for batch in (first, second))
+    return compare(one, other)
+
+
+def analytics(environment: Environment) -> Analytics:
+    """Return what the rollouts of an application's current tasks tell, trials of the arena's own left out."""
+    rows = environment.rollouts.filter(COUNTED, task__is_current=True).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
+    found = rows.order_by().values_list(
+        "batch__agent_kind", "submission__agent__name", "batch__model__name", "task__key"
+    )
+    agents: dict[str, dict[str, Counts]] = defaultdict(dict)
+    together: dict[str, Counts] = {}
+    for kind, agent, model, key, made, solved in found.annotate(made=Count("pk"), solved=Count("pk", filter=SOLVED)):
+        counts = Counts(made, solved)
+        agents[" with ".join(filter(None, (agent, model))) or kind.lower()][key] = counts
+        known = together.get(key, Counts(0, 0))
+        together[key] = Counts(known.attempts + made, known.solved + solved)
+    accepted = environment.tasks.filter(is_current=True, acceptance=Acceptance.ACCEPTED)
+    return Analytics(
+        often={key: how_often(each) for key, each in together.items()},
+        disagreements=disagreements(agents),
+        only_by_oracle=only_by_oracle(agents, accepted.values_list("key", flat=True)),
+        agents=agents,
+    )
+
+
+def task_counts(task_ids: Iterable[int]) -> dict[int, Counts]:
+    """Return how many attempts at each task count and how many were solved, by its id; tasks without any left out."""
+    rows = Rollout.objects.filter(COUNTED, task__in=list(task_ids)).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
+    found = rows.order_by().values_list("task").annotate(made=Count("pk"), solved=Count("pk", filter=SOLVED))
+    return {task: Counts(made, solved) for task, made, solved in found}

@@ -1,0 +1,118 @@
+"""Who may see and do what with packages, tasks, answers and rollouts.
+
+Organisers see everything. The author of a task sees all of it. Everyone sees practice tasks and what agents did at
+them. Of ranking tasks everyone sees the instruction and the outcomes; how an agent went about it is for its owner,
+because a recorded solution could be copied. Hidden tasks, and what agents did at them, are for organisers and authors.
+"""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import Q, QuerySet
+
+from core.errors import Refused
+from core.models import Batch, BatchPurpose, LanguageModel, ModelUsers, Package, Rollout, Task, TaskSplit, User
+
+Viewer = User | AnonymousUser
+STAFF, MEMBERS = "staff", "members"
+
+
+def may_ask(viewer: Viewer) -> bool:
+    """Return whether a person may ask for rollouts and upload tasks here."""
+    if not viewer.is_authenticated or not viewer.is_active:
+        return False
+    return settings.ROLLOUTS == MEMBERS or (settings.ROLLOUTS == STAFF and viewer.is_staff)
+
+
+def check_may_ask(viewer: Viewer) -> None:
+    """Raise Refused unless a person may ask for rollouts here."""
+    if settings.ROLLOUTS == "false":
+        raise Refused("This arena runs no rollouts; ROLLOUTS turns them on.", code="rollouts_off")
+    if not may_ask(viewer):
+        who = "organisers" if settings.ROLLOUTS == STAFF else "people with an account"
+        raise Refused(f"Rollouts here are for {who}.", code="rollouts_not_yours")
+
+
+def may_upload_packages(viewer: Viewer) -> bool:
+    """Return whether a person may upload packages: organisers, because a package runs programs of its own."""
+    return bool(viewer.is_staff) and settings.ROLLOUTS != "false"
+
+
+def is_author(task: Task, viewer: Viewer) -> bool:
+    """Return whether a person uploaded this revision of a task. task: read with its file."""
+    return viewer.pk is not None and task.file.uploaded_by_id == viewer.pk
+
+
+def answers_visible(task: Task, viewer: Viewer) -> bool:
+    """Return whether a person sees the answer, the checks and the oracle of a task."""
+    return bool(viewer.is_staff) or is_author(task, viewer)
+
+
+def task_visible(task: Task, viewer: Viewer) -> bool:
+    """Return whether a person sees that a task exists, and its instruction."""
+    return task.split != TaskSplit.HIDDEN or answers_visible(task, viewer)
+
+
+def tasks_visible(rows: QuerySet[Task], viewer: Viewer) -> QuerySet[Task]:
+    """Return the tasks among some that a person sees."""
+    if viewer.is_staff:
+        return rows
+    open_ones = ~Q(split=TaskSplit.HIDDEN)
+    return rows.filter(open_ones | Q(file__uploaded_by=viewer.pk)) if viewer.pk else rows.filter(open_ones)
+
+
+def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollout]:
+    """Return the rollouts among some whose outcome a person sees; trials of tasks are for organisers and authors."""
+    if viewer.is_staff:
+        return rows
+    open_ones = ~Q(task__split=TaskSplit.HIDDEN) & ~Q(batch__purpose=BatchPurpose.ACCEPTANCE)
+    return rows.filter(open_ones | Q(task__file__uploaded_by=viewer.pk)) if viewer.pk else rows.filter(open_ones)
+
+
+def rollout_visible(rollout: Rollout, viewer: Viewer) -> bool:
+    """Return whether a person sees the outcome of a rollout."""
+    if answers_visible(rollout.task, viewer):
+        return True
+    return rollout.task.split != TaskSplit.HIDDEN and rollout.batch.purpose != BatchPurpose.ACCEPTANCE
+
+
+def work_visible(rollout: Rollout, viewer: Viewer) -> bool:
+    """Return whether a person sees what an agent did: steps, pictures, video, network log, its answer."""
+    if not rollout_visible(rollout, viewer):
+        return False
+    if answers_visible(rollout.task, viewer) or rollout.task.split == TaskSplit.PRACTICE:
+        return True
+    is_own = viewer.pk is not None and (
+        rollout.batch.owner_id == viewer.pk
+        or (rollout.submission is not None and rollout.submission.agent.owner_id == viewer.pk)
+    )
+    return rollout.task.split == TaskSplit.RANKING and is_own
+
+
+def expected_visible(rollout: Rollout, viewer: Viewer) -> bool:
+    """Return whether a person sees what checks expected, the exported state, and logs of services and the gateway."""
+    return answers_visible(rollout.task, viewer)
+
+
+def batch_visible(batch: Batch, viewer: Viewer) -> bool:
+    """Return whether a person sees that a batch exists. What it shows of each rollout is decided for that."""
+    return bool(viewer.is_staff) or batch.owner_id == viewer.pk or batch.purpose != BatchPurpose.ACCEPTANCE
+
+
+def may_change_batch(batch: Batch, viewer: Viewer) -> bool:
+    """Return whether a person may cancel or hide a batch and its rollouts."""
+    return bool(viewer.is_staff) or (viewer.pk is not None and batch.owner_id == viewer.pk)
+
+
+def archive_visible(package: Package, viewer: Viewer) -> bool:
+    """Return whether a person may download a package, which holds its data, passwords and answers."""
+    return package.is_public or bool(viewer.is_staff) or package.uploaded_by_id == viewer.pk
+
+
+def models_for(viewer: Viewer) -> QuerySet[LanguageModel]:
+    """Return the language models that a person may choose."""
+    rows = LanguageModel.objects.filter(is_active=True)
+    if viewer.is_staff:
+        return rows
+    return rows.filter(users=ModelUsers.MEMBERS) if may_ask(viewer) else rows.none()

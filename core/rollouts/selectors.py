@@ -1,0 +1,195 @@
+"""Tasks, batches and rollouts for pages and the API, each as far as a viewer may see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from arena_kit.rollout.numbers.summary import Often
+from core.models import (
+    Batch,
+    BatchPurpose,
+    Environment,
+    EnvironmentKind,
+    JobState,
+    Rollout,
+    RolloutOutcome,
+    RolloutVerdict,
+    Task,
+    WorldLease,
+)
+from core.rollouts.figures import COUNTED, SOLVED
+from core.rollouts.permissions import Viewer, rollouts_visible, tasks_visible
+
+LONG = ("log", "live", "task__definition", "batch__agent_config", "package__manifest")
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFilter:
+    """What a list of tasks is narrowed by; empty keys are not looked at. query: words of instruction or key."""
+
+    query: str = ""
+    tag: str = ""
+    difficulty: str = ""
+    split: str = ""
+    often: str = ""
+    acceptance: str = ""
+
+
+def application_list() -> list[Environment]:
+    """Return the applications of this arena, by name."""
+    return list(Environment.objects.filter(kind=EnvironmentKind.APP).order_by("name"))
+
+
+def application_get(slug: str) -> Environment:
+    """Return an application. Raises Environment.DoesNotExist."""
+    return Environment.objects.get(slug=slug, kind=EnvironmentKind.APP)
+
+
+def tasks_current(viewer: Viewer, environment: Environment | None = None) -> QuerySet[Task]:
+    """Return the current tasks that a viewer sees, by application and key, with counts of their rollouts.
+
+    `rollout_count`, `attempt_count`, `solved_count` and `batch_count` leave out the arena's own trials.
+    """
+    rows = Task.objects.filter(is_current=True).select_related("environment", "file__uploaded_by")
+    if environment is not None:
+        rows = rows.filter(environment=environment)
+    asked = ~Q(rollouts__batch__purpose=BatchPurpose.ACCEPTANCE) & Q(rollouts__hidden_at=None)
+    counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
+    solved = Q(rollouts__outcome=RolloutOutcome.SOLVED)
+    return (
+        tasks_visible(rows, viewer)
+        .annotate(
+            rollout_count=Count("rollouts", filter=asked),
+            attempt_count=Count("rollouts", filter=asked & counted),
+            solved_count=Count("rollouts", filter=asked & solved),
+            over_count=Count("rollouts", filter=asked & Q(rollouts__state__in=[JobState.SUCCEEDED])),
+            batch_count=Count("rollouts__batch", filter=asked, distinct=True),
+        )
+        .order_by("environment__slug", "key")
+    )
+
+
+def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
+    """Narrow a list of tasks that `tasks_current` has returned."""
+    for word in wanted.query.split():
+        rows = rows.filter(Q(instruction__icontains=word) | Q(key__icontains=word))
+    if wanted.tag:
+        rows = rows.filter(tag_line__contains=f",{wanted.tag},")
+    for name in ("difficulty", "split", "acceptance"):
+        if value := getattr(wanted, name):
+            rows = rows.filter(**{name: value})
+    mine = Rollout.objects.filter(COUNTED, task=OuterRef("pk")).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
+    match wanted.often:
+        case Often.ALWAYS:
+            rows = rows.filter(Exists(mine)).exclude(Exists(mine.exclude(SOLVED)))
+        case Often.SOMETIMES:
+            rows = rows.filter(Exists(mine.filter(SOLVED)), Exists(mine.exclude(SOLVED)))
+        case Often.NEVER:
+            rows = rows.filter(Exists(mine)).exclude(Exists(mine.filter(SOLVED)))
+    return rows
+
+
+def tags_of(environment: Environment, viewer: Viewer) -> list[str]:
+    """Return the tags of the current tasks that a viewer sees, sorted."""
+    rows = tasks_visible(environment.tasks.filter(is_current=True), viewer)
+    lines = rows.exclude(tag_line="").values_list("tag_line", flat=True)
+    return sorted({tag for line in lines for tag in line.split(",") if tag})
+
+
+def task_get(viewer: Viewer, environment: Environment, key: str) -> Task:
+    """Return a current task that a viewer sees. Raises Task.DoesNotExist."""
+    return tasks_current(viewer, environment).get(key=key)
+
+
+def task_named(viewer: Viewer, key: str) -> Task:
+    """Return the current task of this key in whichever application has had it longest. Raises Task.DoesNotExist."""
+    found = tasks_current(viewer).filter(key=key).order_by("pk").first()
+    if found is None:
+        raise Task.DoesNotExist
+    return found
+
+
+def revisions_of(task: Task) -> list[Task]:
+    """Return all revisions of a task, the newest first. `work_sha256` says which are comparable."""
+    rows = Task.objects.filter(environment=task.environment_id, key=task.key).select_related("file__uploaded_by")
+    return list(rows.order_by("-revision"))
+
+
+def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
+    """Return the rollouts whose outcome a viewer sees, newest first, without long columns and hidden ones."""
+    related = (
+        "task__file", "environment", "batch__owner", "batch__model", "submission__agent__owner", "package",
+    )  # fmt: skip
+    rows = Rollout.objects.filter(hidden_at=None).select_related(*related).defer(*LONG)
+    return rollouts_visible(rows, viewer).order_by("-pk")
+
+
+def rollout_get(viewer: Viewer, public_id: UUID) -> Rollout:
+    """Return a rollout that a viewer sees, with its long columns. Raises Rollout.DoesNotExist."""
+    found = Rollout.objects.select_related(*Rollout.RELATED, "task__file", "task__environment")
+    return rollouts_visible(found.filter(hidden_at=None), viewer).get(public_id=public_id)
+
+
+def batch_rows(viewer: Viewer) -> QuerySet[Batch]:
+    """Return the batches that a viewer sees, newest first, with counts of their rollouts."""
+    rows = Batch.objects.filter(hidden_at=None).select_related(
+        "owner", "environment", "model", "submission__agent__owner", "package"
+    )
+    if not viewer.is_staff:
+        rows = rows.exclude(~Q(owner=viewer.pk), purpose=BatchPurpose.ACCEPTANCE)
+    return rows.annotate(
+        rollout_count=Count("rollouts"),
+        over_count=Count("rollouts", filter=~Q(rollouts__state__in=[JobState.QUEUED, JobState.RUNNING])),
+        running_count=Count("rollouts", filter=Q(rollouts__state=JobState.RUNNING)),
+        solved_count=Count("rollouts", filter=Q(rollouts__outcome=RolloutOutcome.SOLVED)),
+        attempt_count=Count(
+            "rollouts",
+            filter=Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED]),
+        ),
+    ).order_by("-pk")
+
+
+def batch_get(viewer: Viewer, public_id: UUID) -> Batch:
+    """Return a batch that a viewer sees. Raises Batch.DoesNotExist."""
+    return batch_rows(viewer).get(public_id=public_id)
+
+
+def batch_phases(batch: Batch) -> dict[str, int]:
+    """Return how many rollouts of a batch are at work, by phase."""
+    rows = batch.rollouts.filter(state=JobState.RUNNING).order_by().values_list("phase")
+    return dict(sorted(rows.annotate(count=Count("pk"))))
+
+
+def batch_matrix(batch: Batch, viewer: Viewer) -> list[tuple[Task, list[Rollout]]]:
+    """Return the tasks of a batch with its attempts at each, in order."""
+    rows = rollouts_visible(batch.rollouts.select_related("task__file", "batch").defer(*LONG[:3]), viewer)
+    matrix: dict[int, tuple[Task, list[Rollout]]] = {}
+    for rollout in rows.order_by("task__key", "attempt_number"):
+        matrix.setdefault(rollout.task_id, (rollout.task, []))[1].append(rollout)
+    return list(matrix.values())
+
+
+def verdicts_of(rollout: Rollout) -> list[RolloutVerdict]:
+    """Return the verdicts about a rollout, the first one first."""
+    return list(rollout.verdicts.select_related("task", "made_by").order_by("pk"))
+
+
+def checks_shown(verdict: RolloutVerdict, *, with_expected: bool) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return checks and guards of a verdict; what was expected, and what tells it, only for those who may see it."""
+    hidden = () if with_expected else ("expected", "sentence", "actual", "normalised")
+
+    def shown(found: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{name: value for name, value in each.items() if name not in hidden} for each in found]
+
+    return shown(verdict.checks), shown(verdict.guards)
+
+
+def worlds_of_hosts() -> list[WorldLease]:
+    """Return the open worlds for operators, by host."""
+    rows = WorldLease.objects.filter(closed_at=None).select_related("rollout__task", "rollout__environment")
+    return list(rows.order_by("host", "pk"))

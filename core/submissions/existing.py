@@ -1,0 +1,62 @@
+"""What is done to submissions that exist: build them again, and delete them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from core.errors import Refused
+from core.evaluations.services import agent_lock, standing_decide
+from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
+from core.jobs.control import job_cancel_if_open
+from core.jobs.lifecycle import job_enqueue
+from core.jobs.states import OPEN
+from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
+from core.submissions.promotions import promotions_review
+
+PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
+"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
+
+
+def submission_rebuild(*, submission: Submission) -> Build:
+    """Build and validate a submission again; its open jobs are cancelled. Raises Refused when it is deleted."""
+    with transaction.atomic():
+        # The lock orders simultaneous deletions and rebuilds.
+        agent_lock(submission.agent_id)
+        submission = Submission.objects.get(pk=submission.pk)
+        if submission.deleted_at is not None:
+            raise Refused("A deleted submission cannot be built.")
+        phases = (submission.latest_build, submission.latest_validation)
+        for job in (*phases, *submission.evaluations.filter(state__in=OPEN)):
+            if job is not None:
+                job_cancel_if_open(job=job, code=CancelCode.SUPERSEDED, reason="The submission is being rebuilt.")
+        build = Build.objects.create(submission=submission)
+        job_enqueue(job=build)
+    return build
+
+
+def submission_delete(*, submission: Submission) -> None:
+    """Delete a submission's archive and image. Its results stay, because they are part of others' history.
+
+    On a board its agent falls back to the previous version if that has been evaluated.
+    """
+    with transaction.atomic():
+        agent = agent_lock(submission.agent_id)
+        # The jobs before the submission's row, see `core.jobs.locks`.
+        for kind in PHASES:
+            for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
+                job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
+        submission.deleted_at = timezone.now()
+        submission.save(update_fields=["deleted_at"])
+        standing_decide(agent=agent)
+        promotions_review(agent=agent)
+        planned = submission.participations.filter(tournament__is_automatic=False)
+        if planned.filter(tournament__state=TournamentState.RUNNING).exists():
+            # It has withdrawn from that tournament.
+            wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+        storage, name = submission.archive.storage, str(submission.archive.name)
+        # If the store fails, the retention deletes it later.
+        transaction.on_commit(lambda: storage.delete(name), robust=True)
+        wake("build", IMAGES_TASK)

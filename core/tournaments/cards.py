@@ -1,0 +1,127 @@
+"""Environments with the numbers of their participants and their leaders, as the home page shows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.db.models import Count, Exists, OuterRef, Q, Subquery
+
+from core.models import (
+    LADDER,
+    Agent,
+    Audience,
+    Environment,
+    Evaluation,
+    Participant,
+    Rollout,
+    Submission,
+    Task,
+    TaskSplit,
+    TournamentState,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentCard:
+    environment: Environment
+    agent_count: int
+    user_count: int
+    leader: Participant | None = None
+    """The first of the arena's last finished edition, or of the ladder."""
+    best: Evaluation | None = None
+    """The first of the board, where submissions are ranked by scores."""
+    task_count: int = 0
+    """The tasks of an application that everyone sees."""
+
+
+def environment_cards() -> list[EnvironmentCard]:
+    """Active environments with the numbers of participants and the leaders."""
+    environments = list(Environment.objects.filter(is_active=True))
+    counts = _counts()
+    leaders = _leaders([environment for environment in environments if not environment.is_scored])
+    best = _best([environment for environment in environments if environment.is_scored and not environment.is_app])
+    tasks = _tasks([environment for environment in environments if environment.is_app])
+    return [
+        EnvironmentCard(
+            environment,
+            *counts.get(environment.pk, (0, 0)),
+            leaders.get(environment.pk),
+            best.get(environment.pk),
+            tasks.get(environment.pk, 0),
+        )
+        for environment in environments
+    ]
+
+
+def _counts() -> dict[int, tuple[int, int]]:
+    """By environment: how many agents can play or are on the board, and how many owners they have."""
+    on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
+    playing = Submission.objects.active().filter(agent=OuterRef("pk"))
+    rows = Agent.objects.filter(environment__is_active=True, is_disabled=False, owner__is_active=True)
+    ranked = Rollout.objects.filter(submission__agent=OuterRef("pk"), is_ranked=True, submission__deleted_at=None)
+    at_work = Exists(ranked.exclude(outcome=""))
+    rows = rows.filter(
+        (Q(environment__seats=1) & (Exists(on_board) | at_work)) | (Q(environment__seats__gt=1) & Exists(playing))
+    )
+    counted = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
+    return {row["environment"]: (row["agents"], row["owners"]) for row in counted}
+
+
+def _tasks(environments: list[Environment]) -> dict[int, int]:
+    """By application: how many tasks everyone sees. One query, none without any."""
+    if not environments:
+        return {}
+    rows = Task.objects.filter(environment__in=environments, is_current=True).exclude(split=TaskSplit.HIDDEN)
+    return dict(rows.order_by().values_list("environment").annotate(Count("pk")))
+
+
+def environment_groups() -> list[tuple[str, list[Environment]]]:
+    """Active environments by name, in the groups of the home page."""
+    rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats", "kind"))
+    groups = [
+        ("Games", [row for row in rows if not row.is_scored]),
+        ("Tasks", [row for row in rows if row.is_scored and not row.is_app]),
+        ("Applications", [row for row in rows if row.is_app]),
+    ]
+    return [(name, found) for name, found in groups if found]
+
+
+def _leaders(environments: list[Environment]) -> dict[int, Participant]:
+    """The first of the arena's last finished edition or of the ladder, by environment. One query, none without any.
+
+    Only public results count, and no tournaments of organisers: these may be small and have rules of their own.
+    """
+    if not environments:
+        return {}
+    # A ladder has a leader although it does not end.
+    has_leader = Q(tournament__state=TournamentState.FINISHED)
+    has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
+    ranked = Participant.objects.filter(
+        has_leader,
+        tournament__environment=OuterRef("pk"),
+        tournament__is_automatic=True,
+        tournament__results=Audience.PUBLIC,
+        rank=1,
+    )
+    first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
+    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
+    return {row.tournament.environment_id: row for row in shown}
+
+
+def _best(environments: list[Environment]) -> dict[int, Evaluation]:
+    """The first of the board of each environment, verified ones before others. One query, none without any."""
+    if not environments:
+        return {}
+    # As `board.standing`, for all environments at once.
+    board = Evaluation.objects.filter(
+        environment=OuterRef("pk"),
+        is_current=True,
+        submission__deleted_at=None,
+        agent__is_disabled=False,
+        agent__owner__is_active=True,
+    )
+    first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
+    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
+    return {row.environment_id: row for row in shown.defer("log", "episodes", "metrics")}

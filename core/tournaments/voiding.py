@@ -1,0 +1,127 @@
+"""Voids rounds and meetings of organisers' tournaments, so that they are played again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+from django.db.models import Max, QuerySet
+
+from core.errors import Refused
+from core.models import Duel, JobState, LedgerChange, Submission, Tournament, TournamentState, User
+from core.ratings.ledger import ledger_change
+from core.tournaments.rounds import GONE, counting, duels_strike, last_round, leaving_forget, tournament_hold
+
+VOIDABLE = (TournamentState.RUNNING, TournamentState.FINISHED)
+
+
+def round_void(*, tournament: Tournament, number: int, reason: str, user: User | None) -> int:
+    """Strike a round, so that it is played again; return how many duels it had.
+
+    The manager strikes what depends on it, as the format says. A tournament that has ended goes on. Raises Refused for
+    an edition of the arena, for a round that was not drawn, for a tournament that was never played, and for one that
+    has ended if a participant could not play the round again.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        _check_voidable(held)
+        duels = list(counting(held).filter(round=number))
+        if not duels:
+            last = counting(held).aggregate(last=Max("round"))["last"]
+            drawn = f"the last one that was is round {last}" if last else "none was so far"
+            raise Refused(f"Round {number} was not drawn: {drawn}.")
+        _check_playable(held, duels)
+        leaving_forget(tournament=held, number=number)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+    tournament.refresh_from_db()
+    return len(duels)
+
+
+def meeting_void(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Strike a duel of an organisers' tournament, and later duels of its meeting, so that they are played again.
+
+    As `round_void`. In a cancelled tournament the duels are struck but not played again.
+    """
+    assert duel.tournament is not None
+    with transaction.atomic():
+        held = tournament_hold(duel.tournament)
+        duels = [duel, *_meeting(held, duel).filter(number__gt=duel.number)]
+        _check_playable(held, duels)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+
+
+def meeting_again(*, duel: Duel, reason: str, user: User | None) -> None:
+    """Play a meeting of an organisers' tournament again that the arena could not play; `duel` is a void duel of it.
+
+    As `round_void`. Raises Refused also if the meeting has gone on or a duel of it was struck.
+    """
+    assert duel.tournament is not None
+    with transaction.atomic():
+        held = tournament_hold(duel.tournament)
+        _check_voidable(held)
+        duels: list[Duel] = []
+        for row in _meeting(held, duel).order_by("number"):
+            # Duels played before the first void one stay.
+            duels = [*duels, row] if row.state == JobState.FAILED else []
+        if duel not in duels:
+            raise Refused(
+                "Its meeting has already been decided or replayed without this duel, so there is nothing to play again."
+            )
+        _check_playable(held, duels)
+        duels_strike(duels=duels, reason=reason, user=user)
+        _go_on(held)
+
+
+def _meeting(tournament: Tournament, duel: Duel) -> QuerySet[Duel]:
+    """The duels that count in the meeting of a duel."""
+    players = (duel.player_1_id, duel.player_2_id)
+    return counting(tournament).filter(round=duel.round, player_1__in=players, player_2__in=players)
+
+
+def _check_voidable(tournament: Tournament) -> None:
+    if tournament.is_automatic:
+        raise Refused(
+            "The arena made this edition, and none of its rounds depends on another. Void single duels instead."
+        )
+    if tournament.state not in VOIDABLE:
+        raise Refused(
+            f"The tournament is {tournament.get_state_display()}. Only running and finished tournaments can be voided."
+        )
+
+
+def _check_playable(tournament: Tournament, duels: Sequence[Duel]) -> None:
+    """Raise Refused if duels of a tournament that has ended cannot be played again, because a player may not or cannot.
+
+    A participant who leaves after the end keeps the place, so nothing could decide it anew.
+    """
+    if tournament.state != TournamentState.FINISHED:
+        return
+    players = {player for duel in duels for player in (duel.player_1_id, duel.player_2_id)}
+    rows = tournament.participants.filter(submission__in=players, withdrawn_at=None).order_by("pk")
+    gone = rows.filter(GONE).select_related("submission__agent").first()
+    if gone is not None:
+        raise Refused(
+            f"The tournament has ended, and {gone.submission} may no longer play: its version is deleted, its "
+            "agent disabled or its owner's account closed. Let it play again first, or leave the result as it is."
+        )
+    kept = Submission.objects.filter(pk__in=players).validated()
+    without = rows.exclude(submission__in=kept).select_related("submission__agent").first()
+    if without is not None:
+        raise Refused(
+            f"The tournament has ended, and {without.submission} cannot play now: its image was deleted, or its last "
+            "build or validation has not succeeded. Build it again first."
+        )
+
+
+def _go_on(tournament: Tournament) -> None:
+    """Note that duels of a tournament were struck, and reopen it if it has ended."""
+    ended = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.FINISHED)
+    if ended.update(state=TournamentState.RUNNING, ended_at=None):
+        tournament.participants.update(rating=None, rating_low=None, rating_high=None)
+        # Participants who left after the end have not withdrawn; only `left_after` marks them.
+        tournament.participants.filter(withdrawn_at=None).update(left_after=None)
+        barred = tournament.participants.filter(GONE, withdrawn_at=None).values_list("pk", flat=True)
+        tournament.participants.filter(pk__in=list(barred)).update(left_after=last_round(tournament))
+    ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=tournament)

@@ -1,0 +1,109 @@
+"""The agents of rollouts: scripts, the arena's own agent for models, and versions that users have uploaded."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+from django.conf import settings
+
+from arena_kit.errors import PlatformFault
+from arena_kit.examples import FOLDER
+from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
+from arena_kit.rollout.agents.meter import Meter
+from arena_kit.rollout.agents.player import PlayerAgent
+from arena_kit.rollout.gateway.endpoint import MISCONFIGURED, AskedModel, ChatForm, Endpoint, Form, Prices
+from arena_kit.rollout.gateway.gateway import Gateway
+from arena_kit.rollout.gateway.gemini import GeminiForm
+from arena_kit.rollout.tasks.task import Task
+from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
+from core.models import LanguageModel, Rollout, RolloutAgent
+from core.models import ModelForm as RowForm
+from rollout_runner.host import folder, player_label, players, worker_token
+
+MODEL_AGENT = "model_browser"
+PLAYER_LOG = "player.log"
+FORMS: dict[str, Callable[[], Form]] = {RowForm.OPENAI: ChatForm, RowForm.GEMINI: GeminiForm}
+_numbers = itertools.count(1)
+
+
+class WorkerAgent(PlayerAgent):
+    """A player with the gateway to its model, which ends with it; what it prints is kept."""
+
+    gateway: Gateway | None = None
+    log_file: Path | None = None
+
+    def close(self) -> None:
+        """See Agent."""
+        super().close()
+        if (gateway := self.gateway) is not None:
+            self.gateway = None
+            gateway.close()
+        if self.log_file is not None and self.log:
+            self.log_file.write_text(self.log, encoding="utf-8", errors="replace")
+
+
+def agent_make(rollout: Rollout, task: Task, meter: Meter, output: Path) -> Agent:
+    """Return the agent of a rollout. output: gets the logs of the player and of the gateway.
+
+    Raises SandboxError, and PlatformFault for a model that cannot be used.
+    """
+    has_pictures = bool(rollout.batch.agent_config.get("vision"))
+    match rollout.batch.agent_kind:
+        case RolloutAgent.SCRIPTED:
+            return ScriptedAgent(task.oracle, wants_pictures=has_pictures)
+        case RolloutAgent.NULL:
+            return null_script(wants_pictures=has_pictures)
+    return _player(rollout, meter, output)
+
+
+def image_of(rollout: Rollout) -> str:
+    """Return the image of a rollout's player: of the version, or the folder of the arena's own agent."""
+    if rollout.submission is not None:
+        return rollout.submission.launched_image
+    return f"{FOLDER_PREFIX}{FOLDER / MODEL_AGENT}"
+
+
+def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
+    """Return a language model with its key, which only workers have. Raises PlatformFault without it."""
+    key = ""
+    if row.key_name:
+        key = settings.MODEL_KEYS.get(row.key_name, "")
+        if not key:
+            raise PlatformFault(f"MODEL_KEYS of this worker has no {row.key_name}.", code=MISCONFIGURED)
+    prices = Prices(row.price_in_micros, row.price_cached_micros, row.price_out_micros)
+    chosen = {} if temperature is None else {"temperature": temperature}
+    return AskedModel(row.model_id, row.url, key, prices, {**chosen, **row.sampling})
+
+
+def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
+    config, row = rollout.batch.agent_config, rollout.batch.model
+    gateway = None
+    if row is not None:
+        endpoint = Endpoint(model_of(row, config.get("temperature")), FORMS[row.form]())
+        gateway = Gateway(endpoint, meter, folder("models"), output)
+    sandbox, limits = players(), rollout.environment.limits
+
+    def launch() -> Container:
+        token = worker_token()
+        return sandbox.launch(
+            Launch(
+                image_of(rollout),
+                f"arena-rollout-{token[:12]}-{next(_numbers)}",
+                limits=limits,
+                labels={player_label(): token, "arena.rollout": str(rollout.pk)},
+                model_folder=str(gateway.folder) if gateway else "",
+            )
+        )
+
+    agent = WorkerAgent(
+        launch,
+        meter,
+        environment=rollout.environment.slug,
+        wants_pictures=bool(config.get("vision")),
+        prompt=str(config.get("prompt") or ""),
+        memory_bytes=limits.memory_limit_bytes,
+    )
+    agent.gateway, agent.log_file = gateway, output / PLAYER_LOG
+    return agent

@@ -1,0 +1,111 @@
+"""What the workers of one host share: worlds, images, sockets, and the removal of what dead ones have left."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+from django.conf import settings
+
+from arena_kit.image.errors import BuilderUnavailable
+from arena_kit.image.packages import Network
+from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.building.build import package_tag
+from arena_kit.rollout.building.images import Bases
+from arena_kit.rollout.building.leftovers import leftovers_remove
+from arena_kit.rollout.packages.compose import BASES
+from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.sandbox.channel import remove_abandoned_channels
+from arena_kit.sandbox.docker import DockerSandbox
+from arena_kit.sandbox.lock_file import LockFile, tokens_alive
+from core.jobs.apart import apart
+from core.models import JobState, PackageBuild
+from core.rollouts.leases import worlds_settle
+
+_PYTHON = "base:python"
+
+
+def host_name() -> str:
+    """Return the name of this host, as rows have it."""
+    return socket.gethostname()[:80]
+
+
+def prefix() -> str:
+    """Return the beginning of the names of packages' images; arenas that share an engine have different ones."""
+    return f"app-{settings.PLAYER_IMAGE_PREFIX}"
+
+
+def bases() -> Bases:
+    """Return what images of packages are made from."""
+    names = {name: f"{settings.APP_BASE_IMAGES}-{name.removeprefix('base:')}" for name in BASES}
+    network = Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK)
+    return Bases(names, prefix(), network)
+
+
+def worlds(*, pause_image: str = "") -> Worlds:
+    """Return the worlds of this host. pause_image: by default looked up. Raises PlatformFault without an engine."""
+    image = pause_image or base_images({_PYTHON: bases().names[_PYTHON]})[_PYTHON]
+    return Worlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
+
+
+def folder(name: str) -> Path:
+    """Return a folder of this host's workers; containers are given parts of it under the same path."""
+    return Path(settings.CHANNEL_DIR) / name
+
+
+def browser_place() -> BrowserPlace:
+    """Return where browsers run."""
+    return BrowserPlace(settings.BROWSER_IMAGE, folder("browsers"))
+
+
+def players() -> DockerSandbox:
+    """Return the sandbox of players at work in applications: Docker, whatever plays games."""
+    return DockerSandbox(
+        base_image=settings.PLAYER_BASE_IMAGE,
+        runtime=settings.PLAYER_CONTAINERS["runtime"],
+        channel_dir=settings.CHANNEL_DIR,
+        cgroup_parent=settings.PLAYER_CONTAINERS["cgroup_parent"],
+    )
+
+
+def player_label() -> str:
+    """Return the name of the label with the worker of a player's container."""
+    return f"arena.rollout-worker.{settings.PLAYER_IMAGE_PREFIX}"
+
+
+_lock: tuple[int, LockFile] | None = None
+
+
+def worker_token() -> str:
+    """Return the token of this process, whose lock file the kernel opens when the process dies."""
+    global _lock  # noqa: PLW0603  # one per process
+    if _lock is None or _lock[0] != os.getpid():
+        _lock = (os.getpid(), LockFile(folder("rollout-workers")))
+    return _lock[1].token
+
+
+def worlds_reap() -> None:
+    """Remove what dead workers of this host have left: worlds, players, sockets, images of builds. Once a minute."""
+    here = worlds(pause_image="unused")
+    with apart("The worlds of dead workers"):
+        here.reap()
+        worlds_settle(host=host_name(), alive=here.alive())
+    with apart("The players of dead workers"):
+        players().reap(player_label(), lambda: tokens_alive(folder("rollout-workers")))
+        for name in ("browsers", "models"):
+            remove_abandoned_channels(folder(name))
+    with apart("The images of killed builds"):
+        try:
+            leftovers_remove(here.builds, prefix(), kept_tags())
+        except BuilderUnavailable:
+            # The heartbeat tells that no engine answers.
+            return
+
+
+def kept_tags() -> set[str]:
+    """Return the tags of the packages whose images stay: those that were built."""
+    built = PackageBuild.objects.filter(state=JobState.SUCCEEDED)
+    return {
+        package_tag(sha256, seed) for sha256, seed in built.values_list("package__archive_sha256", "seed").distinct()
+    }

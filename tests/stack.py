@@ -1,0 +1,133 @@
+"""docker-compose.yml brought up, on images that are made from Debian packages: no registry of images is asked."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import docker
+import yaml
+
+from tests.site_image import ROOT, base_images, stand_in_build
+
+SERVERS = """
+FROM {base}
+COPY etc /etc
+RUN apt-get update \\
+ && apt-get install --no-install-recommends --yes postgresql redis-server nginx curl \\
+ && rm -rf /var/lib/apt/lists/* /etc/nginx/sites-enabled/default
+"""
+POSTGRES = """
+FROM {servers}
+RUN rm -rf /var/lib/postgresql/* && install -d -o postgres -g postgres /var/lib/postgresql/data /run/postgresql \\
+ && ln -s /usr/lib/postgresql/*/bin/initdb /usr/lib/postgresql/*/bin/postgres /usr/local/bin/ \\
+ && printf '%s\\n' '#!/bin/sh' 'set -e' 'cd /var/lib/postgresql/data' \\
+    'if [ ! -s PG_VERSION ]; then' \\
+    '  printf %s "$POSTGRES_PASSWORD" >/tmp/password' \\
+    '  initdb -U "$POSTGRES_USER" --pwfile /tmp/password --auth-local trust -E UTF8 --no-sync .' \\
+    '  echo "host all all all scram-sha-256" >>pg_hba.conf' \\
+    '  echo "CREATE DATABASE \\"$POSTGRES_DB\\"" | postgres --single -D . postgres >/dev/null' \\
+    'fi' 'exec postgres -D . -c listen_addresses=\\*' >/usr/local/bin/start && chmod 755 /usr/local/bin/start
+USER postgres
+VOLUME /var/lib/postgresql/data
+STOPSIGNAL SIGINT
+CMD ["start"]
+"""
+REDIS = """
+FROM {servers}
+RUN printf '%s\\n' '#!/bin/sh' 'exec "$@" --protected-mode no' >/usr/local/bin/start && chmod 755 /usr/local/bin/start
+USER redis
+WORKDIR /tmp
+ENTRYPOINT ["start"]
+"""
+NGINX = """
+FROM {servers}
+CMD ["nginx", "-g", "daemon off;"]
+"""
+SERVICES = {"POSTGRES_IMAGE": POSTGRES, "REDIS_IMAGE": REDIS, "NGINX_IMAGE": NGINX}
+"""The variables of docker-compose.yml that name images, and what stands in for Docker's official ones."""
+SOCKET = Path("/var/run/docker.sock")
+ARENA_UID = 10001
+BUILD_SECONDS = 3600
+
+
+def stand_ins(client: docker.DockerClient, name: str) -> dict[str, str]:
+    """Make all images that docker-compose.yml takes from a registry; return their names by its variables.
+
+    They are called NAME-1, NAME-2 and so on.
+    """
+    made = base_images(client, name)
+    servers = f"{name}-servers"
+    stand_in_build(client, servers, SERVERS, network="host")
+    for number, (variable, dockerfile) in enumerate(SERVICES.items(), len(made) + 1):
+        made[variable] = f"{name}-{number}"
+        stand_in_build(client, made[variable], dockerfile.replace("{servers}", servers))
+    return made
+
+
+def missing_compose() -> str:
+    """Return why nothing can be brought up; empty when it can."""
+    if not SOCKET.exists():
+        return f"the engine has no socket {SOCKET}"
+    return "" if compose_program() else "neither docker compose nor docker-compose is installed"
+
+
+def compose_program() -> list[str]:
+    """Return the words that start Compose; none if it is not installed."""
+    plugin = subprocess.run(["docker", "compose", "version"], capture_output=True, check=False)
+    if plugin.returncode == 0:
+        return ["docker", "compose"]
+    return ["docker-compose"] if shutil.which("docker-compose") else []
+
+
+@dataclass(frozen=True)
+class Stack:
+    """An arena of docker-compose.yml. folder: holds its variables. port: of its nginx on this machine."""
+
+    project: str
+    folder: Path
+    port: int
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": os.environ["PATH"], "HOME": str(self.folder), "COMPOSE_PROJECT_NAME": self.project,
+            "ARENA_ENV_FILE": str(self.folder / "env"), "DOCKER_BUILDKIT": "0", "COMPOSE_DOCKER_CLI_BUILD": "0",
+        }  # fmt: skip
+
+    @property
+    def files(self) -> list[str]:
+        return ["--env-file", str(self.folder / "env"), "--file", str(ROOT / "docker-compose.yml"), "--file",
+                str(self.folder / "here.yml")]  # fmt: skip
+
+    def write(self, variables: Mapping[str, str]) -> None:
+        """Write the file of variables, as an operator fills in example.env, and how images are built here."""
+        own = {
+            "SECRET_KEY": secrets.token_urlsafe(50),
+            "POSTGRES_PASSWORD": secrets.token_urlsafe(24),
+            "DOCKER_GROUP_ID": str(SOCKET.stat().st_gid),
+            "HTTP_PORT": f"127.0.0.1:{self.port}",
+        }
+        lines = [f"{name}={value}" for name, value in {**own, **variables}.items()]
+        (self.folder / "env").write_text("\n".join(lines) + "\n")
+        image = f"{self.project}-site"
+        # The way out of this machine, for the packages of the image.
+        building = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
+        services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+        own_image = [name for name, service in services.items() if service.get("image") == "rl-arena"]
+        here = {"services": {name: {"image": image} for name in own_image} | {"web": building}}
+        (self.folder / "here.yml").write_text(yaml.safe_dump(here))
+
+    def compose(self, *arguments: str) -> str:
+        """Run Compose to its end and return what it printed."""
+        done = subprocess.run(
+            [*compose_program(), *self.files, *arguments], cwd=ROOT, env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=BUILD_SECONDS, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-6000:]
+        return done.stdout

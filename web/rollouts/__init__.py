@@ -1,0 +1,1 @@
+"""Applications: tasks, batches and rollouts, for people and programs."""

@@ -1,0 +1,253 @@
+"""The native API of applications: packages, tasks, models and boards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import QuerySet
+from django_filters import rest_framework as filters
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.parsers import MultiPartParser
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from arena_kit.rollout.tasks.file import MOST_BYTES
+from core.models import Environment, LanguageModel, Package, Task, TaskSplit
+from core.rollouts.board import BoardRow, board
+from core.rollouts.figures import analytics
+from core.rollouts.packages import package_upload
+from core.rollouts.permissions import answers_visible, models_for
+from core.rollouts.selectors import TaskFilter, application_list, tasks_current, tasks_filtered
+from core.rollouts.tasks import tasks_upload
+from web.api.authentication import viewer_of
+from web.api.fields import Version
+from web.api.parsers import BoundedFormParser
+from web.api.schema import OBJECTS
+from web.api.views import Acting, Listed, checked, one, refusals
+from web.rollouts.batch_api import FigureAnswer
+from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
+
+NO_APPLICATION = OpenApiResponse(description="There is no such application.")
+
+
+class PackageAnswer(serializers.Serializer[Any]):
+    environment = serializers.CharField(source="environment.slug")
+    number = serializers.IntegerField()
+    sha256 = serializers.CharField(source="archive_sha256")
+    bytes = serializers.IntegerField(source="archive_bytes")
+    memory_bytes = serializers.IntegerField()
+    is_public = serializers.BooleanField()
+    manifest = serializers.JSONField(help_text="Name, description, origins, names of logins, services, limits.")
+    build = serializers.SerializerMethodField(help_text="State of its newest build.")
+    error = serializers.SerializerMethodField(help_text="Why that failed, for organisers.")
+    created_at = serializers.DateTimeField()
+
+    def get_build(self, row: Package) -> str | None:
+        newest = max(row.builds.all(), key=lambda build: build.pk, default=None)
+        return None if newest is None else newest.state
+
+    def get_error(self, row: Package) -> str | None:
+        newest = max(row.builds.all(), key=lambda build: build.pk, default=None)
+        is_staff = viewer_of(self.context["request"]).is_staff
+        return newest.error if newest is not None and is_staff else None
+
+
+class PackageFilter(filters.FilterSet):
+    environment = filters.CharFilter(field_name="environment__slug")
+
+    class Meta:
+        model = Package
+        fields = ["environment"]
+
+
+class PackageUpload(serializers.Serializer[Any]):
+    archive = serializers.FileField()
+    is_public = serializers.BooleanField(default=False)
+    note = serializers.CharField(default="", allow_blank=True, max_length=200)
+
+
+class PackageList(Acting, Listed[Package]):
+    """The packages of applications, newest first. POST uploads one; organisers may."""
+
+    tag = "rollouts"
+    serializer_class = PackageAnswer
+    filterset_class = PackageFilter
+    parser_classes = [MultiPartParser, BoundedFormParser]
+    throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
+
+    def get_queryset(self) -> QuerySet[Package]:
+        return Package.objects.select_related("environment").prefetch_related("builds").order_by("-pk")
+
+    @extend_schema(request={"multipart/form-data": PackageUpload}, responses={200: PackageAnswer, 201: PackageAnswer})
+    def post(self, request: Request) -> Response:
+        """Upload a package, with its tasks; it is built next."""
+        account, sent = self.account(request), checked(PackageUpload, request)
+        with refusals():
+            package, is_new = package_upload(owner=account, **sent)
+        answer = PackageAnswer(package, context={"request": request})
+        return Response(answer.data, status=201 if is_new else 200)
+
+
+class TaskAnswer(serializers.Serializer[Any]):
+    id = serializers.CharField(source="key")
+    environment = serializers.CharField(source="environment.slug")
+    revision = serializers.IntegerField()
+    instruction = serializers.CharField()
+    split = serializers.ChoiceField(choices=TaskSplit.choices)
+    difficulty = serializers.CharField()
+    tags = serializers.ListField(child=serializers.CharField())
+    acceptance = serializers.CharField()
+    verified_at = serializers.DateTimeField(allow_null=True)
+    fingerprint = serializers.CharField()
+    work_sha256 = serializers.CharField(help_text="Equal for revisions whose results are comparable.")
+    rollout_count = serializers.IntegerField()
+    attempt_count = serializers.IntegerField()
+    solved_count = serializers.IntegerField()
+    definition = serializers.SerializerMethodField(
+        help_text="All keys of the file with answer, checks and oracle; null for people who may not see them."
+    )
+    created_at = serializers.DateTimeField()
+
+    def get_definition(self, row: Task) -> dict[str, Any] | None:
+        if not answers_visible(row, viewer_of(self.context["request"])):
+            return None
+        found: dict[str, Any] = row.definition
+        return found
+
+
+class TaskQuery(serializers.Serializer[Any]):
+    environment = serializers.SlugField(required=False, default="")
+    query = serializers.CharField(required=False, default="", max_length=200)
+    tag = serializers.CharField(required=False, default="", max_length=40)
+    difficulty = serializers.CharField(required=False, default="", max_length=10)
+    split = serializers.ChoiceField(choices=TaskSplit.choices, required=False, default="")
+    acceptance = serializers.ChoiceField(choices=("ACCEPTED", "REFUSED"), required=False, default="")
+    often = serializers.ChoiceField(choices=("always", "sometimes", "never"), required=False, default="")
+
+
+class NativeTaskUpload(serializers.Serializer[Any]):
+    environment = serializers.SlugField()
+    file = serializers.FileField()
+    allow_duplicates = serializers.BooleanField(default=False)
+
+
+class TaskList(Acting, Listed[Task]):
+    """The current tasks that you may see. POST uploads a tasks.json."""
+
+    tag = "rollouts"
+    serializer_class = TaskAnswer
+    filter_backends: Any = []
+    parser_classes = [MultiPartParser, BoundedFormParser]
+    throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
+
+    def get_queryset(self) -> QuerySet[Task]:
+        if getattr(self, "swagger_fake_view", False):
+            return Task.objects.none()
+        query = TaskQuery(data=self.request.query_params)
+        query.is_valid(raise_exception=True)
+        wanted: dict[str, Any] = dict(query.validated_data)
+        slug = wanted.pop("environment")
+        rows = tasks_filtered(tasks_current(viewer_of(self.request)), TaskFilter(**wanted))
+        return rows.filter(environment__slug=slug) if slug else rows
+
+    @extend_schema(parameters=[TaskQuery])
+    def get(self, request: Request, *args: Any, **kwargs: Any) -> Response:
+        """List tasks, by application and id."""
+        return super().get(request, *args, **kwargs)
+
+    @extend_schema(
+        request={"multipart/form-data": NativeTaskUpload}, responses={201: OpenApiTypes.OBJECT, 404: NO_APPLICATION}
+    )
+    def post(self, request: Request) -> Response:
+        """Upload tasks; the answer says what was created, revised, unchanged, a duplicate, or skipped, and why."""
+        account, sent = self.account(request), checked(NativeTaskUpload, request)
+        environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
+        with refusals():
+            uploaded = tasks_upload(
+                owner=account, environment=environment, data=sent["file"].read(MOST_BYTES + 1),
+                allow_duplicates=sent["allow_duplicates"],
+            )  # fmt: skip
+        return Response(uploaded.file.report, status=201)
+
+
+class ModelAnswer(serializers.Serializer[Any]):
+    name = serializers.CharField()
+    model_id = serializers.CharField()
+    price_in_micros = serializers.IntegerField(help_text="Millionths of the unit for a million tokens.")
+    price_cached_micros = serializers.IntegerField()
+    price_out_micros = serializers.IntegerField()
+
+
+class ModelList(Listed[LanguageModel]):
+    """The language models that you may choose. Instructions of tasks are sent to their providers."""
+
+    tag = "rollouts"
+    serializer_class = ModelAnswer
+
+    def get_queryset(self) -> QuerySet[LanguageModel]:
+        return models_for(viewer_of(self.request))
+
+
+class BoardRowAnswer(serializers.Serializer[Any]):
+    rank = serializers.IntegerField(allow_null=True, help_text="null until every task has an attempt.")
+    submission = Version()
+    success = FigureAnswer(help_text="Mean success rate over tasks, with its 95% interval.")
+    all_of_3 = FigureAnswer(help_text="pass^3.")
+    cost_per_solved = serializers.SerializerMethodField()
+    median_steps = serializers.SerializerMethodField()
+    attempted = serializers.IntegerField()
+    open_count = serializers.IntegerField()
+
+    def get_cost_per_solved(self, row: BoardRow) -> float | None:
+        return row.summary.cost_per_solved
+
+    def get_median_steps(self, row: BoardRow) -> float | None:
+        return row.summary.median_steps
+
+
+@extend_schema(parameters=[OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)])
+class ApplicationBoard(APIView):
+    """The board of an application: agents by the tasks that they solve."""
+
+    tag = "rollouts"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        """Show the board."""
+        found = board(one(Environment.objects.filter(kind="APP"), slug=slug))
+        rows = BoardRowAnswer(found.rows, many=True).data
+        return Response({"task_count": found.task_count, "hidden_count": found.hidden_count, "rows": rows})
+
+
+@extend_schema(parameters=[OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)])
+class ApplicationAnalytics(APIView):
+    """What the tasks of an application tell about agents; hidden tasks are left out."""
+
+    tag = "rollouts"
+
+    @extend_schema(responses=OpenApiTypes.OBJECT)
+    def get(self, request: Request, slug: str) -> Response:
+        """Show how often tasks are solved, and at which agents differ."""
+        environment = one(Environment.objects.filter(kind="APP"), slug=slug)
+        seen = set(tasks_current(viewer_of(request), environment).values_list("key", flat=True))
+        found = analytics(environment)
+        return Response({
+            "often": {key: each.value for key, each in found.often.items() if key in seen},
+            "disagreements": [{"task": key, "by": by} for key, by in found.disagreements if key in seen],
+            "only_by_oracle": [key for key in found.only_by_oracle if key in seen],
+        })  # fmt: skip
+
+
+class ApplicationList(APIView):
+    """The applications of this arena."""
+
+    tag = "rollouts"
+
+    @extend_schema(responses=OBJECTS)
+    def get(self, request: Request) -> Response:
+        """List them by name."""
+        return Response([{"slug": row.slug, "name": row.name, "is_available": row.is_available}
+                         for row in application_list()])  # fmt: skip

@@ -1,0 +1,211 @@
+"""What pages of rollouts show: steps around the one that is looked at, its picture and page, a mark on its target."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from django.http import QueryDict
+
+from core.duels.selectors import NotStored
+from core.models import Rollout, Task
+from core.removed import removed_on
+from core.rollouts.records import StateChange, StateChanges, changes_of, last_step, page_of, steps_of
+
+STEPS_A_PAGE, PAIRS_A_PAGE = 50, 200
+MOST_PAGE, MOST_CHANGES = 60_000, 100
+_BOX = r"\[ref={ref}\][^\n]*\[box=(?P<x>-?[\d.]+),(?P<y>-?[\d.]+),(?P<width>[\d.]+),(?P<height>[\d.]+)\]"
+_REF = re.compile(r"\w{1,20}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where an action went, in pixels of the picture."""
+
+    x: float
+    y: float
+    width: float = 0.0
+    height: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step. picture, page: what the agent saw when it acted. mark: where on it the action went."""
+
+    step: Mapping[str, Any]
+    picture: str
+    page: str
+    mark: Mark | None
+    sentence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StepsView:
+    """The steps around the one that is looked at. number, last: of that one and of the last one; 0 without steps."""
+
+    steps: Sequence[Mapping[str, Any]]
+    shown: StepView | None
+    number: int
+    last: int
+    sentence: str = ""
+
+    @property
+    def before(self) -> int:
+        """The step before the list, 0 if it begins with the first one."""
+        return self.steps[0]["number"] - 1 if self.steps else 0
+
+    @property
+    def after(self) -> int:
+        """The step after the list, 0 if it ends with the last one."""
+        return self.steps[-1]["number"] + 1 if self.steps and self.steps[-1]["number"] < self.last else 0
+
+
+def steps_view(rollout: Rollout, query: QueryDict) -> StepsView:
+    """Return the steps of a rollout as an address asks for them."""
+    try:
+        last = last_step(rollout)
+        number = min(max(1, number_in(query, "step", 1 if rollout.is_over else last)), last)
+        begin = max(0, number - 1) // STEPS_A_PAGE * STEPS_A_PAGE
+        steps = steps_of(rollout, after=begin, most=STEPS_A_PAGE)
+    except NotStored as missing:
+        return StepsView([], None, 0, 0, str(missing))
+    if not steps:
+        return StepsView([], None, 0, 0)
+    # Of one that runs only the latest steps are in the row.
+    step = next((step for step in steps if step["number"] >= number), steps[-1])
+    return StepsView(steps, _shown(rollout, step), step["number"], last)
+
+
+def number_in(query: QueryDict, name: str, other: int) -> int:
+    """Return a whole number from an address, or a default where the text is not one."""
+    word = query.get(name, "")
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 8 else other
+
+
+def _shown(rollout: Rollout, step: Mapping[str, Any]) -> StepView:
+    sha256, sentence = step.get("snapshot_sha256"), ""
+    try:
+        page = page_of(rollout, sha256) if sha256 else ""
+    except NotStored as missing:
+        page, sentence = "", str(missing) if rollout.is_over else ""
+    picture = step.get("picture") or "" if rollout.pages and not removed_on(rollout.pages.name) else ""
+    return StepView(step, picture, page[:MOST_PAGE], mark_of(step.get("action") or {}, page), sentence)
+
+
+def mark_of(action: Mapping[str, Any], page: str) -> Mark | None:
+    """Return where an action went: its coordinates, or the box of its element in the page that the agent saw."""
+    x, y, ref = action.get("x"), action.get("y"), action.get("ref")
+    if isinstance(x, int | float) and isinstance(y, int | float) and action.get("scale") is None:
+        return Mark(float(x), float(y))
+    if not isinstance(ref, str) or not _REF.match(ref):
+        return None
+    found = re.search(_BOX.format(ref=ref), page)
+    return Mark(**{name: float(value) for name, value in found.groupdict().items()}) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The steps of two rollouts with the same number; None where one has ended."""
+
+    number: int
+    first: Mapping[str, Any] | None
+    second: Mapping[str, Any] | None
+    is_same: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Some of the steps of two rollouts, paired by their numbers.
+
+    differs: the number of the first action that differs, 0 if none does. last: the number of the last step of both.
+    """
+
+    pairs: Sequence[Pair]
+    differs: int
+    last: int
+
+    @property
+    def before(self) -> int:
+        """A step before those that are shown, 0 if they begin with the first one."""
+        return self.pairs[0].number - 1 if self.pairs else 0
+
+    @property
+    def after(self) -> int:
+        """The step after those that are shown, 0 if they end with the last one."""
+        return self.pairs[-1].number + 1 if self.pairs and self.pairs[-1].number < self.last else 0
+
+
+def aligned(first: Iterable[Mapping[str, Any]], second: Iterable[Mapping[str, Any]], *, at: int = 1) -> Alignment:
+    """Pair the steps of two rollouts, read one by one, and keep those of the page on which a step is."""
+    begin = max(0, at - 1) // PAIRS_A_PAGE * PAIRS_A_PAGE
+    pairs: list[Pair] = []
+    differs = last = 0
+    for last, (one, other) in enumerate(zip_longest(first, second), start=1):
+        is_same = one is not None and other is not None and _deed(one) == _deed(other)
+        differs = differs or (0 if is_same else last)
+        if begin < last <= begin + PAIRS_A_PAGE:
+            pairs.append(Pair(last, one, other, is_same))
+    return Alignment(pairs, differs, last)
+
+
+def _deed(step: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what two steps must share to be equal; references of elements may differ where selectors do not."""
+    action = {name: value for name, value in (step.get("action") or {}).items() if name not in ("note", "ref")}
+    return action, step.get("target") or (step.get("action") or {}).get("ref")
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesView:
+    """What a rollout has changed: the first changes, and how many are left out."""
+
+    found: StateChanges
+    shown: Sequence[StateChange]
+
+    @property
+    def left_out(self) -> int:
+        """How many changes are not shown."""
+        return self.found.total - len(self.shown)
+
+
+def changes_view(rollout: Rollout) -> ChangesView | None:
+    """Return what a rollout has changed; None if it is not kept."""
+    try:
+        found = changes_of(rollout)
+    except NotStored:
+        return None
+    return ChangesView(found, found.changes[:MOST_CHANGES])
+
+
+@dataclass(frozen=True, slots=True)
+class ChangesCompared:
+    """What one of two rollouts has changed and the other has not, and how many changes both have made."""
+
+    first: Sequence[StateChange]
+    second: Sequence[StateChange]
+    both: int
+
+
+def changes_compared(first: Rollout, second: Rollout) -> ChangesCompared | None:
+    """Compare what two rollouts have left; None if that of one is not kept."""
+    try:
+        one, other = (changes_of(each).changes for each in (first, second))
+    except NotStored:
+        return None
+    ours, theirs = set(one), set(other)
+    return ChangesCompared(
+        [each for each in one if each not in theirs][:MOST_CHANGES],
+        [each for each in other if each not in ours][:MOST_CHANGES],
+        len(ours & theirs),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixRow:
+    """The attempts of a batch at a task."""
+
+    task: Task
+    rollouts: Sequence[Rollout]
+    often: str

@@ -1,0 +1,180 @@
+"""Pages of an application: its board, tasks, what they tell, and language models."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import PermissionDenied
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.utils import timezone
+
+from core.errors import Refused
+from core.models import Environment, LanguageModel, Task, User
+from core.rollouts.board import board
+from core.rollouts.figures import analytics
+from core.rollouts.permissions import answers_visible, archive_visible, may_ask
+from core.rollouts.quotas import cost_of_model
+from core.rollouts.reading import newest_package
+from core.rollouts.selectors import (
+    application_get,
+    batch_rows,
+    revisions_of,
+    rollout_rows,
+    tags_of,
+    task_get,
+    tasks_current,
+    tasks_filtered,
+)
+from core.rollouts.tasks import tasks_upload
+from web.evaluations.parts import page_number
+from web.evaluations.views import viewer_of
+from web.evaluations.whiskers import whiskers
+from web.rollouts.forms import TaskFileForm, TaskFilterForm
+from web.site.fragments import render_page
+
+Context = dict[str, Any]
+PLAIN = {"null": "nothing", "scripted": "the oracle of each task"}
+"""What people read for agents without a name."""
+TASKS_A_PAGE, BATCHES_SHOWN, ROLLOUTS_SHOWN = 50, 8, 50
+
+
+def application_page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
+    """Render the page of an application. context: that of every environment's page."""
+    row: Environment = context["environment"]
+    viewer = viewer_of(request)
+    found = board(row)
+    spans = [
+        (each.interval.low, each.success.value or 0.0, each.interval.high) if each.interval else (0.0, 0.0, 0.0)
+        for each in found.rows
+    ]
+    package = newest_package(row)
+    context |= {
+        "base": reverse("web:environment", args=[row.slug]),
+        "page": reverse("web:environment", args=[row.slug]),
+        "board": found,
+        "rows": list(zip(found.rows, whiskers([*spans, (0.0, 0.0, 1.0)])[0], strict=False)),
+        "package": package,
+        "can_download": package is not None and archive_visible(package, viewer),
+        "task_count": tasks_current(viewer, row).count(),
+        "batches": list(batch_rows(viewer).filter(environment=row)[:BATCHES_SHOWN]),
+        "may_ask": may_ask(viewer),
+        "is_live": context["is_waiting"] or any(each.open_count for each in found.rows),
+        "username": viewer.username,
+    }
+    fragments = {"leaderboard": "web/rollouts/board.html", "own-agents": "web/environments/own_agents.html"}
+    return render_page(request, "web/rollouts/application.html", context, fragments, status)
+
+
+def tasks(request: HttpRequest, slug: str) -> HttpResponse:
+    """List the tasks of an application with filters; POST uploads a file of tasks."""
+    row, viewer = get_application(slug), viewer_of(request)
+    form, report, status = TaskFileForm(), None, 200
+    if request.method == "POST":
+        form = TaskFileForm(request.POST, request.FILES)
+        report = _uploaded(request, row, form)
+        status = 200 if report is not None else 422
+    wanted = TaskFilterForm(request.GET, tags=tags_of(row, viewer))
+    found = tasks_filtered(tasks_current(viewer, row), wanted.wanted)
+    page = Paginator(found, TASKS_A_PAGE).get_page(page_number(request.GET))
+    context: Context = {
+        "environment": row, "form": form, "report": report, "filter": wanted, "tasks": page,
+        "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors), "may_ask": may_ask(viewer),
+        "base": reverse("web:rollout_tasks", args=[slug]), "query": request.GET.urlencode(),
+    }  # fmt: skip
+    return render(request, "web/rollouts/tasks.html", context, status=status)
+
+
+def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
+    """Show a task: the instruction, revisions, attempts, and what is judged for those who may see it."""
+    row, viewer = get_application(slug), viewer_of(request)
+    try:
+        found = task_get(viewer, row, key)
+    except Task.DoesNotExist:
+        raise Http404("There is no such task.") from None
+    revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
+    attempts = rollout_rows(viewer).filter(task__environment=row, task__key=key)
+    context: Context = {
+        "environment": row, "task": found, "revisions": revisions, "sees_answers": answers_visible(found, viewer),
+        "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
+        "page": request.path, "limits": found.definition.get("limits", {}),
+    }  # fmt: skip
+    context["is_live"] = any(not each.is_over for each in context["rollouts"])
+    return render_page(request, "web/rollouts/task.html", context, {"attempts": "web/rollouts/attempts.html"})
+
+
+def told(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what tasks tell: always, sometimes and never solved, where agents differ, what solving costs."""
+    row, viewer = get_application(slug), viewer_of(request)
+    seen = set(tasks_current(viewer, row).order_by().values_list("key", flat=True))
+    found = analytics(row)
+    lists: dict[str, list[str]] = {"always": [], "sometimes": [], "never": []}
+    for key, often in sorted(found.often.items()):
+        if key in seen:
+            lists[often.value].append(key)
+    shown = board(row)
+    context: Context = {
+        "environment": row, "lists": lists, "board": shown,
+        "disagreements": [each for each in found.disagreements if each[0] in seen],
+        "only_by_oracle": [key for key in found.only_by_oracle if key in seen],
+        "agents": _rates(found.agents, seen),
+    }  # fmt: skip
+    return render(request, "web/rollouts/told.html", context)
+
+
+def models(request: HttpRequest) -> HttpResponse:
+    """Show organisers the language models: prices, what was used today, limits."""
+    if not request.user.is_staff:
+        raise PermissionDenied("Language models are for organisers.")
+    now = timezone.now()
+    rows = [(model, cost_of_model(model, now=now)) for model in LanguageModel.objects.order_by("name")]
+    return render(request, "web/rollouts/models.html", {"rows": rows, "rollouts": settings.ROLLOUTS})
+
+
+def get_application(slug: str) -> Environment:
+    """Return an application. Raises Http404."""
+    try:
+        return application_get(slug)
+    except Environment.DoesNotExist:
+        raise Http404("There is no such application.") from None
+
+
+def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dict[str, Any] | None:
+    """Upload tasks; return what changed, or None with the errors in the form."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied("Log in to upload tasks.")
+    if not form.is_valid():
+        return None
+    try:
+        sent = tasks_upload(
+            owner=request.user, environment=row, data=form.data_sent(),
+            allow_duplicates=form.cleaned_data["allow_duplicates"],
+        )  # fmt: skip
+    except Refused as refusal:
+        form.add_error("file" if refusal.field == "file" else None, str(refusal))
+        return None
+    report: dict[str, Any] = sent.file.report
+    return report
+
+
+def _rates(agents: Any, seen: set[str]) -> list[dict[str, Any]]:
+    """Return by agent how many attempts at tasks that a viewer sees were made and solved, the best first."""
+    rows = []
+    for name, tasks_of in agents.items():
+        counts = [each for key, each in tasks_of.items() if key in seen]
+        made = sum(each.attempts for each in counts)
+        if made:
+            solved = sum(each.solved for each in counts)
+            rows.append(
+                {
+                    "name": PLAIN.get(name, name),
+                    "tasks": len(counts),
+                    "made": made,
+                    "solved": solved,
+                    "share": solved / made,
+                }
+            )
+    return sorted(rows, key=lambda row: (-row["share"], row["name"]))
