@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from arena_kit.environment.episodes import secret_order
 from arena_kit.tests.threaded import ThreadedContainer
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim
@@ -131,6 +132,18 @@ def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     assert [one["seed"] for one in episodes] == evaluation.seed_list.seeds
     assert owner.get(api).json()["order_secret"] == evaluation.order_secret
     assert evaluation.order_secret in owner.get(page).content.decode()
+
+
+def test_the_episode_that_a_player_meets_first_is_the_first_of_the_secret_order(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stays, leaves = dict.fromkeys(CRUDE, UP), dict.fromkeys(CRUDE, DOWN)
+    first = {"policies": (stays, leaves), "chosen": {number: int(number == 1) for number in range(1, EPISODES + 1)}}
+    row = evaluated(submission, type("First", (Follower,), first), monkeypatch)
+
+    left = [number for number, _, length, *_ in row.episodes if length < 100]
+    assert left == [secret_order(row.order_secret, EPISODES)[0] + 1]
+    assert left != [1]
 
 
 @pytest.mark.nightly
