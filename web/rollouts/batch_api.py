@@ -24,7 +24,7 @@ from core.rollouts.permissions import may_change_batch, rollouts_visible
 from core.rollouts.selectors import batch_phases, batch_rows, tasks_current
 from web.api.authentication import viewer_of
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
-from web.rollouts.events import event, events_response
+from web.rollouts.events import EVENT_SCHEMA, event, events_response
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 NO_APPLICATION = OpenApiResponse(description="There is no such application.")
@@ -182,7 +182,7 @@ class BatchEvents(Acting):
     # Every page that shows a batch at work asks every two seconds.
     throttle_classes = ()
 
-    @extend_schema(responses={(200, "text/event-stream"): OpenApiTypes.STR})
+    @extend_schema(responses={(200, "text/event-stream"): EVENT_SCHEMA})
     def get(self, request: Request, public_id: UUID) -> HttpResponse:
         """Send how many rollouts are in which phase and over; `end` once all of them are over."""
         viewer = viewer_of(request)

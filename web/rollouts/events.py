@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from django.http import HttpResponse
 
 RETRY_MS = 2_000
+EVENT_SCHEMA: Final = {
+    "type": "object",
+    "description": "An event of the stream. data: JSON.",
+    "properties": {"event": {"type": "string"}, "data": {"type": "string"}, "id": {"type": "string"}},
+    "required": ["event", "data"],
+}
+"""What OpenAPI says of each event of a stream."""
 
 
 def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:

@@ -28,7 +28,7 @@ from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
 from web.api.views import Acting, Listed
 from web.ratings.exports import exported
-from web.rollouts.events import event, events_response
+from web.rollouts.events import EVENT_SCHEMA, event, events_response
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 NOT_YOURS = "What the agent did is for its owner and for organisers, because a recorded solution could be copied."
@@ -234,7 +234,7 @@ class RolloutEvents(Acting):
 
     @extend_schema(
         parameters=[OpenApiParameter("Last-Event-ID", OpenApiTypes.INT, OpenApiParameter.HEADER)],
-        responses={(200, "text/event-stream"): OpenApiTypes.STR},
+        responses={(200, "text/event-stream"): EVENT_SCHEMA},
     )
     def get(self, request: Request, public_id: UUID) -> HttpResponse:
         """Send the steps since the last event, and the phase; `end` once the rollout is over."""

@@ -169,7 +169,7 @@ def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_pa
         ({"compose": {"user": "stranger"}}, "world_not_healthy", "web does not start."),
         ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
         ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
-         "no plain file"),
+         "not a plain file"),
     ],
 )  # fmt: skip
 def test_a_package_that_does_not_hold_is_refused_and_leaves_nothing(
