@@ -231,9 +231,7 @@ class Registry:
             for event in events:
                 still_wanted()
                 if time.monotonic() > deadline:
-                    raise RegistryFailed(
-                        f"The registry {self.host} took more than {seconds:.0f} s for one image.", code=TOO_SLOW
-                    )
+                    raise self._too_slow(seconds)
                 if str(event.get("status", "")).startswith("Retrying"):
                     # The engine waits longer each time. A registry that is gone is known at once.
                     self.check(client)
@@ -241,12 +239,16 @@ class Registry:
                     raise self._failure(client, str(error))
                 yield event
         except (DockerException, requests.RequestException) as error:
-            raise _engine_down(error) from None
+            # Where a registry sends too little for any news, the connection to the engine runs into its own limit.
+            raise (self._too_slow(seconds) if time.monotonic() > deadline else _engine_down(error)) from None
         finally:
             close = getattr(events, "close", None)
             if close is not None:
                 with contextlib.suppress(DockerException, requests.RequestException):
                     close()
+
+    def _too_slow(self, seconds: float) -> RegistryFailed:
+        return RegistryFailed(f"The registry {self.host} took more than {seconds:.0f} s for one image.", code=TOO_SLOW)
 
     def _failure(self, client: docker.DockerClient, text: str) -> BuilderUnavailable:
         """Return the error of a transfer that the engine gave up."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -134,8 +135,10 @@ def small_base_image(client: docker.DockerClient, base: str, name: str) -> str:
 
 
 def tiny_image(client: docker.DockerClient, folder: Path, name: str, **labels: str) -> str:
-    """Make an image of a few bytes and return its content id. labels: beside the prefix, with _ for dots."""
+    """Make an image of a few KiB and return its content id. labels: beside the prefix, with _ for dots."""
     folder.mkdir(parents=True, exist_ok=True)
+    # It cannot be compressed, so that a slow transfer takes long enough to be ended.
+    (folder / "noise").write_bytes(random.Random(name).randbytes(4096))
     (folder / "player.py").write_text(f"# {name} {labels}\n")
     prefix = name.rpartition(":")[0]
     found = {"arena.prefix": prefix, **{key.replace("_", "."): value for key, value in labels.items()}}
