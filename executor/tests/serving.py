@@ -88,4 +88,4 @@ async def waiting(server: ExecutorServer, count: int) -> None:
 
 def run(main: Coroutine[Any, Any, Answer]) -> Answer:
     """Run a test's coroutine; one that hangs ends with an error."""
-    return asyncio.run(asyncio.wait_for(main, 60))
+    return asyncio.run(asyncio.wait_for(main, 300))
