@@ -21,6 +21,8 @@ from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.text import plain_text
 
 VERIFIED, MISMATCH, NOT_CHECKED = 0, 1, 2
+DOCUMENTS = (b"{", b"\x1f\x8b")
+"""How documents of a duel or a replay begin, plain or packed with gzip; people confuse them with the records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ def _recheck(options: argparse.Namespace) -> int:
     try:
         use_own_environments(options)
         with options.records.open("rb") as file:
+            if file.peek(2).startswith(DOCUMENTS):
+                raise CannotCheck(
+                    f"{options.records} is a document with states. To check a result, download its records, a zip."
+                )
             if holds_evaluation(file):
                 check = _evaluation(file, options.sha256, options.seeds_sha256)
             else:

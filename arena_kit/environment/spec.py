@@ -247,7 +247,7 @@ class EnvironmentSpec:
         if self.isolation not in ("shared", "apart"):
             faults.append(("isolation", "must be shared or apart."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):
-            faults.append(("image", "must be the name of a file under static/."))
+            faults.append(("image", "must be the name of a file under static/, of letters, digits, _, - and ."))
         faults += [
             (name, "must be written module:name.")
             for name in ("entry_point", "renderer")

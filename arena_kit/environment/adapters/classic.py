@@ -79,14 +79,15 @@ class ClassicEnvironment:
         self._is_over = stepped.is_over or self._truncated
         self._mover = 1 - mover
         self._see(stepped.state, () if self._is_over else stepped.valid)
-        return (stepped.reward, -stepped.reward) if mover == 0 else (-stepped.reward, stepped.reward)
+        other = 0.0 - stepped.reward  # which is never -0.0
+        return (stepped.reward, other) if mover == 0 else (other, stepped.reward)
 
     def frame(self) -> Frame:
         state = plain(self._guarded("to_jsonable", self._game.to_jsonable))
         return {"state": state, "to_move": None if self._is_over else self._mover}
 
     def text(self) -> str:
-        return json.dumps(self.frame()["state"], ensure_ascii=False)
+        return _escaped(json.dumps(self.frame()["state"], ensure_ascii=False))
 
     def _guarded(self, name: str, call: Callable[..., Any], *arguments: object, **named: object) -> Any:
         """Call the game with its own random numbers. Raises BrokenEnvironment for whatever it raises."""
@@ -206,6 +207,11 @@ def frame_to_svg(frame: Frame) -> str:
     parts += [label(20, 30 + 18 * row, 13, _drawable(line), anchor="start", colour="ink mono")
               for row, line in enumerate(lines)]  # fmt: skip
     return svg(560, height, "The state as JSON", parts)
+
+
+def _escaped(text: str) -> str:
+    """Return JSON in which characters that hide or turn the text around them are escaped."""
+    return "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in text)
 
 
 def _drawable(text: str) -> str:

@@ -61,9 +61,11 @@ def read_classic(data: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
         raise BadKey(f"{missing[0]}: this key is missing.")
     matches = _checked(data, MARK, _count)
     notes = [f"{MARK} is odd ({matches}): {matches + 1} are played, because players swap seats."] if matches % 2 else []
+    names = data.get("action_names")
     return {
         **DEFAULTS,
-        "action_count": facts.action_count,
+        # Before the trial nothing else says how many actions there are.
+        "action_count": len(names) if isinstance(names, list) and names else facts.action_count,
         "forfeit_score": facts.score,
         **{key: data[key] for key in ("slug", "name", "image", "description", *OPTIONAL, *PASSED) if key in data},
         "seats": 2,

@@ -162,6 +162,21 @@ def test_the_reward_is_that_of_the_seat_that_moved_and_the_other_gets_its_negati
         game.step({0: 0})
 
 
+def test_a_reward_of_nothing_is_nothing_for_both(tmp_path: Path) -> None:
+    game = learned(classic(tmp_path, "game", result="[self.left], 0, self.left == 0, [0, 1]")).make()
+    game.reset(0)
+    assert repr([game.step({seat: 0}) for seat in (0, 1)]) == "[(0.0, 0.0), (0.0, 0.0)]"
+
+
+def test_the_text_of_a_state_does_not_turn_the_text_around_it(tmp_path: Path) -> None:
+    path = classic(tmp_path, "game")
+    code = path.with_name("environment.py")
+    code.write_text(code.read_text().replace("return self.left\n", r"return ['日本', '\u202e']" + "\n"))
+    game = learned(path).make()
+    game.reset(0)
+    assert game.text() == r'["日本", "\u202e"]'
+
+
 def test_an_action_that_is_not_in_the_list_never_reaches_the_game(tmp_path: Path) -> None:
     game = learned(classic(tmp_path, "game", before="assert action in (0, 1)")).make()
     game.reset(0)

@@ -42,6 +42,18 @@ def test_good_folders_are_environments_like_all_others(tmp_path: Path, monkeypat
     assert sys.path == before
 
 
+def test_a_classic_folder_may_name_its_actions_without_counting_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classic(tmp_path, "named", info="action_names: [take one, take two]")
+    classic(tmp_path, "misnamed", info="action_names: [take]")
+    with outside(tmp_path, monkeypatch):
+        assert get_spec("named").action_names == ("take one", "take two")
+        assert [one.because for one in left_out()] == [
+            "misnamed: misnamed-v1: the action 1 is valid, but action_count is 1."
+        ]
+
+
 @pytest.mark.slow
 def test_hostile_folders_are_left_out_with_the_file_and_the_line(tmp_path: Path) -> None:
     deep = classic(tmp_path, "deep", before="self.helper()")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
@@ -197,3 +198,13 @@ def test_downloaded_records_that_do_not_verify_say_why(
     path.write_bytes(b"no zip")
     assert main([str(path)]) == NOT_CHECKED
     assert "damaged" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_document_of_the_duel_is_told_from_its_records(
+    pack: Callable[[bytes], bytes], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "results.json"
+    path.write_bytes(pack(b'{"result": "DRAW", "matches": []}'))
+    assert main([str(path)]) == NOT_CHECKED
+    assert "is a document with states. To check a result, download its records, a zip." in capsys.readouterr().err
