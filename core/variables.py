@@ -138,6 +138,13 @@ class Variables:
         return bool(self._source.get(name) or self._source.get(f"{name}_FILE"))
 
 
+def yes_or_no(word: str) -> bool:
+    """Return whether a word means yes. Raises ValueError with what is expected."""
+    if word.lower() not in TRUE_WORDS | FALSE_WORDS:
+        raise ValueError(f"yes or no, not {word!r}.")
+    return word.lower() in TRUE_WORDS
+
+
 def whole_number(word: str) -> int:
     """Return a whole number. Raises ValueError with what is expected."""
     try:

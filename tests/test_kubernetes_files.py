@@ -158,6 +158,15 @@ def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]
     assert given["KUBERNETES_IMAGE"] in {box["image"] for item in objects for box in containers(item)}
 
 
+def test_all_that_a_lot_takes_of_a_node_is_within_the_quota(objects: list[Plain]) -> None:
+    (quota,) = (one["spec"]["hard"] for one in objects if one["kind"] == "ResourceQuota")
+    assert {"pods", "requests.cpu", "requests.memory", "limits.memory", "limits.ephemeral-storage"} <= set(quota)
+    (limits,) = (one["spec"]["limits"][0]["default"] for one in objects if one["kind"] == "LimitRange")
+    # Where a quota is, the cluster refuses every container that has no limit at all.
+    for container in (*pod_of(lot())["containers"], *pod_of(lot())["initContainers"]):
+        assert {"memory", "ephemeral-storage"} <= {**limits, **container["resources"]["limits"]}.keys()
+
+
 def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> None:
     served = {
         one["value"]

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from core.settings.base import DATA_DIR, env
-from core.variables import decimal, whole_number
+from core.variables import decimal, whole_number, yes_or_no
 
 SANDBOX = env.text("SANDBOX", "docker")
 # Base images by version of Python; the first is the default. The site compiles uploads with its own Python.
@@ -28,9 +28,10 @@ PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
 KUBERNETES_IMAGE = env.text("KUBERNETES_IMAGE")
 KUBERNETES_OPTIONS: dict[str, Any] = env.pairs(
     "KUBERNETES_OPTIONS",
-    "namespace=arena-players,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,nodes=",
+    "namespace=arena-players,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,"
+    "host_users=yes,nodes=",
     str,
-    apart={"lots": whole_number, "lot_size": whole_number},
+    apart={"lots": whole_number, "lot_size": whole_number, "host_users": yes_or_no},
 )
 KUBERNETES_NODES = [word.strip() for word in KUBERNETES_OPTIONS.pop("nodes").split(";") if word.strip()]
 CHANNEL_DIR = Path(env.text("CHANNEL_DIR", "/tmp/rl-arena"))

@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from core.variables import Variables, decimal, whole_number
+from core.variables import Variables, decimal, whole_number, yes_or_no
 
 
 @pytest.mark.parametrize(("word", "value"), [("0", 0.0), ("0.05", 0.05), ("1", 1.0)])
@@ -69,6 +69,11 @@ def test_pairs_change_those_that_they_name() -> None:
 
 def test_some_pairs_are_read_apart() -> None:
     default = "runtime=runc,warm=32"
+    with pytest.raises(ImproperlyConfigured, match="warm must be yes or no, not 'maybe'"):
+        Variables({"PLAYERS": "warm=maybe"}).pairs("PLAYERS", "warm=yes", str, apart={"warm": yes_or_no})
+    for word, value in (("No", False), ("yes", True)):
+        given = Variables({"PLAYERS": f"warm={word}"}).pairs("PLAYERS", "warm=yes", str, apart={"warm": yes_or_no})
+        assert given == {"warm": value}
     read = Variables({"PLAYERS": "warm=0"}).pairs("PLAYERS", default, str, apart={"warm": whole_number})
     assert read == {"runtime": "runc", "warm": 0}
     with pytest.raises(ImproperlyConfigured, match=r"^PLAYERS: warm must be a whole number, not 'few'\.$"):

@@ -29,6 +29,8 @@ logger = logging.getLogger(__name__)
 
 TICK_SECONDS = 5.0
 """Most seconds between two looks at the cluster, and the pause between two watches of it."""
+SILENT_SECONDS = 60.0
+"""After this long without a list of the cluster, the driver's row says so, and with it the site's health."""
 LOOK_SECONDS = 1.0
 """Seconds between two looks at the rows, which wake a driver that has room, and least between two at the cluster."""
 
@@ -63,8 +65,14 @@ class Driving:
 
     def engine(self) -> dict[str, str]:
         """Return what this process's row says about the cluster."""
-        trouble = self._trouble or self.driver.trouble
+        trouble = self._trouble or self.driver.trouble or self._silence()
         return {"engine": f"Kubernetes {self._version}".strip()[:60], "engine_error": trouble[:500]}
+
+    def _silence(self) -> str:
+        """Return how long ago the cluster was listed, if that is too long: a tick may hang. Another thread asks."""
+        listed_at = self.driver.listed_at
+        age = 0.0 if listed_at is None else self.driver.clock() - listed_at
+        return f"The cluster was last listed {age:.0f} s ago." if age >= SILENT_SECONDS else ""
 
     def _tick(self) -> None:
         if not self._version:

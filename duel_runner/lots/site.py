@@ -22,6 +22,7 @@ def site() -> Site:
         priority_class=options["priority_class"],
         pull_secret=options["pull_secret"],
         queue=options["queue"],
+        host_users=options["host_users"],
         node_selector=nodes,
         tolerations=[{"key": name, "operator": "Equal", "value": value} for name, value in nodes.items()],
     )

@@ -426,6 +426,18 @@ def test_nothing_is_claimed_before_the_cluster_may_be_used(
     assert duel.state == JobState.RUNNING
 
 
+def test_a_driver_whose_tick_hangs_says_so_in_its_row(cluster: LocalCluster) -> None:
+    now = [0.0]
+    driver = Driver(LotRows("lots"), cluster, SITE, 4, lambda: now[0])
+    driving = Driving(driver, lambda: "v1.34.1")
+    assert driving.engine()["engine_error"] == ""
+    driving.step()
+    now[0] += process.SILENT_SECONDS - 1
+    assert driving.engine()["engine_error"] == ""
+    now[0] += 6
+    assert driving.engine()["engine_error"] == "The cluster was last listed 65 s ago."
+
+
 @pytest.mark.slow
 def test_a_driver_that_is_asked_to_stop_lets_a_lot_end_that_is_nearly_done(
     driver: Driver, cluster: LocalCluster, player: Callable[..., Submission], settings: Any,
@@ -507,9 +519,10 @@ def test_a_script_is_refused_with_a_sentence(player: Callable[..., Submission]) 
 def test_the_settings_say_how_lots_run(settings: Any) -> None:
     settings.PLAYER_IMAGE_PREFIX = "our/arena-player_"
     settings.KUBERNETES_NODES = ["pool=spot"]
-    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "runtime_class": "gvisor"}
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "runtime_class": "gvisor", "host_users": False}
     made = site()
     assert (made.id, made.runtime_class, made.node_selector) == ("our-arena-player", "gvisor", {"pool": "spot"})
+    assert not made.host_users
     assert list(made.tolerations) == [{"key": "pool", "operator": "Equal", "value": "spot"}]
 
 

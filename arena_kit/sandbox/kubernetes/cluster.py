@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from math import ceil
 from typing import Any, Protocol
 
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
+from arena_kit.sandbox.kubernetes.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of
 from arena_kit.sandbox.kubernetes.manifest import SITE, Site
 
 LIST_SECONDS = 10.0
@@ -22,8 +24,7 @@ LOG_SECONDS = 20.0
 PROGRESS_SECONDS = 3.0
 WATCH_SECONDS = 60
 """How long one watch lasts. The API may end it earlier."""
-PAGE = 500
-PIECE_BYTES = 1 << 16
+PAGE, MOST_PAGES = 500, 200
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE = 400, 403, 404, 409, 422
 Plain = dict[str, Any]
 
@@ -132,7 +133,7 @@ class ApiCluster:
         api, review = self._kubernetes.AuthorizationV1Api(self._client), {"spec": {"resourceAttributes": attributes}}
         try:
             answer = api.create_self_subject_access_review(review, _request_timeout=CALL_SECONDS)
-        except self._errors as error:
+        except (*self._errors, ValueError) as error:
             raise self._unavailable(error) from None
         return bool(answer.status.allowed)
 
@@ -168,13 +169,13 @@ class ApiCluster:
         return self._list(self._core.list_namespaced_event, field_selector=f"involvedObject.name={name}")
 
     def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
+        seconds = LOG_SECONDS if last is None else PROGRESS_SECONDS
         try:
             response = self._core.read_namespaced_pod_log(
-                pod, self._namespace, container="referee", _preload_content=False,
-                **({"_request_timeout": LOG_SECONDS} if last is None else
-                   {"_request_timeout": PROGRESS_SECONDS, "tail_lines": last}),
+                pod, self._namespace, container="referee", _preload_content=False, _request_timeout=seconds,
+                **({} if last is None else {"tail_lines": last}),
             )  # fmt: skip
-            return str(response.data.decode("ascii", "replace")).splitlines()
+            return body_of(response, seconds).decode("ascii", "replace").splitlines()
         except self._errors as error:
             if getattr(error, "status", None) in (NOT_FOUND, BAD_REQUEST):
                 return None
@@ -182,13 +183,15 @@ class ApiCluster:
 
     def create(self, manifest: Mapping[str, Any]) -> None:
         try:
-            self._batch.create_namespaced_job(self._namespace, manifest, _request_timeout=CALL_SECONDS)
+            response = self._batch.create_namespaced_job(
+                self._namespace, manifest, _preload_content=False, _request_timeout=CALL_SECONDS
+            )
         except self._errors as error:
             status = getattr(error, "status", None)
-            if status == CONFLICT and _reason(getattr(error, "body", "")) == "AlreadyExists":
+            if status == CONFLICT and reason_of(getattr(error, "body", "")) == "AlreadyExists":
                 return
             if status in (FORBIDDEN, UNPROCESSABLE):
-                sentence = _message(getattr(error, "body", ""))
+                sentence = message_of(getattr(error, "body", ""))
                 code = "no_capacity" if "exceeded quota" in sentence else "pod_refused"
                 raise JobRefused(f"The cluster refuses the Job: {sentence}", code=code) from None
             raise self._unavailable(error) from None
@@ -196,11 +199,20 @@ class ApiCluster:
             # The client looks at types before it asks.
             sentence = " ".join(str(error).split())[:300]
             raise JobRefused(f"The cluster's client refuses the Job: {sentence}", code="pod_refused") from None
+        made = self._read(response, CALL_SECONDS)
+        if dropped := dropped_of(manifest, made):
+            with suppress(SandboxUnavailable, KeyError):
+                self.delete(made["metadata"]["name"], made["metadata"]["uid"])
+            sentence = f"This cluster is too old: it drops {', '.join(dropped)} of a Job, which the settings ask for."
+            raise JobRefused(sentence, code="pod_refused")
 
     def delete(self, name: str, uid: str) -> None:
         options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
         try:
-            self._batch.delete_namespaced_job(name, self._namespace, body=options, _request_timeout=CALL_SECONDS)
+            response = self._batch.delete_namespaced_job(
+                name, self._namespace, body=options, _preload_content=False, _request_timeout=CALL_SECONDS
+            )
+            body_of(response, CALL_SECONDS)
         except self._errors as error:
             if getattr(error, "status", None) not in (NOT_FOUND, CONFLICT):
                 raise self._unavailable(error) from None
@@ -209,37 +221,33 @@ class ApiCluster:
         """Return all pages of a list as plain data."""
         found: list[Plain] = []
         following: str | None = None
-        while True:
+        for _ in range(MOST_PAGES):
             try:
                 response = call(
                     self._namespace, limit=PAGE, _preload_content=False, _request_timeout=LIST_SECONDS,
                     **selectors, **({"_continue": following} if following else {}),
                 )  # fmt: skip
-                page = json.loads(response.data)
-                found += page.get("items") or []
+                page = self._read(response, LIST_SECONDS)
+                # What is no object of Kubernetes would stop the driver later.
+                found += [one for one in page.get("items") or [] if one["metadata"]["name"]]
                 following = (page.get("metadata") or {}).get("continue")
-            except (*self._errors, ValueError, TypeError, AttributeError) as error:
+            except (*self._errors, TypeError, AttributeError, KeyError) as error:
                 raise self._unavailable(error) from None
             if not following:
                 return found
+        raise self._unavailable(OverflowError())
+
+    def _read(self, response: Any, seconds: float) -> Plain:
+        """Return an answer as plain data. Raises SandboxUnavailable for what is not an object."""
+        try:
+            answer = json.loads(body_of(response, seconds))
+        except (*self._errors, ValueError) as error:
+            raise self._unavailable(error) from None
+        if not isinstance(answer, dict):
+            raise self._unavailable(TypeError())
+        return answer
 
     def _unavailable(self, error: BaseException) -> SandboxUnavailable:
         status = getattr(error, "status", None)
         why = f"status {status}" if status else type(error).__name__
         return SandboxUnavailable(f"The cluster's API does not answer well ({why}).", code="cluster_unavailable")
-
-
-def _message(body: object) -> str:
-    """Return the sentence in an answer of the API."""
-    try:
-        return " ".join(str(json.loads(str(body))["message"]).split())[:300]
-    except (ValueError, KeyError, TypeError):
-        return "it does not say why."
-
-
-def _reason(body: object) -> str:
-    """Return the reason in an answer of the API: at a quota, a conflict has another than for a name that is taken."""
-    try:
-        return str(json.loads(str(body))["reason"])
-    except (ValueError, KeyError, TypeError):
-        return ""

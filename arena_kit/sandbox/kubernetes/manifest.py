@@ -26,11 +26,14 @@ PLAYER_CPU, PLAYING_CPU = 300, 600
 LOST_NODE_SECONDS = 30
 REFEREE_UID, FIRST_PLAYER_UID, PLAYER_UIDS = 65000, 100_000, 900_000
 """Kernels count a user's processes over all containers, so the players on one node should have different users."""
+FIRST_OWN_UID = 60_001
+"""With a user namespace of its own, a pod has the 65,536 users that the kubelet gives to no other pod."""
 COMPONENT, CLAIM, KIND, SITE = "app.kubernetes.io/component", "arena/claim", "arena/kind", "arena/site"
 SPEC_HASH, OTHERS = "arena/spec-sha256", "arena/other-claims"
 MOST_LETTERS = 63
 """The length of a label's value."""
 APART = "-check"
+GPU = "nvidia.com/gpu"
 SEAL = "/out/seal"
 CHANNEL = "/channel"
 SCRATCH = {"name": "scratch", "mountPath": TMP}
@@ -143,6 +146,7 @@ def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
 
 def _pod(job: LotJob, site: Site) -> dict[str, Any]:
     numbers = range(len(job.players))
+    gpus = any(player.limits.gpu_count for player in job.players)
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
@@ -170,9 +174,11 @@ def _pod(job: LotJob, site: Site) -> dict[str, Any]:
                 for why in ("not-ready", "unreachable")
             ),
             *map(dict, site.tolerations),
+            # Nodes with graphics cards are often kept from all other pods.
+            *([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if gpus else []),
         ],
         "initContainers": [_prepare(site, numbers)],
-        "containers": [_referee(job, site, numbers), *(_player(job, number) for number in numbers)],
+        "containers": [_referee(job, site, numbers), *(_player(job, site, number) for number in numbers)],
         "volumes": [
             {"name": "out", "emptyDir": {"sizeLimit": "16Mi"}},
             {"name": "scratch", "emptyDir": {"sizeLimit": "128Mi"}},
@@ -216,12 +222,12 @@ def _referee(job: LotJob, site: Site, numbers: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _player(job: LotJob, number: int) -> dict[str, Any]:
+def _player(job: LotJob, site: Site, number: int) -> dict[str, Any]:
     player = job.players[number]
     limits = player.limits
     memory = f"{-(-(limits.memory_limit_bytes + MEMORY_HEADROOM_BYTES) // MIB)}Mi"
     # A device belongs to one container; the names of other makers' devices are for a cluster's own rules.
-    gpus = {"nvidia.com/gpu": str(limits.gpu_count)} if limits.gpu_count else {}
+    gpus = {GPU: str(limits.gpu_count)} if limits.gpu_count else {}
     return {
         "name": f"player-{number + 1}",
         "image": player.image,
@@ -238,7 +244,7 @@ def _player(job: LotJob, number: int) -> dict[str, Any]:
             "limits": {"cpu": f"{round(limits.cpu_count * 1000)}m", "memory": memory, "ephemeral-storage": "64Mi",
                        **gpus},
         },
-        "securityContext": _walls(_player_uid(job, number)),
+        "securityContext": _walls(_player_uid(job, number) if site.host_users else FIRST_OWN_UID + number),
         "volumeMounts": [
             {"name": f"channel-{number + 1}", "mountPath": CHANNEL, "readOnly": True},
             {"name": f"tmp-{number + 1}", "mountPath": TMP},

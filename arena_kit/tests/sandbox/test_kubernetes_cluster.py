@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -13,8 +15,9 @@ import pytest
 
 from arena_kit.sandbox.base import SandboxUnavailable
 from arena_kit.sandbox.kubernetes import cluster as calls
+from arena_kit.sandbox.kubernetes.answers import body_of
 from arena_kit.sandbox.kubernetes.cluster import ApiCluster, JobRefused
-from arena_kit.sandbox.kubernetes.manifest import Site
+from arena_kit.sandbox.kubernetes.manifest import LotJob, Site, lot_manifest
 
 pytest.importorskip("kubernetes")
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
@@ -89,10 +92,68 @@ def test_an_api_that_fails_is_unavailable(call: Callable[[ApiCluster], object], 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("body", ["{", "[]", '{"items": 3}'])
+@pytest.mark.parametrize("body", ["{", "[]", '{"items": 3}', '{"items": [{"metadata": {}}]}'])
 def test_a_broken_answer_is_unavailable(body: str, tmp_path: Path) -> None:
     with answering(200, body) as port, pytest.raises(SandboxUnavailable):
         api(tmp_path, port).jobs()
+
+
+def test_a_list_without_an_end_is_unavailable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(calls, "MOST_PAGES", 3)
+    with answering(200, '{"items": [], "metadata": {"continue": "x"}}') as port, pytest.raises(SandboxUnavailable):
+        api(tmp_path, port).jobs()
+
+
+@pytest.mark.parametrize("body", ["{", "[]", "<html>"])
+def test_a_job_whose_creation_is_answered_with_nonsense_is_not_refused(body: str, tmp_path: Path) -> None:
+    """It may have been made; the next list says."""
+    with answering(201, body) as port, pytest.raises(SandboxUnavailable):
+        api(tmp_path, port).create({"spec": {"template": {}}})
+
+
+class Trickle:
+    """An answer that never ends, a byte at a time, each in time for the connection's own time-out."""
+
+    def __init__(self) -> None:
+        self.is_closed = False
+
+    def read1(self, amount: int) -> bytes:
+        return b" "
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_an_answer_that_only_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter(range(100))
+    monkeypatch.setattr("arena_kit.sandbox.kubernetes.answers.time.monotonic", lambda: float(next(now)))
+    answer = Trickle()
+    with pytest.raises(TimeoutError):
+        body_of(answer, 10.0)
+    assert answer.is_closed
+
+
+ASKED = lot_manifest(
+    LotJob("duel", 1, 1, "0123abcd", "{}", (), 60.0),
+    replace(SITE, queue="players", runtime_class="gvisor", host_users=False),
+)
+
+
+@pytest.mark.parametrize("field", ["suspend", "hostUsers", "runtimeClassName", ""])
+def test_a_job_is_refused_by_a_cluster_that_drops_what_it_must_have(field: str, tmp_path: Path) -> None:
+    """An old cluster makes the Job, and says nothing of fields that it does not know."""
+    made = json.loads(json.dumps(ASKED))
+    made["metadata"]["uid"] = "u"
+    made["spec"].pop("podReplacementPolicy")
+    for fields in (made["spec"], made["spec"]["template"]["spec"]):
+        fields.pop(field, None)
+    with answering(201, json.dumps(made)) as port:
+        if not field:
+            api(tmp_path, port).create(ASKED)
+            return
+        with pytest.raises(JobRefused, match=f"drops {field} of a Job") as refused:
+            api(tmp_path, port).create(ASKED)
+    assert refused.value.code == "pod_refused"
 
 
 def test_a_watch_tells_of_changes_whatever_they_are_and_ends(tmp_path: Path) -> None:
@@ -115,10 +176,15 @@ def test_a_job_that_another_driver_at_the_quota_has_kept_from_being_made_is_trie
 
 
 @pytest.mark.parametrize(
-    ("message", "code"), [("exceeded quota: lots", "no_capacity"), ("runtimeclass not found", "pod_refused")]
+    ("status", "message", "code"),
+    [
+        (403, "exceeded quota: lots", "no_capacity"),
+        (403, "runtimeclass not found", "pod_refused"),
+        (422, "Job.batch is invalid", "pod_refused"),
+    ],
 )
-def test_a_refusal_says_why(message: str, code: str, tmp_path: Path) -> None:
-    with answering(403, f'{{"message": "{message}"}}') as port, pytest.raises(JobRefused, match=message) as refused:
+def test_a_refusal_says_why(status: int, message: str, code: str, tmp_path: Path) -> None:
+    with answering(status, f'{{"message": "{message}"}}') as port, pytest.raises(JobRefused, match=message) as refused:
         api(tmp_path, port).create({})
     assert refused.value.code == code
 

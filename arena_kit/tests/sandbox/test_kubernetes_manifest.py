@@ -79,6 +79,12 @@ def test_what_a_cluster_offers_is_asked_for(site: dict[str, Any], key: str, valu
     assert pod(site=replace(SITE, **site))[key] == value
 
 
+def test_the_users_of_a_pod_are_those_that_its_user_namespace_has() -> None:
+    containers = pod(site=replace(SITE, host_users=False))["containers"]
+    users = [container["securityContext"]["runAsUser"] for container in containers]
+    assert users == [65000, 60001, 60002]
+
+
 def test_a_queue_of_kueue_starts_the_job_itself() -> None:
     manifest = lot_manifest(JOB, replace(SITE, queue="players"))
     assert manifest["spec"]["suspend"] is True
@@ -96,6 +102,8 @@ def test_a_gpu_is_requested_and_limited() -> None:
     _, one, other = (container["resources"] for container in pod(replace(JOB, players=players))["containers"])
     assert one["requests"]["nvidia.com/gpu"] == one["limits"]["nvidia.com/gpu"] == "1"
     assert "nvidia.com/gpu" not in str(other)
+    tolerated = [{one["key"] for one in pod(job)["tolerations"]} for job in (JOB, replace(JOB, players=players))]
+    assert tolerated[1] - tolerated[0] == {"nvidia.com/gpu"}
 
 
 @given(
