@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from core.duels.challenge_selectors import active_version, rival_hindrance
 from core.errors import Refused
-from core.models import Environment, Submission, SubmissionForm, User
+from core.models import Environment, JobState, Submission, SubmissionForm, User
 from core.models.run import KEY_CHARACTERS
 
 UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", "key_taken"
@@ -20,7 +20,7 @@ UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", 
 DEFAULT_SECONDS, MOST_SECONDS = 300, 3600
 MOST_MATCHES = 1000
 MOST_SEED = 2**31
-NO_FOREIGN = "Images of other places and code_url are not read: upload the agent, and the arena builds its image."
+NO_FOREIGN = "Images of other places and code_url are not read: upload the agent, or submit its image as a version."
 IMAGE = re.compile(r"(?:[^\s@]+@)?(?P<digest>sha256:[0-9a-f]{64})")
 
 
@@ -148,19 +148,25 @@ def _named(version: str, caller: User, field: str) -> Submission:
     elif kind == "agent" and value.isascii() and value.isdigit() and len(value) < 19:
         found = rows.filter(pk__in=Submission.objects.active().filter(agent=int(value))).order_by("-number").first()
     elif image := IMAGE.fullmatch(version):
-        same = rows.filter(image_digest=image["digest"], deleted_at=None).order_by("-pk")
+        same = rows.filter(_has_image(image["digest"]), deleted_at=None).order_by("-pk")
         found = same.filter(agent__owner=caller).first() or same.first()
         if found is None:
-            raise Refused(f"This arena has built no image with this digest. {NO_FOREIGN}", field=field, code=UNKNOWN)
+            raise Refused(f"This arena has no image with this digest. {NO_FOREIGN}", field=field, code=UNKNOWN)
     else:
         raise Refused(
-            "Name a version as submission:ID, an agent as agent:ID, or a digest of an image that this arena has built. "
+            "Name a version as submission:ID, an agent as agent:ID, or the digest of an image that this arena has. "
             f"{NO_FOREIGN}",
             field=field,
         )
     if found is None:
         raise Refused("This arena has no such version that plays.", field=field, code=UNKNOWN)
     return found
+
+
+def _has_image(digest: str) -> Q:
+    """Select the versions that this arena has built as this image, or of this image of somebody's own."""
+    theirs = Q(form=SubmissionForm.IMAGE, builds__state=JobState.SUCCEEDED, builds__base_digest=digest)
+    return Q(image_digest=digest) | Q(pk__in=Submission.objects.filter(theirs).values("pk"))
 
 
 def _identified(value: str) -> Q:

@@ -17,7 +17,19 @@ from core.evaluations.selectors import practice_list
 from core.evaluations.services import standing_decide
 from core.jobs.lifecycle import from_now
 from core.jobs.lines import line
-from core.models import Agent, AuditEntry, CancelCode, Duel, Evaluation, JobState, Run, Submission, TokenScope, User
+from core.models import (
+    Agent,
+    AuditEntry,
+    CancelCode,
+    Duel,
+    Evaluation,
+    JobState,
+    Run,
+    Submission,
+    SubmissionForm,
+    TokenScope,
+    User,
+)
 from core.moderation.services import agent_disable, user_ban
 from core.people.audit_log import Operator
 from core.people.tokens import token_create, token_find
@@ -69,11 +81,18 @@ def test_a_run_is_an_unrated_duel_in_the_line_of_all(cast: Cast, players: tuple[
     assert (before.get(), after.first()) == (run, None)
 
 
-@pytest.mark.parametrize("form", ["agent", "public", "digest", "image"])
+@pytest.mark.parametrize("form", ["agent", "public", "digest", "image", "their own image"])
 def test_versions_have_several_names(cast: Cast, players: tuple[Submission, Submission], form: str) -> None:
     mine, rival = players
     Submission.objects.filter(pk=mine.pk).update(image_digest="sha256:" + "a" * 64)
+    theirs = "sha256:" + "b" * 64
+    if form == "their own image":
+        Submission.objects.filter(pk=mine.pk).update(form=SubmissionForm.IMAGE)
+        mine.builds.update(base_digest=theirs)
+        # Others are built on a base image of the same name.
+        rival.builds.update(base_digest=theirs)
     names = {
+        "their own image": f"registry.example.org/alice/player:v1@{theirs}",
         "agent": f"agent:{mine.agent_id}",
         "public": f"submission:{mine.public_id}",
         "digest": "sha256:" + "a" * 64,
@@ -104,7 +123,7 @@ REFUSALS = {
     "no key": "1 to 200 characters",
     "late": "at most 3600 seconds",
     "code_url": "Images of other places and code_url are not read",
-    "foreign image": "has built no image with this digest",
+    "foreign image": "has no image with this digest",
     "unknown version": "no such version",
     "unknown game": "no such environment",
     "one seat": "has exactly 1 agent, not 2",

@@ -65,7 +65,7 @@ class MatchRequest(_message.Message):
     """Whether the answer names the replay's addresses. The arena keeps a record of every match."""
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentData]:
-        """Exactly two."""
+        """Two, or one in an environment with one seat."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class AgentData(_message.Message):
     code_url: _builtins.str
     """Not read: upload the agent, and name its version in docker_image."""
     docker_image: _builtins.str
-    """submission:ID, agent:ID, or the digest of an image that this arena has built."""
+    """submission:ID, agent:ID, or the digest of an image that this arena has."""
     version: _builtins.str
     """Not read."""
     @_builtins.property

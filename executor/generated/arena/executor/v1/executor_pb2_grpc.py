@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class ExecutorServiceStub:
-    """Plays unrated duels between versions of agents.
+    """Plays unrated duels between versions of agents, and evaluations in environments with one seat.
     """
 
     def __init__(self, channel):
@@ -78,11 +78,11 @@ class ExecutorServiceStub:
 
 
 class ExecutorServiceServicer:
-    """Plays unrated duels between versions of agents.
+    """Plays unrated duels between versions of agents, and evaluations in environments with one seat.
     """
 
     def StartRun(self, request, context):
-        """Puts a duel in line and returns at once. A key is played once.
+        """Puts a run in line and returns at once. A key is played once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -187,7 +187,7 @@ def add_ExecutorServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ExecutorService:
-    """Plays unrated duels between versions of agents.
+    """Plays unrated duels between versions of agents, and evaluations in environments with one seat.
     """
 
     @staticmethod
