@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +13,11 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.image.manifests import Manifests
 from arena_kit.sandbox.kubernetes import cluster as cluster_calls
 from arena_kit.sandbox.kubernetes.cluster import ApiCluster
+from arena_kit.sandbox.kubernetes.driver import Driver
+from arena_kit.tests.image.registries import RegistryServer
 from core.jobs.lifecycle import job_enqueue
 from core.models import Duel, DuelOutcome, Evaluation, JobState
 from core.operations.expiry import jobs_requeue_expired
@@ -183,14 +187,7 @@ def test_a_lost_node_is_the_platforms_fault_and_its_duels_are_played_elsewhere(
 ) -> None:
     duels = tournament(one_by_one(), built, (SLOW, LAST, MIDDLE))
     driver = arena.driver()
-    nodes: list[str] = []
-
-    def has_begun() -> bool:
-        nodes.extend(pod["spec"]["nodeName"] for pod in cluster.listed("pods") if _is_running(pod))
-        return bool(nodes)
-
-    arena.until(driver, has_begun)
-    node = int(nodes[0].rpartition(".")[2])
+    node = int(_busy_node(arena, cluster, driver).rpartition(".")[2])
     cluster.node(node, lose)
     try:
         arena.play(*duels, driver=driver)
@@ -199,6 +196,57 @@ def test_a_lost_node_is_the_platforms_fault_and_its_duels_are_played_elsewhere(
     found = judged(f"node: {lose}", duels)
     # Nothing, if this old cluster has made another pod for the Job before the driver looked.
     assert set(found.faults) <= {"pod_disrupted", "job_gone", "result_lost"}
+
+
+def test_a_drained_node_costs_an_attempt_at_most(
+    arena: Arena, built: Built, judged: Judged, cluster: RealCluster
+) -> None:
+    duels = tournament(one_by_one(), built, (SLOW, LAST, MIDDLE))
+    driver = arena.driver()
+    node = _busy_node(arena, cluster, driver)
+    try:
+        cluster.kubectl("drain", node, "--force", "--delete-emptydir-data", "--timeout=120s")
+        arena.play(*duels, driver=driver)
+    finally:
+        cluster.kubectl("uncordon", node)
+    found = judged("node drained", duels)
+    # Nothing, as for a lost node.
+    assert set(found.faults) <= {"pod_disrupted", "job_gone", "result_lost"}
+
+
+def test_a_killed_kubelet_costs_nothing(arena: Arena, built: Built, judged: Judged, cluster: RealCluster) -> None:
+    duels = tournament(one_by_one(), built, (SLOW, LAST, MIDDLE))
+    driver = arena.driver()
+    # It comes back by itself, and the pods have run on meanwhile.
+    cluster.node(int(_busy_node(arena, cluster, driver).rpartition(".")[2]), "restart")
+    arena.play(*duels, driver=driver)
+    found = judged("kubelet killed", duels)
+    assert found.attempts == len(duels)
+
+
+def test_a_deleted_image_is_the_platforms_fault(arena: Arena, built: Built, server: RegistryServer) -> None:
+    environment = tic_tac_toe()
+    first, last = built(environment, "first", FIRST), built(environment, "gone", f"# Gone.\n{LAST}")
+    with Manifests(server.registry, is_plain=True) as manifests:
+        manifests.remove(last.registry_digest)
+    duel = duel_of(first, last)
+    arena.until(arena.driver(), lambda: bool(Duel.objects.get(pk=duel.pk).history))
+    duel.refresh_from_db()
+    assert duel.history[0]["code"] == "image_missing"
+    assert not duel.is_over
+
+
+def test_what_this_old_cluster_would_drop_is_refused(arena: Arena, built: Built, cluster: RealCluster) -> None:
+    """Without `suspend`, a Job for Kueue would start at once."""
+    environment = tic_tac_toe()
+    duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
+    arena.site = replace(arena.site, queue="players")
+    driver = arena.driver()
+    driver.tick()
+    duel.refresh_from_db()
+    assert duel.history[0]["code"] == "pod_refused"
+    assert "drops suspend" in duel.history[0]["error"]
+    assert not cluster.listed("jobs")
 
 
 def test_without_quota_lots_wait_and_are_played_once_there_is_room(
@@ -245,6 +293,18 @@ def test_a_driver_is_given_its_rights_and_no_others(arena: Arena) -> None:
         cluster_calls.Right("update", "jobs", "batch"),
     ]
     assert [str(right) for right in beyond if api.may(right)] == []
+
+
+def _busy_node(arena: Arena, cluster: RealCluster, driver: Driver) -> str:
+    """Tick until a pod runs; return its node."""
+    nodes: list[str] = []
+
+    def has_begun() -> bool:
+        nodes.extend(pod["spec"]["nodeName"] for pod in cluster.listed("pods") if _is_running(pod))
+        return bool(nodes)
+
+    arena.until(driver, has_begun)
+    return nodes[0]
 
 
 def _is_running(pod: Mapping[str, Any]) -> bool:
