@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import itertools
+import platform
+import re
 import tarfile
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import docker
 import pytest
@@ -17,6 +20,7 @@ from arena_kit.image.calls import engine as connect
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
+from arena_kit.tests.pythons import older_pythons
 from arena_kit.upload.packing import pack_image
 from core.models import Build, Duel, Environment, JobFault, JobState, Submission, SubmissionForm, User, Validation
 from core.submissions.existing import submission_rebuild
@@ -91,6 +95,25 @@ def pushed(
     return f"{server.registry.repository}:{tag}"
 
 
+def with_python(client: docker.DockerClient, base: str, python: Path) -> str:
+    """Return the content id of an image with an interpreter of this machine in /usr/local, on top of a base."""
+    prefix, layer = python.parents[1], io.BytesIO()
+    left_out = re.compile(r"/(test|site-packages|idlelib|lib2to3|ensurepip|__pycache__|config-3[^/]*)(/|$)")
+    with tarfile.open(fileobj=layer, mode="w") as tar:
+        tar.add(python, f"usr/local/bin/{python.name}")
+        link = tarfile.TarInfo("usr/local/bin/python3")
+        link.type, link.linkname = tarfile.SYMTYPE, python.name
+        tar.addfile(link)
+        for shared in prefix.glob(f"lib/lib{python.name}*.so.1.0"):
+            tar.add(shared, f"usr/lib/{platform.machine()}-linux-gnu/{shared.name}")
+        tar.add(
+            prefix / "lib" / python.name, f"usr/local/lib/{python.name}",
+            filter=lambda one: None if left_out.search(f"/{one.name}") else one,
+        )  # fmt: skip
+    name = f"{django_settings.PLAYER_IMAGE_PREFIX}-theirs:{python.name}"
+    return commit_layer(client, base, iter([layer.getvalue()]), tag=name, labels={PREFIX_LABEL: "theirs"})
+
+
 def submitted(environment: Environment, name: str, image: str) -> Submission:
     """Submit an image for a user of the same name, and build it."""
     owner, _ = User.objects.get_or_create(email=f"{name}@arena.example", defaults={"username": name})
@@ -153,6 +176,26 @@ def test_an_image_plays_like_a_zip_and_stays_what_its_tag_meant(
     run(again)
     again.refresh_from_db()
     assert (again.state, again.base_image) == (JobState.SUCCEEDED, build.base_image)
+
+
+def test_an_image_with_an_old_python_plays(
+    client: docker.DockerClient, server: RegistryServer, small: str, environment: Environment
+) -> None:
+    """With the oldest of this machine; without any, with that of the base."""
+    python = next(iter(older_pythons()), None)
+    says = FIRST.replace("class Player", "import sys\nprint(sys.version_info[1])\nclass Player", 1)
+    base = small if python is None else with_python(client, small, python)
+    name = pushed(client, server, base, "old", {"app/player.py": says})
+    old = submitted(environment, "old", name)
+    upload(environment, "last", LAST)
+    deliver_messages()
+    duel = Duel.objects.get()
+    assert duel.state == JobState.SUCCEEDED, duel.error
+    assert (duel.player_1_errors, duel.player_2_errors) == (0, 0)
+    log = duel.player_1_log if duel.player_1 == old else duel.player_2_log
+    minor = "11" if python is None else python.name.partition(".")[2]
+    with log.open() as file:
+        assert file.read().split() == [minor]
 
 
 def test_images_that_mean_harm_are_refused_or_lose(

@@ -20,8 +20,9 @@ from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
 MAX_FILES = 200_000
 MOST_LINKS = 40
-LEAST_PYTHON, NEXT_PYTHON = 11, 30
-"""Minor versions of Python 3 that may start a player: the first that has the option -P, and one beyond all."""
+LEAST_PYTHON, NEXT_PYTHON = 8, 30
+"""Minor versions of Python 3 that may start a player: the first for which the player server is written, and one beyond
+all."""
 PYTHON_FOLDERS = (
     "app/.venv/bin", "app/venv/bin", "opt/venv/bin", "venv/bin", "opt/conda/bin", "usr/local/bin", "usr/bin",
 )  # fmt: skip

@@ -58,10 +58,10 @@ SECCOMP_PROFILE = Path(__file__).with_name("seccomp.json")
 PACKAGES = "/opt/requirements"
 """The folder of a submission's requirements in its image; process 1 never has it on its path."""
 COMMAND = (
-    'unset PYTHONPATH PYTHONHOME; exec python3 -s -P -u /channel/player_server/start.py "$@" </dev/null >/dev/null 2>&1'
+    'unset PYTHONPATH PYTHONHOME; exec python3 -s -u /channel/player_server/start.py "$@" </dev/null >/dev/null 2>&1'
 )
 """Starts the supervisor. Its output is discarded, because the engine's work on its streams is outside the container's
-limits. The option -I would also ignore PYTHONHASHSEED; -s, -P and the unset variables do the rest of what -I does."""
+limits. The option -I would also ignore PYTHONHASHSEED; -s, the unset variables and start.py do the rest of it."""
 
 
 class DockerSandbox:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Dict
 
 from . import serving
 
@@ -156,7 +156,7 @@ class Moves:
         return plain(action)
 
 
-class Struct(dict[str, Any]):
+class Struct(Dict[str, Any]):
     """A dictionary whose values are attributes too, as Kaggle's agents expect."""
 
     def __getattr__(self, name: str) -> Any:

@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import forms, process, serving
+from . import descriptors, forms, process, serving
 from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
@@ -81,7 +81,7 @@ class Orders:
     def __iter__(self) -> Iterator[tuple[str, Callable[[], socket.socket]]]:
         rest = b""
         while True:
-            data, passed, _, _ = socket.recv_fds(self._connection, 4096, 4)
+            data, passed = descriptors.receive(self._connection, 4096, 4)
             if not data:
                 return
             self._passed += passed
@@ -112,7 +112,7 @@ def handed_over(descriptor: int) -> socket.socket:
     """Ask the supervisor for the connected wire."""
     with socket.socket(fileno=descriptor) as supervisor:
         supervisor.sendall(b"r")
-        _, passed, _, _ = socket.recv_fds(supervisor, 1, 1)
+        _, passed = descriptors.receive(supervisor, 1, 1)
     if not passed:
         raise ConnectionResetError("The duel is over.")
     return socket.socket(fileno=passed[0])
@@ -182,7 +182,7 @@ def resident_bytes() -> int:
 def report(error: BaseException) -> int:
     """Print an error into the player's log; return the exit status."""
     with contextlib.suppress(Exception):
-        traceback.print_exception(error)
+        traceback.print_exception(type(error), error, error.__traceback__)
         sys.stdout.flush()
         sys.stderr.flush()
     return error.code if isinstance(error, SystemExit) and isinstance(error.code, int) else 1

@@ -11,6 +11,8 @@ import stat
 import time
 
 PR_SET_DUMPABLE, PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 4, 1, 36
+CLD_STOPPED = 5
+"""The kernel's code for a child that was stopped, which `os` has since Python 3.9."""
 FALLING_ASLEEP_NS = 200_000
 CHANGING = ("State", "Vm", "Rss", "Hugetlb", "SigQ", "voluntary", "nonvoluntary")
 """Prefixes of the lines in /proc/PID/status that change by themselves or are counted per user."""
@@ -67,6 +69,11 @@ def others(spared: int = 0) -> list[int]:
     return [pid for pid in found if pid not in (os.getpid(), spared)]
 
 
+def exit_status(status: int) -> int:
+    """Return the exit status in what `waitpid` returns, negative for a signal."""
+    return -os.WTERMSIG(status) if os.WIFSIGNALED(status) else os.WEXITSTATUS(status)
+
+
 def kill_others(spared: int = 0) -> bool:
     """Kill and reap all other processes except `spared`; return False when they do not end."""
     for _ in range(1000):
@@ -93,7 +100,7 @@ def halt(pid: int) -> bool:
     for _ in range(1000):
         # The wait is bounded, because the parent of a `vfork` does not stop before its child ends.
         if (found := os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG)) is not None:
-            if found.si_code == os.CLD_STOPPED and not others(spared=pid):
+            if found.si_code == CLD_STOPPED and not others(spared=pid):
                 return True
             break
         time.sleep(0.0005)

@@ -141,7 +141,8 @@ class ScriptSupervisor:
                 file_bytes=self._options.file_limit,
                 processes=self._options.pids,
             )
-            environment = os.environ | {
+            environment = {
+                **os.environ,
                 "PYTHONPATH": SITE,
                 "ARENA_PACKAGES": self._options.packages,
                 "ARENA_SOURCES": os.pathsep.join((self._options.player, work)),
@@ -181,7 +182,7 @@ def reaped(script: int) -> int | None:
     with contextlib.suppress(ChildProcessError):
         while (found := os.waitpid(-1, os.WNOHANG))[0]:
             if found[0] == script:
-                status = os.waitstatus_to_exitcode(found[1])
+                status = process.exit_status(found[1])
     return status
 
 

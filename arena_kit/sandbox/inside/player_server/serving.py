@@ -117,9 +117,7 @@ class Server:
         sits = self.sits
         end = 0
         begun = unsent_since = time.monotonic()
-        for match, sequence, kind, reward, count, state in zip(
-            matches, sequences, kinds, rewards, counts, states, strict=True
-        ):
+        for match, sequence, kind, reward, count, state in zip(matches, sequences, kinds, rewards, counts, states):
             first, end = end, end + count
             try:
                 if kind == STEP:

@@ -3,7 +3,9 @@
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+# Python puts the folder of the file that it runs first on the path; the option against that is newer than 3.8.
+sys.path[:] = [os.path.dirname(HERE)] + [path for path in sys.path if path != HERE]
 if sys.argv[1:2] == ["script"]:
     from player_server.scripting import main  # type: ignore[import-not-found]  # found beside this folder
 else:

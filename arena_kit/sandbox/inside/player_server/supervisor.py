@@ -18,7 +18,7 @@ import sys
 import time
 from typing import Any
 
-from . import loading, process, walls
+from . import descriptors, loading, process, walls
 
 GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
@@ -180,7 +180,7 @@ class Supervisor:
 
     def _order(self, line: str, *passed: socket.socket) -> None:
         with contextlib.suppress(OSError):
-            socket.send_fds(self._orders, [line.encode() + b"\n"], [end.fileno() for end in passed])
+            descriptors.send(self._orders, line.encode() + b"\n", [end.fileno() for end in passed])
 
     def _connected(self, name: str, patience: float) -> socket.socket:
         """Connect to a socket of the host in the channel's folder, which must appear within `patience` seconds."""
@@ -203,7 +203,7 @@ class Supervisor:
         with contextlib.suppress(OSError):
             if self._handover.recv(1):
                 wire = self._connected(self._wire, 0.0)
-                socket.send_fds(self._handover, [b"w"], [wire.fileno()])
+                descriptors.send(self._handover, b"w", [wire.fileno()])
                 wire.close()
         self._handover.close()
         self._handover = None
@@ -340,7 +340,7 @@ class Supervisor:
             clean = clean and process.halt(self._loader)
         self._report(
             "ended",
-            status=None if status < 0 else os.waitstatus_to_exitcode(status),
+            status=None if status < 0 else process.exit_status(status),
             oom=self._is_over_memory or process.oom_kills() > self._oom_kills,
             clean=clean,
             log=self._log.text(),

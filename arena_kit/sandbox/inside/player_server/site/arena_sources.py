@@ -1,5 +1,7 @@
 """Makes Python load a submission's modules from their sources, which pages show, never from compiled files."""
 
+from __future__ import annotations
+
 import importlib.machinery
 import os
 import sys
@@ -46,8 +48,11 @@ class ArchiveLoader(SourceLoader):
             raise FileNotFoundError(f"{path} does not exist") from None
 
     def get_resource_reader(self, name: str) -> object:  # type: ignore[override]  # the stubs know files only
-        from importlib.readers import ZipReader  # as above
-
+        try:
+            from importlib.readers import ZipReader  # as above
+        except ImportError:
+            # Before Python 3.10; what asks reads resources by get_data then.
+            return None
         return ZipReader(self, name)  # type: ignore[arg-type]  # it needs the two attributes alone
 
 
