@@ -38,7 +38,7 @@ MESSAGE_BYTES = 1024 * 1024
 WITHOUT_DEADLINE_SECONDS = 900.0
 RESERVE_SECONDS = 1.0
 """How long before a caller's deadline a wait ends, so that the answer still arrives."""
-DETACH = "arena-detach"
+DETACH, PRIORITY = "arena-detach", "arena-priority"
 REQUEST_ID = "x-request-id"
 
 Read = Callable[[str, AsyncIterator[Any]], Awaitable[Any]]
@@ -61,6 +61,16 @@ def patience(context: Context) -> float:
 def is_detached(context: Context) -> bool:
     """Return whether a caller wants its run to go on when it goes away."""
     return any(key == DETACH and value in {"1", b"1"} for key, value in _metadata(context))
+
+
+def priority(context: Context) -> int:
+    """Return the priority that a caller asks for its run, 0 without one. Raises CallEnded."""
+    word = dict(_metadata(context)).get(PRIORITY, "0")
+    try:
+        return int(word)
+    except ValueError:
+        why = f"The metadata {PRIORITY} is a whole number, such as 5 or -5."
+        raise CallEnded(Code.INVALID_ARGUMENT, why, field=PRIORITY) from None
 
 
 def _metadata(context: Context) -> list[tuple[str, str | bytes]]:

@@ -7,16 +7,20 @@ import logging
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
+from django.db import transaction
 from django.utils import timezone
 
 from arena_kit.upload.findings import Findings
-from core.duels.run_requests import RunRequest
-from core.duels.run_selectors import RunState, run_states
+from core.duels.run_requests import NOT_YOURS, RunRequest
+from core.duels.run_selectors import RunState, run_job, run_states
 from core.duels.runs import run_cancel, run_start, runs_expire
-from core.models import Run, User
+from core.errors import Refused
+from core.models import AuditEntry, Run, User
+from core.operations.priorities import priority_set
+from core.people.audit_log import Operator
 from core.submissions.trials import Trial, trial_end, trial_state
 from executor.database import Database
-from executor.door import Context, is_detached, patience
+from executor.door import PRIORITY, Context, is_detached, patience, priority
 from executor.leaving import Leaving
 from executor.statuses import CallEnded, Code, unavailable
 from executor.validating import Arriving, environment_row
@@ -41,15 +45,15 @@ class Playing:
         self.waiting = WaitingCalls(self._states)
         self.leaving = Leaving(self._cancel)
 
-    async def start(self, caller: User, request: RunRequest) -> tuple[Run, bool]:
-        """Put a run in line; return it, and whether it is new. Raises Refused."""
-        run, is_new = await self.database.ask(run_start, caller=caller, request=request, now=timezone.now())
+    async def start(self, caller: User, request: RunRequest, context: Context) -> tuple[Run, bool]:
+        """Put a run in line; return it, and whether it is new. Raises Refused and CallEnded."""
+        run, is_new = await self.database.ask(_started, caller, request, priority(context))
         self.leaving.seen(run.pk)
         return run, is_new
 
     async def start_waited_for(self, caller: User, request: RunRequest, context: Context) -> Run:
         """Put a run in line for a call that waits for its end; it is cancelled as one of a caller that has gone."""
-        starting = asyncio.ensure_future(self.start(caller, request))
+        starting = asyncio.ensure_future(self.start(caller, request, context))
         try:
             run, _ = await asyncio.shield(starting)
         except asyncio.CancelledError:
@@ -117,6 +121,18 @@ class Playing:
 
     async def _cancel(self, run_id: int) -> None:
         await self.database.ask(_cancel_left, run_id)
+
+
+def _started(caller: User, request: RunRequest, asked_priority: int) -> tuple[Run, bool]:
+    """Put a run in line with a priority, which organisers may give it. Raises Refused."""
+    if asked_priority and not (caller.is_staff and caller.has_perm("core.change_duel")):
+        raise Refused("Only organisers may set the priority of a run.", field=PRIORITY, code=NOT_YOURS)
+    with transaction.atomic():
+        run, is_new = run_start(caller=caller, request=request, now=timezone.now())
+        if is_new and asked_priority:
+            operator = Operator(AuditEntry.Channel.API, caller.username, caller.pk)
+            priority_set(job=run_job(run), priority=asked_priority, operator=operator)
+    return run, is_new
 
 
 def _states_now(ids: Collection[int]) -> dict[int, RunState]:

@@ -37,7 +37,7 @@ class ExecutorService(ExecutorServiceServicer):
 
     async def StartRun(self, request: v1.StartRunRequest, context: Context) -> v1.StartRunResponse:  # noqa: N802
         """Put a duel in line."""
-        run, is_new = await self._playing.start(caller(), asked(request))
+        run, is_new = await self._playing.start(caller(), asked(request), context)
         return v1.StartRunResponse(run=await self._ask(_message, caller(), str(run.pk)), created=is_new)
 
     async def GetRun(self, request: v1.GetRunRequest, context: Context) -> v1.GetRunResponse:  # noqa: N802

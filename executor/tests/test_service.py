@@ -15,7 +15,7 @@ from google.protobuf.duration_pb2 import Duration
 
 from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.upload import inspection
-from core.models import Duel, JobFault, JobState, Promotion, Submission, Validation
+from core.models import AuditEntry, Duel, JobFault, JobState, Promotion, Submission, Validation
 from core.tests import factories
 from core.tests.working import run as work_off
 from executor.examples import run_sample_match
@@ -67,6 +67,28 @@ def test_a_run_is_started_found_listed_and_cancelled(world: World) -> None:
                 assert (over.run.phase, over.run.error) == (v1.PHASE_CANCELLED, "Its owner has cancelled it.")
 
     run(main())
+
+
+def test_organisers_may_give_a_run_a_priority(world: World) -> None:
+    alice, olga = token_of(world.cast.alice), token_of(world.cast.olga)
+
+    async def main() -> None:
+        async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
+            _, client = stubs(channel)
+            for who, word, code in (
+                (alice, "5", Code.PERMISSION_DENIED),
+                (olga, "soon", Code.INVALID_ARGUMENT),
+                (olga, "11", Code.INVALID_ARGUMENT),
+            ):
+                metadata = (*who, ("arena-priority", word))
+                assert (await refused(client.StartRun(wanted(world), metadata=metadata))).code() is code
+            for word in ("7", "-7"):
+                # The second call joins the run, and changes nothing.
+                await client.StartRun(wanted(world, "one"), metadata=(*olga, ("arena-priority", word)))
+
+    run(main())
+    assert Duel.objects.get(run__isnull=False).priority == 7
+    assert AuditEntry.objects.get(action="set priority of duel").operator == "olga"
 
 
 def test_a_watch_sends_what_is_new_until_the_run_is_over(world: World) -> None:
