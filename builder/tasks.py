@@ -121,11 +121,11 @@ def recipe(form: SubmissionForm = SubmissionForm.PLAYER) -> Recipe:
     if settings.SANDBOX == "process":
         return FolderRecipe(folder=settings.DATA_DIR / "players")
     return DockerRecipe(
-        base_images=(form == SubmissionForm.SCRIPT and settings.SCRIPT_BASE_IMAGE) or settings.PLAYER_BASE_IMAGES,
-        larger_images=settings.SCRIPT_BASE_IMAGE,
+        base_images=(form == SubmissionForm.SCRIPT and settings.SCRIPT_BASE_IMAGES) or settings.PLAYER_BASE_IMAGES,
+        larger_images=settings.SCRIPT_BASE_IMAGES,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
-        constraints=settings.PLAYER_PIP_CONSTRAINTS,
+        constraints=settings.PIP_CONSTRAINTS,
         registry=player_registry(),
     )
 

@@ -257,7 +257,7 @@ def test_a_submission_gets_the_image_that_leaves_less_to_install_and_a_script_it
     assert 'pypi/other@1.0"' in versions(part)
     assert "demo@2.0" not in versions(part)
 
-    settings.SCRIPT_BASE_IMAGE = {next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
+    settings.SCRIPT_BASE_IMAGES = {next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
     settings.PLAYER_IMAGE_PREFIX, settings.SANDBOX = PREFIX, "docker"
     script, player = recipe(SubmissionForm.SCRIPT), recipe(SubmissionForm.PLAYER)
     files = {"submission.py": "print(1)\n"}
