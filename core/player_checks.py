@@ -81,8 +81,10 @@ def check_registry(**_: Any) -> list[CheckMessage]:
     """arena.E025: PLAYER_REGISTRY, its login, or the space for images is wrong."""
     found: list[CheckMessage] = []
     if settings.PLAYER_REGISTRY and not REPOSITORY.fullmatch(settings.PLAYER_REGISTRY):
-        hint = "Write [USER:PASSWORD@]HOST[:PORT]/PATH, host and path in small letters, without https://, "
+        hint = (
+            "Write [USER:PASSWORD@]HOST[:PORT]/PATH, host and path in small letters, without https://, "
             "e.g. registry.example.org/arena/players."
+        )
         found.append(Error(f"PLAYER_REGISTRY is {settings.PLAYER_REGISTRY!r}.", hint=hint, id="arena.E025"))
     if bool(settings.PLAYER_REGISTRY_USER) != bool(settings.PLAYER_REGISTRY_PASSWORD):
         hint = "Write PLAYER_REGISTRY=USER:PASSWORD@HOST/PATH, or leave out both."
