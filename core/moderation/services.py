@@ -19,9 +19,10 @@ from django.utils import timezone
 
 from core.duels.challenges import unrated_agents, unrated_duels_cancel
 from core.errors import Refused
-from core.evaluations.services import agent_lock, evaluation_again
+from core.evaluations.services import evaluation_again
 from core.jobs.apart import apart
 from core.jobs.control import job_cancel_if_open
+from core.jobs.locks import agent_lock
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
 from core.models import (

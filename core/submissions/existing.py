@@ -8,10 +8,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock, standing_decide
+from core.evaluations.services import standing_decide
 from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
+from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
 from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
 from core.submissions.promotions import promotions_review
