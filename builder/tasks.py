@@ -11,12 +11,14 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from arena_kit.errors import PlatformFault
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.folder_recipe import FolderRecipe
 from arena_kit.image.foreign import ForeignImages, build_from_image, reference_of
 from arena_kit.image.labels import BUILD_LABEL, PREFIX_LABEL, SUBMISSION_LABEL
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
+from arena_kit.image.recipe import BuildResult, Recipe
 from arena_kit.upload.image_reference import read_reference
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored

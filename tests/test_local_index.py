@@ -25,9 +25,10 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuildFailed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import BuildResult, DockerRecipe
+from arena_kit.image.recipe import BuildResult
 from arena_kit.referee.run import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.docker import DockerSandbox
