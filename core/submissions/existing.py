@@ -17,8 +17,8 @@ from core.jobs.states import OPEN
 from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
 from core.submissions.promotions import promotions_review
 
-PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
-"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
+WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
+"""The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 
 def submission_rebuild(*, submission: Submission) -> Build:
@@ -46,7 +46,7 @@ def submission_delete(*, submission: Submission) -> None:
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
         # The jobs before the submission's row, see `core.jobs.locks`.
-        for kind in PHASES:
+        for kind in WORK:
             for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
                 job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
         submission.deleted_at = timezone.now()
