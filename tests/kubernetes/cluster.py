@@ -25,6 +25,7 @@ PLAYERS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "players"
 NAMESPACE, SITE_NAMESPACE = "arena-players", "arena"
 PORTS = 5
 COMMAND_SECONDS = 300.0
+LATE_TIMES = 5
 
 
 class RealCluster:
@@ -70,16 +71,22 @@ class RealCluster:
             os.kill(pid, signal.SIGCONT)
 
     def kubectl(self, *arguments: str, text: str | None = None) -> str:
-        command = [str(CACHE / "bin" / "kubectl"), "--kubeconfig", str(self._state / "kubeconfig"), *arguments]
-        ended = subprocess.run(
-            command, input=text, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
-        )
+        ended = self._kubectl(*arguments, text=text)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 
+    def _kubectl(self, *arguments: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+        command = [str(CACHE / "bin" / "kubectl"), "--kubeconfig", str(self._state / "kubeconfig"), *arguments]
+        return subprocess.run(command, input=text, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
+
     def listed(self, kind: str) -> list[dict[str, Any]]:
-        """Objects of the players' namespace."""
-        found: list[dict[str, Any]] = json.loads(self.kubectl("-n", NAMESPACE, "get", kind, "-o", "json"))["items"]
+        """Objects of the players' namespace. On a busy machine the API server is late now and then."""
+        for _ in range(LATE_TIMES):
+            ended = self._kubectl("-n", NAMESPACE, "get", kind, "-o", "json")
+            if ended.returncode == 0 or "(Timeout)" not in ended.stderr:
+                break
+        assert ended.returncode == 0, ended.stderr
+        found: list[dict[str, Any]] = json.loads(ended.stdout)["items"]
         return found
 
     def apply(self, *objects: dict[str, Any]) -> None:
