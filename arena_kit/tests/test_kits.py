@@ -23,6 +23,7 @@ from arena_kit.tests.environment.playing import installed
 from arena_kit.tests.playing import folders, play
 from arena_kit.upload.archive import inspect_archive
 from arena_kit.upload.compiling import check_python_compiles
+from arena_kit.upload.source_warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 PAIRS = [(spec, kit.name) for spec in all_specs() for kit in kits_for(spec)]
@@ -39,6 +40,8 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     check_python_compiles(archive)
     assert report.entry_point == ("submission.py" if kit == "script" else "player.py")
     files = kit_files(spec, kit, "my_agent")
+    sources = {name: content for name, content in files.items() if name.endswith(".py") and name != "train.py"}
+    assert warnings_of(sources, has_requirements=False, python=(3, 11)) == []
     readme = files["README.md"].decode()
     assert f"arena check my_agent --environment {spec.slug} --sandbox process" in readme
     assert "arena submit my_agent" in readme

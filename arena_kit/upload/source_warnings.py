@@ -14,6 +14,11 @@ from typing import Any
 MAX_LINES = 5000
 MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
+SCRIPT_ENTRY_POINT = "submission.py"
+OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"})
+"""Modules that a script has without requirements, where SCRIPT_REQUIREMENTS was not changed."""
+OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
+"""Codes of warnings about what costs a player time in its duels; a script has none."""
 PLAYER_METHODS = ("start", "step", "end")
 FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
 """Names by which the player server knows a player."""
@@ -56,7 +61,10 @@ def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tu
             found += _entry_warnings(name, tree)
         for module, line in looked.needed:
             imported.setdefault(module, (name, line))
-    known = {*sys.stdlib_module_names, *own, "numpy"}
+    is_script = not entry and SCRIPT_ENTRY_POINT in sources
+    known = {*sys.stdlib_module_names, *own, "numpy", *(OF_SCRIPTS if is_script else ())}
+    if is_script:
+        found = [item for item in found if item["code"] not in OF_PLAYERS]
     others = [(file, line, module) for module, (file, line) in imported.items() if module not in known]
     if others and not has_requirements:
         file, line, _ = min(others)

@@ -118,6 +118,20 @@ def test_packages_without_requirements_are_named(source: str, expected: list[tup
     assert warnings_of(sources, has_requirements=True, python=PYTHON) == []
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import gymnasium, numpy\nfor i in range(9):\n    print(i)", []),
+        ("import threading\nthreading.Thread(target=print).start()", []),
+        ("import gymnasium, torch\nprint(eval('1'))", [("no_requirements", 1), ("dynamic_code", 2)]),
+    ],
+)
+def test_a_script_has_gymnasium_and_no_duels(source: str, expected: list[tuple[str, int]]) -> None:
+    items = warnings_of({"submission.py": source.encode()}, has_requirements=False, python=PYTHON)
+    assert [(item["code"], item["line"]) for item in items] == expected
+    assert not any("gymnasium" in item["message"] for item in items)
+
+
 def test_a_newer_python_than_that_of_the_base_image_is_named() -> None:
     source = {"player.py": PLAYER.encode(), "lib.py": b"match 1:\n    case 1: pass\n"}
     item, *others = warnings_of(source, has_requirements=True, python=(3, 9))
