@@ -41,7 +41,7 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     check_python_compiles(archive)
     assert report.entry_point == ("submission.py" if kit == "script" else "player.py")
     files = kit_files(spec, kit, "my_agent")
-    sources = {name: content for name, content in files.items() if name.endswith(".py") and name != "train.py"}
+    sources = {name: content for name, content in files.items() if name.endswith(".py")}
     assert warnings_of(sources, has_requirements=False, python=(3, 11)) == []
     readme = files["README.md"].decode()
     assert f"arena check my_agent --environment {spec.slug} --sandbox process" in readme
