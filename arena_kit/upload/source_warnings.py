@@ -16,7 +16,7 @@ MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 SCRIPT_ENTRY_POINT = "submission.py"
 OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"})
-"""Modules that a script has without requirements, where SCRIPT_REQUIREMENTS was not changed."""
+"""Modules that a script has without requirements, on a site whose operator has named no others."""
 OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
 """Codes of warnings about what costs a player time in its duels; a script and files that no player loads have none."""
 PLAYER_METHODS = ("start", "step", "end")
