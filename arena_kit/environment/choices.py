@@ -1,7 +1,8 @@
 """The valid actions of a seat as a person chooses among them: by name, by key, or by a place in the picture.
 
 An environment may say how people see its actions: a function `actions_for_people(frame, valid_actions)` in the module
-of its renderer returns one Choice for each valid action. Without it an action has its name from the spec, or its number.
+of its renderer returns one Choice for each valid action. Without it an action has its name from the spec, or
+its number.
 """
 
 from __future__ import annotations

@@ -130,6 +130,9 @@ class Sitting:
         link, match = self.link, self.match
         try:
             if not match.is_over:
+                # A person who has left, or whose move ends the match, needs no player.
+                self._look_at_person()
+            if not match.is_over:
                 link.open()
                 link.waiting.extend(match.history[PLAYER])
                 link.forgive_pause()
@@ -158,17 +161,22 @@ class Sitting:
 
     def _turn(self) -> None:
         """Wait a moment for what is due next: an answer of the player, or the person's move."""
-        link, asked = self.link, self._asked.get(PERSON)
+        link = self.link
         link.flush()
         is_busy = bool(link.outstanding)
-        if asked is not None:
-            action = self._table.persons_move(self._step, asked.valid, 0.0 if is_busy else POLL_SECONDS)
-            if action is not None:
-                self._choose(PERSON, action)
-        else:
-            self._table.still_wanted()
+        self._look_at_person(0.0 if is_busy else POLL_SECONDS)
         # A player that nobody has asked is looked at as well: it may have died, or talk out of turn.
         self._listen(POLL_SECONDS if is_busy else 0.0)
+
+    def _look_at_person(self, seconds: float = 0.0) -> None:
+        """Take the person's move, if it is their turn and they make it within so many seconds."""
+        asked = self._asked.get(PERSON)
+        if asked is None:
+            self._table.still_wanted()
+            return
+        action = self._table.persons_move(self._step, asked.valid, seconds)
+        if action is not None:
+            self._choose(PERSON, action)
 
     def _listen(self, seconds: float) -> None:
         """Wait for the player's answers and act on them. Raises PlayerLost."""
@@ -207,11 +215,11 @@ class Sitting:
         match.charge(PLAYER, seconds, self._limits.move_seconds)
         if match.banks[PLAYER] < 0:
             raise PlayerLost(PlayerFault.TIMED_OUT)
-        if answer.action not in self._asked[PLAYER].valid:
-            raise PlayerLost(PlayerFault.ILLEGAL_ACTION, f"{answer.action} is not among the valid actions.")
-        assert isinstance(answer.action, int)
-        self._table.player_moved(SittingMove(self._step, self._seats.index(PLAYER), answer.action, seconds))
-        self._choose(PLAYER, answer.action)
+        action = answer.action
+        if isinstance(action, bytes) or action not in self._asked[PLAYER].valid:
+            raise PlayerLost(PlayerFault.ILLEGAL_ACTION, f"{action!r} is not among the valid actions.")
+        self._table.player_moved(SittingMove(self._step, self._seats.index(PLAYER), action, seconds))
+        self._choose(PLAYER, action)
 
     def _choose(self, player: int, action: int) -> None:
         del self._asked[player]

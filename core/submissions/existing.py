@@ -13,11 +13,22 @@ from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.states import OPEN
-from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
+from core.models import (
+    Build,
+    CancelCode,
+    Evaluation,
+    Publication,
+    Rollout,
+    Sitting,
+    Submission,
+    TournamentState,
+    Validation,
+)
 from core.submissions.promotions import promotions_review
 
-PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
-"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
+PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
+"""Kinds of jobs of one submission: its phases, in the order in which one leads to the next, so that phases started
+meanwhile are found too; then what people ask for."""
 
 
 def submission_rebuild(*, submission: Submission) -> Build:
