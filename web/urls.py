@@ -30,6 +30,7 @@ from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
+from web.sittings import views as sittings
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
 from web.submissions import views as agents
@@ -92,6 +93,8 @@ site = [
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "sit/", sittings.begin, name="sit"),
+    path(agent + "opponents/", sittings.opponents, name="agent_opponents"),
     path(agent + "description/", agents.agent_describe, name="agent_describe"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
@@ -123,6 +126,12 @@ site = [
     path("environments/<slug:slug>/challenges/", challenges.create, name="challenge_create"),
     path("challenges/<int:challenge_id>/", challenges.challenge, name="challenge"),
     path("challenges/<int:challenge_id>/cancel/", challenges.cancel, name="challenge_cancel"),
+    path("play/", sittings.play, name="play"),
+    path("sittings/<uuid:public_id>/", sittings.sitting, name="sitting"),
+    path("sittings/<uuid:public_id>/move/", sittings.move, name="sitting_move"),
+    path("sittings/<uuid:public_id>/resign/", sittings.resign, name="sitting_resign"),
+    path("sittings/<uuid:public_id>/frames.json", sittings.sitting_frames, name="sitting_frames"),
+    path("sittings/<uuid:public_id>/replay.<slug:form>", sittings.sitting_replay, name="sitting_replay"),
     path("evaluations/<int:evaluation_id>/", evaluations.evaluation, name="evaluation"),
     path("evaluations/<int:evaluation_id>/records.zip", evaluations.records, name="evaluation_records"),
     path("evaluations/<int:evaluation_id>/logs/<slug:log>/", evaluations.log, name="evaluation_log"),
