@@ -4,6 +4,7 @@ from core.models.agent import Agent, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
+from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
@@ -63,6 +64,7 @@ __all__ = [
     "Batch",
     "BatchPurpose",
     "Bell",
+    "Branch",
     "Build",
     "CancelCode",
     "Challenge",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from typing import Any
 
 from django.db import transaction
 from django.db.models.functions import Now
@@ -12,13 +13,14 @@ from django.utils import timezone
 from arena_kit.environment.records import DuelRecord
 from arena_kit.referee.sitting import SittingMove as Move
 from core.duels.challenge_selectors import active_version
+from core.duels.positions import Position, position_check
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_enqueue, job_park, job_succeed, job_wake
 from core.jobs.locks import name_lock
 from core.jobs.states import StaleJob
 from core.jobs.written import written_once
-from core.models import Agent, Duel, JobState, Opponents, Sitting, SittingMove, User
+from core.models import Agent, JobState, Opponents, Sitting, SittingMove, User
 from core.monitoring.metrics import matches_played
 from core.people.quotas import address_digest, owner_lock, owner_share
 from core.people.services import anonymous_ensure
@@ -30,32 +32,6 @@ MOST_STEPS = 10
 SEEDS = 2**31
 OVER = "This match is over."
 NOT_YOUR_TURN = "This move was made already, or it is not your turn."
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """A state of a recorded match. seed, opening: the match up to there. ply: the number of steps before it."""
-
-    duel: Duel
-    match: int
-    ply: int
-    seed: int
-    opening: tuple[int, ...]
-
-    @property
-    def environment_version(self) -> str:
-        return self.duel.environment_version
-
-    @property
-    def fields(self) -> dict[str, object]:
-        """The fields of a row whose matches begin here."""
-        return {
-            "seed": self.seed,
-            "opening": list(self.opening),
-            "origin": self.duel,
-            "origin_match": self.match,
-            "origin_ply": self.ply,
-        }
 
 
 def sitting_begin(
@@ -75,14 +51,15 @@ def sitting_begin(
         if version is None or why:
             raise Refused(why)
         sitting_quota_check(user=sitter, address_digest=digest, environment=agent.environment, now=now)
-        rules = agent.environment.spec_id if position is None else position.environment_version
-        begins: dict[str, object] = {"seed": secrets.randbelow(SEEDS)} if position is None else position.fields
+        if position is not None:
+            position_check(position, agent.environment)
+        begins: dict[str, Any] = {"seed": secrets.randbelow(SEEDS)} if position is None else position.fields
         sitting = Sitting.objects.create(
             user=sitter,
             address_digest=digest,
             submission=version,
             persons_seat=secrets.randbelow(2) if seat is None else seat,
-            environment_version=rules,
+            environment_version=agent.environment.spec_id,
             match_count=1,
             persons_turn_at=now,
             **begins,

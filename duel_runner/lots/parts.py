@@ -111,6 +111,7 @@ def _duel(wish: MatchesOfJob, first: int, second: int) -> DuelPart:
         limits=limits_of(job, environment),
         trial_seconds=wish.trial_seconds,
         test=wish.test,
+        opening=branch_of(job),
     )
 
 
