@@ -30,6 +30,7 @@ from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
+from web.sittings import branch_views as branches
 from web.sittings import views as sittings
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
@@ -155,6 +156,9 @@ site = [
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
     path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/", branches.go_on, name="go_on"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/sit/", branches.sit_down, name="go_on_sit"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/play/", branches.let_play, name="go_on_play"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/", replays.embedded_match, name="embedded_match"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/card.png", replays.match_card, name="match_card"),
     path("duels/<int:duel_id>/results.json.gz", downloads.duel_results, name="duel_results"),

@@ -82,6 +82,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         ],
         "is_void": row.is_void,
         "can_see_trace": trace,
+        "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/",
         # Other sites show what everyone may see.
         "sharing": sharing(row, record, count) if duel_visible(row, AnonymousUser()) else None,
     }

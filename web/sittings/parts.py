@@ -102,7 +102,7 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
         picture=f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else "",
         size=picture_size(svg),
         text=_seen(spec, state, seat, seated=seated) if is_hidden else state.text,
-        moves=() if is_hidden else _moves(spec, sitting, state),
+        moves=() if is_hidden else _moves(spec, sitting, state, "You" if seated else sitting.persons_name),
         offer=offer_of(choices, request.GET.get("first", "")),
         is_seated=seated,
         is_persons_turn=is_turn,
@@ -132,8 +132,8 @@ def _values(spec: EnvironmentSpec, observation: Sequence[float] | bytes) -> list
     return found
 
 
-def _moves(spec: EnvironmentSpec, sitting: Sitting, state: SoFar) -> tuple[tuple[int, str], ...]:
-    names = (sitting.persons_name, str(sitting.submission))
+def _moves(spec: EnvironmentSpec, sitting: Sitting, state: SoFar, person: str) -> tuple[tuple[int, str], ...]:
+    names = (person, str(sitting.submission))
     lines = []
     for moves in state.steps:
         said = "; ".join(f"{names[sitting.seats[seat]]} played {action_name(spec, action)}" for seat, action in moves)
