@@ -30,7 +30,7 @@ agent_name = RegexValidator(
 class Opponents(models.TextChoices):
     """Which people may sit down against an agent in the browser."""
 
-    NOBODY = "NOBODY", "nobody"
+    NOBODY = "NOBODY", "no other person"
     MEMBERS = "MEMBERS", "people with an account"
     EVERYONE = "EVERYONE", "everyone"
 
@@ -50,7 +50,7 @@ class Agent(models.Model):
         max_length=8,
         choices=Opponents.choices,
         default=Opponents.MEMBERS,
-        help_text="Who may play against it in the browser; an agent of organisers is open to everyone or nobody.",
+        help_text="Who may play against it in the browser; an agent of organisers is open to everyone, unless it is closed.",
     )
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="When the arena disabled it for crashing; empty otherwise."

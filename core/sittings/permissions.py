@@ -20,7 +20,7 @@ SPARED = Q(state=JobState.CANCELLED, started_at=None) | Q(state=JobState.FAILED,
 
 
 def environment_hindrance(environment: Environment) -> str:
-    """Return a sentence that says why nobody can play in an environment now; empty when people can."""
+    """Return a sentence that says why people cannot play in an environment now; empty when people can."""
     if environment.is_app or environment.seats != 2:
         return f"{environment} is no game of two: there is no seat for a person."
     if settings.SANDBOX == "kubernetes":

@@ -134,7 +134,7 @@ def sitting_succeed(*, sitting: Sitting, record: DuelRecord, artifacts: DuelArti
 def opponents_set(*, agent: Agent, opponents: str) -> None:
     """Decide which people may play against an agent. Raises Refused for a word that is none of Opponents."""
     if opponents not in Opponents.values:
-        raise Refused("Choose nobody, people with an account, or everyone.", field="opponents")
+        raise Refused("Choose no other person, people with an account, or everyone.", field="opponents")
     Agent.objects.filter(pk=agent.pk).update(opponents=opponents)
     agent.opponents = opponents
 
