@@ -470,7 +470,7 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agents', to=settings.AUTH_USER_MODEL)),
                 ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agents', to='core.environment')),
-                ('opponents', models.CharField(choices=[('NOBODY', 'no other person'), ('MEMBERS', 'people with an account'), ('EVERYONE', 'everyone')], default='MEMBERS', help_text='Who may play against it in the browser; an agent of organisers is open to everyone, unless it is closed.', max_length=8)),
+                ('opponents', models.CharField(choices=[('NOBODY', 'no other person'), ('MEMBERS', 'people with an account'), ('EVERYONE', 'everyone')], default='MEMBERS', help_text='Who may play it in the browser. Agents of organisers are open to everyone, unless closed.', max_length=8)),
             ],
             options={
                 'ordering': ['name'],

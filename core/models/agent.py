@@ -50,7 +50,7 @@ class Agent(models.Model):
         max_length=8,
         choices=Opponents.choices,
         default=Opponents.MEMBERS,
-        help_text="Who may play against it in the browser; an agent of organisers is open to everyone, unless it is closed.",
+        help_text="Who may play it in the browser. Agents of organisers are open to everyone, unless closed.",
     )
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="When the arena disabled it for crashing; empty otherwise."
