@@ -88,8 +88,8 @@ def test_only_the_person_moves_and_only_what_the_rules_allow(agent: Submission, 
     watched = stranger.get(page)
     assertContains(watched, "You are watching.")
     assertNotContains(watched, 'name="action"')
-    assert stranger.post(f"{page}move/", {"step": 1, "action": 4}).status_code == 404
-    assert stranger.post(f"{page}resign/").status_code == 404
+    assert stranger.post(f"{page}move/", {"step": 1, "action": 4}).status_code == 403
+    assert stranger.post(f"{page}resign/").status_code == 403
     assertContains(client.post(f"{page}move/", {"step": 1, "action": 0}, follow=True), "not possible here")
     # A second click on the same state changes nothing.
     play(client, page, 4)
@@ -133,7 +133,7 @@ def test_owners_close_their_agents_and_visitors_play_only_what_is_open_to_everyo
     here = "/environments/tic-tac-toe/agents/first/"
     owner = Client()
     owner.force_login(agent.agent.owner)
-    assert member.post(f"{here}opponents/", {"opponents": "NOBODY"}).status_code == 404
+    assert member.post(f"{here}opponents/", {"opponents": "NOBODY"}).status_code == 403
 
     owner.post(f"{here}opponents/", {"opponents": "MEMBERS"})
     assertContains(client.post(f"{here}sit/"), "Log in to play against first", status_code=422)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -110,11 +112,12 @@ def resign(request: HttpRequest, public_id: UUID) -> HttpResponse:
 
 
 @require_POST
+@login_required
 def opponents(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """Decide which people may play against an agent, for its owner."""
     agent = _agent(slug, name)
     if agent.owner_id != request.user.pk:
-        raise Http404("Only the owner of an agent decides who may play against it.")
+        raise PermissionDenied("Only the owner of an agent decides who may play against it.")
     word = request.POST.get("opponents", "")
     said(request, "Your choice is saved.", lambda: opponents_set(agent=agent, opponents=word))
     return redirect("web:agent", slug, agent.name)
@@ -176,7 +179,7 @@ def _get(public_id: UUID) -> Sitting:
 def _own(request: HttpRequest, public_id: UUID) -> Sitting:
     row = _get(public_id)
     if not is_seated(request, row):
-        raise Http404("Only the person who plays may move.")
+        raise PermissionDenied("Only the person who plays may move.")
     return row
 
 
