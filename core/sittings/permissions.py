@@ -14,8 +14,8 @@ from core.models import Agent, Environment, JobFault, JobState, Opponents, Quota
 from core.people.quota_selectors import ONE_DAY, quota_limit
 from core.people.quota_usage import day_begin
 
-OPEN_AT_ONCE = 2
-"""How many sittings a person may have open."""
+OPEN_AT_ONCE, OPEN_AT_ONCE_OF_ADDRESS = 2, 10
+"""How many sittings a person may have open, and how many all visitors of an address together."""
 SPARED = Q(state=JobState.CANCELLED, started_at=None) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
 
 
@@ -68,8 +68,10 @@ def sitting_quota_check(*, user: User, address_digest: str, environment: Environ
     address_digest: of a visitor; each counts for themselves.
     """
     own = Sitting.objects.filter(user=user, address_digest=address_digest).order_by()
-    if own.filter(state__in=OPEN).count() >= OPEN_AT_ONCE:
-        raise Refused(f"You have {OPEN_AT_ONCE} matches against agents open. Finish or resign one of them first.")
+    most = OPEN_AT_ONCE_OF_ADDRESS if address_digest else OPEN_AT_ONCE
+    if own.filter(state__in=OPEN).count() >= most:
+        who = "Visitors from your address have" if address_digest else "You have"
+        raise Refused(f"{who} {most} matches against agents open. Finish or resign one of them first.")
     limit = quota_limit(QuotaName.SITTINGS_PER_DAY, owner=user, environment=environment)
     today = own.filter(created_at__gte=day_begin(now), submission__agent__environment=environment)
     if limit is not None and today.exclude(SPARED).count() >= limit:
