@@ -10,12 +10,14 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
+from core.duels.selectors import match_get, records_open
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.worker import Performed, step
-from core.models import JobState, LedgerEntry, Sitting, SittingMove, Submission, User
+from core.models import Duel, JobState, LedgerEntry, Sitting, SittingMove, Submission, User
 from core.sittings.services import opponents_set
 from duel_runner import sittings
-from tests.samples import FIRST, deliver_messages, tic_tac_toe, upload
+from duel_runner.recheck.duels import duel_recheck
+from tests.samples import FIRST, LAST, deliver_messages, tic_tac_toe, upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 CLUELESS = FIRST.replace(
@@ -73,7 +75,7 @@ def test_a_visitor_plays_a_whole_match_and_shares_it(agent: Submission, client: 
     assert not SittingMove.objects.exists()
     assert not LedgerEntry.objects.exists()
     stranger = Client()
-    assertContains(stranger.get(page), "a visitor wins")
+    assertContains(stranger.get(page), "A visitor wins")
     assert len(stranger.get(f"{page}frames.json").json()["frames"]) == 6
     assert stranger.get(f"{page}replay.json").json()
 
@@ -143,3 +145,43 @@ def test_owners_close_their_agents_and_visitors_play_only_what_is_open_to_everyo
     assertContains(member.get("/play/"), "No agent is open to you here.")
     # Its owner may try it, twice at once.
     assert [owner.post(f"{here}sit/").status_code for _ in range(3)] == [302, 302, 422]
+
+
+def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
+    agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = upload(agent.agent.environment, "last", LAST)
+    deliver_messages()
+    duel = Duel.objects.get(tournament__isnull=False)
+    here = f"/duels/{duel.pk}/matches/2/from/4/"
+    page = client.get(here)
+    assertContains(page, "Go on from here")
+    assertContains(client.get(f"/duels/{duel.pk}/matches/2/from/999/", follow=True), "The match is over here.")
+
+    # A person, from a state that the arena played as the opening or the players have reached.
+    board = str(client.post(f"{here}sit/", {"agent": "last", "seat": "first"})["Location"])
+    row = Sitting.objects.get()
+    record, _ = match_get(duel, 2)
+    assert (row.seed, tuple(row.opening), row.origin_ply) == (record.seed, record.actions[:4], 4)
+    assertContains(client.get(board), "It goes on from")
+    client.post(f"{board}resign/")
+    assert step("duel") is Performed.DONE
+    assertContains(client.get(board), "The person resigned.")
+
+    # Two agents: one match with each in the first seat, from the same state.
+    member = Client()
+    member.force_login(other.agent.owner)
+    assert member.post(f"{here}play/", {"agent_1": "first", "agent_2": "nothing"}).status_code == 302
+    made = member.post(f"{here}play/", {"agent_1": "first", "agent_2": "last"})
+    line = Duel.objects.get(origin=duel)
+    assert made["Location"] == f"/duels/{line.pk}/"
+    assert step("duel") is Performed.DONE
+    line.refresh_from_db()
+    with records_open(line) as archive:
+        first, second = archive.matches()
+    assert {match.actions[:4] for match in (first, second)} == {record.actions[:4]}
+    assert (first.seed, second.seed, first.opening_count) == (record.seed, record.seed, 4)
+    assert (first.seats, second.seats) == ((0, 1), (1, 0))
+    assert duel_recheck(line).mismatches == []
+    assert LedgerEntry.objects.filter(duel=line).count() == 0
+    assertContains(client.get(here), "Played on from here")

@@ -69,7 +69,7 @@ class Sitting(PlayedJob, Branch):
     @property
     def persons_name(self) -> str:
         """The person's name on pages and in the record."""
-        return "a visitor" if self.user.is_system else self.user.username
+        return "A visitor" if self.user.is_system else self.user.username
 
     @property
     def seats(self) -> tuple[int, ...]:

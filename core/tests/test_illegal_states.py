@@ -237,7 +237,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("plan_meeting_in_range", PlanMeeting, {"winner": 3}),
     ("plan_meeting_in_range", PlanMeeting, {"score_1": INFINITE}),
     ("agent_opponents_known", Agent, {"opponents": "FRIENDS"}),
-    ("duel_branch_is_whole", Duel, {"opening": [4]}),
+    ("duel_branch_is_whole", Duel, {"origin_match": 1}),
     ("duel_branch_is_unrated", Duel, {"opening": [4], "origin_match": 1, "origin_ply": 1}),
     ("sitting_branch_is_whole", Sitting, {"origin_match": 1}),
     ("sitting_result_is_whole", Sitting, {"outcome": ""}),

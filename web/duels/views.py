@@ -139,19 +139,27 @@ def viewer(
         "next_url": addresses.next,
     }
     try:
-        spec = spec_get(job)
-        states = match_views(job, record, names)
-        position = (
-            frame_number(request, len(states))
-            if "ply" in request.GET or not context.get("sitting")
-            else len(states) - 1
-        )
-        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
-        context["styles"] = style_head(spec)
-        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
+        context |= _shown_states(request, job, record, names, is_last_first="sitting" in context)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def _shown_states(
+    request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, *, is_last_first: bool
+) -> Context:
+    """Return the states of a match and the one to begin with. Raises NotStored."""
+    spec, states = spec_get(job), match_views(job, record, names)
+    last = len(states) - 1
+    position = last if is_last_first and "ply" not in request.GET else frame_number(request, len(states))
+    return {
+        "states": states,
+        "state": states[position],
+        "position": position,
+        "last": last,
+        "styles": style_head(spec),
+        "is_simultaneous": any(len(state.seats) > 1 for state in states),
+    }
 
 
 @gzip_page

@@ -23,6 +23,7 @@ from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of
 from core.sittings.services import sitting_begin
 from web.duels.views import get_duel, origin_crumbs
+from web.site.accounts import account_of
 from web.site.refusals import explained
 from web.sittings.parts import seat_remember
 
@@ -37,22 +38,19 @@ def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResp
     position = position_of(duel, number, ply)
     if position.ply != ply:
         return redirect("web:go_on", duel_id, number, position.ply)
-    environment, user = duel.environment, request.user if isinstance(request.user, User) else None
+    environment, user = duel.environment, account_of(request)
+    opponents = opponents_of(user, environment, count=MOST_LISTED)
     context = {
         "duel": duel,
         "names": duel_names(duel),
         "position": position,
         "match_number": number,
         "environment": environment,
-        "crumbs": [
-            (reverse("web:environment", args=[environment.slug]), environment.name),
-            *origin_crumbs(duel),
-            (reverse("web:match", args=[duel_id, number]) + f"?ply={ply}", f"match {number}"),
-        ],
+        "crumbs": _crumbs(position),
         "picture": _picture(position),
         "hindrance": _hindrance(position),
-        "versions": opponents_of(user, environment, count=MOST_LISTED),
-        "agents": opponents_of(user, environment, count=MOST_LISTED) if user else [],
+        "versions": opponents,
+        "agents": opponents if user else [],
         "mover": position.to_move[0] if len(position.to_move) == 1 else None,
         "lines": branches_of(duel, number).filter(origin_ply=ply)[:10],
     }
@@ -66,7 +64,7 @@ def sit_down(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     position = position_of(get_duel(request, duel_id), number, ply)
     try:
         made = sitting_begin(
-            user=request.user if isinstance(request.user, User) else None,
+            user=account_of(request),
             address=client_address(request.META),
             agent=_agent(position, request.POST.get("agent", "")),
             seat=SEATS.get(request.POST.get("seat", "")),
@@ -93,6 +91,15 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
         messages.error(request, str(refusal))
         return redirect("web:go_on", duel_id, number, position.ply)
     return redirect("web:duel", made.duels.get().pk)
+
+
+def _crumbs(position: Position) -> list[tuple[str, str]]:
+    duel = position.duel
+    return [
+        (reverse("web:environment", args=[duel.environment.slug]), duel.environment.name),
+        *origin_crumbs(duel),
+        (f"{reverse('web:match', args=[duel.pk, position.match])}?ply={position.ply}", f"match {position.match}"),
+    ]
 
 
 def _picture(position: Position) -> str:

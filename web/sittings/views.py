@@ -24,6 +24,7 @@ from core.submissions.selectors import agent_get, agent_source_visible
 from web.duels.match_parts import MatchAddresses
 from web.duels.replay_views import form_of, match_response
 from web.duels.views import frames, viewer
+from web.site.accounts import account_of
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
 from web.sittings.parts import board_of, is_seated, seat_remember
@@ -35,7 +36,7 @@ SEATS = {"first": 0, "second": 1}
 
 def play(request: HttpRequest) -> HttpResponse:
     """Show the agents that the reader may play against, game by game; `?environment=` names one game."""
-    user = request.user if isinstance(request.user, User) else None
+    user = account_of(request)
     wanted = request.GET.get("environment", "")
     games = [
         (row, opponents_of(user, row, count=100 if row.slug == wanted else SHOWN))
@@ -54,7 +55,7 @@ def begin(request: HttpRequest, slug: str, name: str) -> HttpResponse:
         return redirect("web:agent", slug, agent.name)
     try:
         made = sitting_begin(
-            user=request.user if isinstance(request.user, User) else None,
+            user=account_of(request),
             address=client_address(request.META),
             agent=agent,
             seat=SEATS.get(request.POST.get("seat", "")),
@@ -142,7 +143,7 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
         return HttpResponse(headers={"HX-Refresh": "true"})
     page = reverse("web:sitting", args=[row.public_id])
     context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal}
-    context["steps"] = _number(request, "steps") if request.method == "POST" else 1
+    context["steps"] = max(1, _number(request, "steps"))
     response = render(request, "web/sittings/board.html" if is_part else "web/sittings/sitting.html", context)
     # What it shows depends on who looks and when, so no cache keeps it.
     response["Cache-Control"] = "private, no-store"
@@ -191,5 +192,5 @@ def _agent(slug: str, name: str) -> Agent:
 
 
 def _number(request: HttpRequest, word: str) -> int:
-    text = request.POST.get(word, "")
+    text = request.POST.get(word, request.GET.get(word, ""))
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
