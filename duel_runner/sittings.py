@@ -18,7 +18,7 @@ from arena_kit.referee.sitting import PersonLeft, PlayedSitting, SittingMove, ru
 from arena_kit.sandbox.base import Container, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.jobs.artifacts import artifacts_stored
-from core.jobs.claims import is_work_waiting
+from core.jobs.claims import is_line_waiting
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
 from core.models import Sitting
@@ -89,7 +89,7 @@ class RowTable:
             raise Parked
         if now - max(self._since, self._asked_at) > STAY_WANTED_SECONDS:
             self._asked_at = now
-            if is_work_waiting("duel"):
+            if is_line_waiting("duel"):
                 raise Parked
 
 

@@ -85,6 +85,11 @@ def is_work_waiting(queue: str) -> bool:
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
 
 
+def is_line_waiting(queue: str) -> bool:
+    """Return whether any job waits in a queue, whether or not a worker may claim it now."""
+    return any(waiting(one).exists() for one in SERVICES.get(queue, QueueService()).lines)
+
+
 def _is_room(one: Line) -> bool:
     return not one.is_held or _is_room_to_hold(one)
 

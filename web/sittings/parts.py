@@ -74,8 +74,9 @@ class Board:
 
 def is_seated(request: HttpRequest, sitting: Sitting) -> bool:
     """Return whether a request comes from the person who plays."""
-    if isinstance(request.user, User):
-        return request.user.pk == sitting.user_id
+    if isinstance(request.user, User) and request.user.pk == sitting.user_id:
+        return True
+    # A visitor may have logged in since.
     return str(sitting.public_id) in request.session.get(SEATED, [])
 
 
