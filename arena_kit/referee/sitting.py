@@ -199,15 +199,12 @@ class Sitting:
 
     def _answer(self, question: Question, answer: Answer, seconds: float) -> None:
         match = self.match
+        if answer.kind is ERROR:
+            self.link.keep_trace(1, answer.text)
         if match.is_over or question.kind is END:
-            if answer.kind is ERROR:
-                self.link.keep_trace(1, answer.text)
             return
         if answer.kind is not ACTION:
-            is_error = answer.kind is ERROR
-            if is_error:
-                self.link.keep_trace(1, answer.text)
-            fault = PlayerFault.RAISED if is_error else PlayerFault.ILLEGAL_ACTION
+            fault = PlayerFault.RAISED if answer.kind is ERROR else PlayerFault.ILLEGAL_ACTION
             raise PlayerLost(fault, first_line(answer.text))
         if answer.sequence < match.move_counts[PLAYER] or PLAYER not in self._asked:
             # A question of before, which was asked again.
