@@ -152,6 +152,7 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
 ) -> None:
     other = upload(agent.agent.environment, "last", LAST)
     deliver_messages()
+    opponents_set(agent=other.agent, opponents="EVERYONE")
     duel = Duel.objects.get(tournament__isnull=False)
     here = f"/duels/{duel.pk}/matches/2/from/4/"
     page = client.get(here)
@@ -162,7 +163,7 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
     board = str(client.post(f"{here}sit/", {"agent": "last", "seat": "first"})["Location"])
     row = Sitting.objects.get()
     record, _ = match_get(duel, 2)
-    assert (row.seed, tuple(row.opening), row.origin_ply) == (record.seed, record.actions[:4], 4)
+    assert (row.seed, tuple(row.opening or ()), row.origin_ply) == (record.seed, record.actions[:4], 4)
     assertContains(client.get(board), "It goes on from")
     client.post(f"{board}resign/")
     assert step("duel") is Performed.DONE

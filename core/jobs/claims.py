@@ -119,9 +119,10 @@ def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
 def _is_room_to_hold(one: Line) -> bool:
     """Return whether another worker may begin a job that people may hold: at most half of them, but always one."""
     queues = [name for name, service in SERVICES.items() if one in service.lines]
-    workers = workers_alive().filter(queue__in=queues, engine_error="").count()
-    held = of_line(one.kind._base_manager.filter(state=JobState.RUNNING), one.where).count()
-    return held < max(1, workers // 2)
+    workers = workers_alive().filter(queue__in=queues, engine_error="")
+    # A job whose worker is dead holds none.
+    held = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
+    return of_line(held, one.where).count() < max(1, workers.count() // 2)
 
 
 def _is_room_for_last(queue: str) -> bool:

@@ -136,13 +136,18 @@ def test_a_reserved_worker_takes_what_is_short(played: list[str]) -> None:
     assert step("quick") is Performed.NOTHING
 
 
+def alive(*names: str) -> None:
+    for number, name in enumerate(names):
+        worker_appear(name=name, host="host", pid=number, queue="duel", version="1", python="3")
+
+
 def test_people_at_the_board_leave_half_of_the_workers_to_others(duel: Duel, played: list[str]) -> None:
+    alive("worker-1")
     factories.sitting(duel.player_1, JobState.RUNNING)
     waiting = factories.sitting(duel.player_1, JobState.QUEUED)
     work("duel")
     assert (played, claims.is_work_waiting("duel"), claims.is_line_waiting("duel")) == (["duel"], False, True)
-    for number in range(4):
-        worker_appear(name=f"host:{number}", host="host", pid=number, queue="duel", version="1", python="3")
+    alive("worker-2", "worker-3", "worker-4")
     claim = claims.claim_next("duel", worker="host:1")
     assert claim is not None
     assert claim.job == waiting
