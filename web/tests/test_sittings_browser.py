@@ -59,6 +59,8 @@ def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> No
     expect(page.locator(".chosen-first")).to_contain_text("Cell 5 (row 2, column 2)")
     # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
     page.get_by_role("link", name="change it").click()
+    expect(page.locator(".chosen-first")).to_have_count(0)
+    expect(page.locator("#seat")).to_be_focused()
     page.keyboard.press("a")
     expect(page.locator(".chosen-first")).to_contain_text("Cell 10")
     page.get_by_role("button", name="small blue square, solid (0000)").click()
