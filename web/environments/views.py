@@ -15,6 +15,7 @@ from arena_kit.environment.registry import get_spec, own_slugs
 from arena_kit.examples import make_archive, names
 from core.evaluations.episodes import spec_or_none
 from core.models import Environment, Tournament, TournamentState, User
+from core.sittings.permissions import environment_hindrance
 from core.submissions.outlook import edition_expected
 from core.submissions.selectors import own_agent_list
 from core.tournaments.cards import environment_groups
@@ -131,6 +132,7 @@ def _common(request: HttpRequest, row: Environment, form: AgentForm) -> dict[str
         "own_agents": own_agents,
         "others": environment_groups(),
         "seasons": [] if row.is_scored else season_list(row),
+        "plays_people": not environment_hindrance(row),
         "is_waiting": any(entry.is_moving for entry in own_agents),
     }
 

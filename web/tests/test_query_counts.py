@@ -42,6 +42,7 @@ ONE_FILE = {
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
+            "go_on", "sitting", "sitting_frames", "sitting_replay",
             "match", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
@@ -70,6 +71,12 @@ NOT_READ = {
         "agent_describe",
         "agent_play",
         "agent_rest",
+        "agent_opponents",
+        "sit",
+        "sitting_move",
+        "sitting_resign",
+        "go_on_sit",
+        "go_on_play",
         "batch_new",
         "batch_cancel",
         "rollout_cancel",
@@ -108,6 +115,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
     page = "?page_size=100"
     pages = {
         "home": reverse("web:home"),
+        "play": reverse("web:play"),
         "profile": reverse("web:profile"),
         "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
