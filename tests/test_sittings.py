@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -10,6 +11,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.asserts import assertContains, assertNotContains
 
+from arena_kit.environment.registry import get_spec
+from arena_kit.referee.recheck.duels import verify_record
 from core.duels.selectors import match_get, records_open
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.worker import Performed, step
@@ -179,10 +182,16 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
     assert step("duel") is Performed.DONE
     line.refresh_from_db()
     with records_open(line) as archive:
-        first, second = archive.matches()
+        kept = archive.record()
+    first, second = kept.matches
     assert {match.actions[:4] for match in (first, second)} == {record.actions[:4]}
     assert (first.seed, second.seed, first.opening_count) == (record.seed, record.seed, 4)
     assert (first.seats, second.seats) == ((0, 1), (1, 0))
     assert duel_recheck(line).mismatches == []
+    # A participant who has nothing but the downloaded records checks the same, and the arena takes no other position.
+    rules = get_spec(kept.environment)
+    assert verify_record(rules, kept) == []
+    assert verify_record(rules, kept, opening=record.actions[:3]) != []
+    assert verify_record(rules, replace(kept, opening=None)) != []
     assert LedgerEntry.objects.filter(duel=line).count() == 0
     assertContains(client.get(here), "Played on from here")

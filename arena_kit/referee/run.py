@@ -233,7 +233,7 @@ def run_duel(
         stack.enter_context(_without_collector())
         duel.play()
     records = duel.matches.played
-    record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records))
+    record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records), opening)
     return PlayedDuel(record, "\n".join(duel.notes.lines), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 
 

@@ -26,14 +26,19 @@ def verify_record(
     The players are not run, so this does not show whether they would choose these actions again.
 
     spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown.
-    opening: of all matches, if the duel goes on from a recorded match; all of them have its seed then. Raises
-    CannotCheck when nothing is wrong so far and the environment's own code fails.
+    opening: of all matches, if the duel is known to go on from a recorded match; all of them have its seed then. None
+    to take the record's word for it. Raises CannotCheck when nothing is wrong so far and the environment's own code
+    fails.
     """
     found = []
     if record.environment != spec.id:
         found.append(Mismatch(None, f"The record is of {record.environment}, not of {spec.id}."))
     if sha256 and record_sha256(record) != sha256:
         found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
+    if opening is None:
+        opening = record.opening
+    elif record.opening != opening:
+        found.append(Mismatch(None, "The record does not begin at the position that the duel goes on from."))
     if spec.seats != 2:
         return [*found, Mismatch(None, f"{spec.id} has no duels: its number of seats is {spec.seats}.")]
     try:
