@@ -125,6 +125,8 @@ class EnvironmentSpec:
     """`module:function`, which takes a frame and returns SVG text."""
     solver: str = ""
     """`module:Class` of the solver, see `arena_kit.environment.solver`; empty without one."""
+    move_words: str = ""
+    """`module:function`, which takes the frame before a move and the action, and returns the move as people call it."""
     seats: int
     observation: ArraySpec
     action_count: int = 0
@@ -252,7 +254,7 @@ class EnvironmentSpec:
             faults.append(("image", "must be the name of a file under static/, of letters, digits, _, - and ."))
         faults += [
             (name, "must be written module:name.")
-            for name in ("entry_point", "renderer", *(["solver"] if self.solver else []))
+            for name in ("entry_point", "renderer", *(key for key in ("solver", "move_words") if getattr(self, key)))
             if not re.fullmatch(r"[\w.]+:\w+", getattr(self, name))
         ]
         if self.solver and self.seats != 2:
