@@ -51,6 +51,8 @@ class MatchSummary:
     """Index of the player that sat in seat 0."""
     moves: int
     """The number of actions of the match, those of its opening included."""
+    same_as: int | None = None
+    """The number of the first match that is the same; None where that was not found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,16 @@ class DuelHeader:
     players: tuple[str, str]
     match_count: int
     summary: DuelSummary
-    distinct_matches: int | None
-    """As in `DuelRecord`."""
 
 
 def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
     """Write all records of a duel to a binary file."""
-    index = [
+    index: list[list[object]] = [
         [match.outcome.value, match.fault.value, match.faulty_player, match.seats[0], len(match.actions)]
         for match in record.matches
     ]
+    if record.alike is not None:
+        index = [[*row, same_as] for row, same_as in zip(index, record.alike, strict=True)]
     header = {
         "format": FORMAT_VERSION,
         "environment": record.environment,
@@ -81,7 +83,6 @@ def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
         "players": list(record.players),
         "match_count": len(record.matches),
         "summary": asdict(record.summary),
-        **({} if record.distinct_matches is None else {"distinct_matches": record.distinct_matches}),
         "index": index,
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -126,10 +127,6 @@ class DuelArchive:
         return self.header.summary
 
     @property
-    def distinct_matches(self) -> int | None:
-        return self.header.distinct_matches
-
-    @property
     def match_count(self) -> int:
         return self.header.match_count
 
@@ -149,7 +146,10 @@ class DuelArchive:
 
     def record(self) -> DuelRecord:
         """Read the whole duel."""
-        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()), self.distinct_matches)
+        alike = [row.same_as for row in self.index if row.same_as is not None]
+        is_known = len(alike) == self.match_count > 0
+        matches = tuple(self.matches())
+        return DuelRecord(self.environment, self.seed, self.players, matches, tuple(alike) if is_known else None)
 
     def _lines(self, block: int) -> list[str]:
         lines = self._read(_block_name(block)).split("\n")
@@ -191,7 +191,6 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         draws=_whole(counts["draws"]),
         scores=_pair(counts["scores"], _number),
     )
-    distinct = data.get("distinct_matches")
     return DuelHeader(
         format=FORMAT_VERSION,
         environment=str(data["environment"]),
@@ -199,14 +198,21 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         players=(str(first), str(second)),
         match_count=_whole(data["match_count"]),
         summary=summary,
-        distinct_matches=None if distinct is None else _whole(distinct),
     )
 
 
 def _index(data: dict[str, Any]) -> tuple[MatchSummary, ...]:
     rows = tuple(
-        MatchSummary(number, Outcome(outcome), Fault(fault), _player(faulty), _whole(first), _whole(moves))
-        for number, (outcome, fault, faulty, first, moves) in enumerate(data["index"], start=1)
+        MatchSummary(
+            number,
+            Outcome(outcome),
+            Fault(fault),
+            _player(faulty),
+            _whole(first),
+            _whole(moves),
+            _whole(same_as[0]) if same_as else None,
+        )
+        for number, (outcome, fault, faulty, first, moves, *same_as) in enumerate(data["index"], start=1)
     )
     if len(rows) != data["match_count"] or any(row.first_player not in (0, 1) for row in rows):
         raise ValueError("The index does not fit the number of matches.")

@@ -98,8 +98,14 @@ class DuelRecord:
     players: tuple[str, str]
     """Names of player_1 and player_2."""
     matches: tuple[MatchRecord, ...]
-    distinct_matches: int | None = None
-    """How many of its matches are distinct, see `arena_kit.environment.distinct`; None where that was not counted."""
+    alike: tuple[int, ...] | None = None
+    """For each match the number of the first one that is the same, see `arena_kit.environment.distinct`; None where
+    that was not found out."""
+
+    @property
+    def distinct_matches(self) -> int | None:
+        """How many of its matches are distinct; None where that was not found out."""
+        return None if self.alike is None else len(set(self.alike))
 
     @property
     def summary(self) -> DuelSummary:

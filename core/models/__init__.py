@@ -2,6 +2,7 @@
 
 from core.models.agent import Agent, Submission, SubmissionForm
 from core.models.alarm import Alarm
+from core.models.analysis import AnalysedPosition, Analysis
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
 from core.models.build import Build
@@ -56,6 +57,8 @@ __all__ = [
     "Acceptance",
     "Agent",
     "Alarm",
+    "AnalysedPosition",
+    "Analysis",
     "ApiToken",
     "Audience",
     "AuditEntry",

@@ -29,7 +29,7 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """Draw the board on the left, the piece in hand and what is left on the right; free cells show names and numbers."""
+    """Draw the board, and right of it the piece in hand and what is left; free cells have names and numbers."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):

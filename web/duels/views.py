@@ -28,6 +28,7 @@ from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
+from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import match_parts, sharing
@@ -82,6 +83,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
             *origin_crumbs(row),
             (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
         ],
+        "duel": row,
         "is_void": row.is_void,
         "can_see_trace": trace,
         # Other sites show what everyone may see.
@@ -140,11 +142,21 @@ def viewer(
         states = match_views(job, record, names)
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
+        context |= analysed(job, record, names, position) if isinstance(job, Duel) else {}
         context["styles"] = style_head(spec)
         context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def analysed(row: Duel, record: MatchRecord, names: Names, position: int) -> Context:
+    """Return the analysis of a match, and what it says about one position. Raises NotStored."""
+    view = analysis_view(row, record, names)
+    if view is None or view.story is None or view.graph is None:
+        return {"analysis": view}
+    here = round(position * view.graph.step, 1)
+    return {"analysis": view, "share": view.shares[position], "remark": view.story.remarks[position], "here": here}
 
 
 @gzip_page

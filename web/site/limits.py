@@ -54,6 +54,8 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:withdraw": (ChangeThrottle,),
     "web:match": (ReplayThrottle,),
     "web:match_frames": (ReplayThrottle,),
+    "web:match_analysis": (ReplayThrottle,),
+    "web:match_analyse": (ChangeThrottle,),
     "web:validation_match": (ReplayThrottle,),
     "web:validation_frames": (ReplayThrottle,),
     "web:match_replay": (ReplayFileThrottle,),

@@ -11,6 +11,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironm
 from arena_kit.environment.replay import ReplayStep
 from arena_kit.environment.replay_file.facts import Played, ending, scores_of, seats_of, states
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.svg import in_colours_of_players
 from arena_kit.environment.words import move_in_words
 
 ORDINALS = ("first", "second", "third", "fourth")
@@ -26,7 +27,7 @@ class FrameView:
 
     seats: the seats of these moves. is_opening: whether the arena made these moves, not the players. html: what a
     classic environment draws; shown instead of the picture where a page can do so. move: the moves alone, without who
-    made them; empty at the start.
+    made them; empty at the start. players: who made them (0 or 1).
     """
 
     ply: int
@@ -37,6 +38,7 @@ class FrameView:
     is_opening: bool = False
     html: str = ""
     move: str = ""
+    players: tuple[int, ...] = ()
 
     @property
     def picture(self) -> str:
@@ -76,13 +78,14 @@ def frame_views(
             views.append(
                 FrameView(
                     ply=ply,
-                    svg=spec.render(step.frame),
+                    svg=in_colours_of_players(spec.render(step.frame), step.seats),
                     text=step.text,
                     caption=_caption(record, names, step, ply, moves) if ply else _start(record, step, names),
                     seats=tuple(seat for seat, _ in step.moves),
                     is_opening=step.is_opening,
                     html="" if html_of is None else html_of(step.frame),
                     move="; ".join(words for _, words in moves),
+                    players=tuple(step.seats[seat] for seat, _ in step.moves),
                 )
             )
     except BrokenEnvironment:
