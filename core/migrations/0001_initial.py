@@ -458,6 +458,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('name', models.CharField(max_length=50, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\\Z', 'Use only letters, digits, hyphens and underscores, with a letter or digit at both ends.')])),
                 ('is_public', models.BooleanField(default=False, help_text='Everyone can read its source and logs.')),
+                ('shares_moves', models.BooleanField(help_text='Whether its matches are part of public data sets; empty: if it is public.', null=True)),
                 ('description', models.TextField(blank=True, help_text='What its owner says about it, in Markdown.', max_length=2000)),
                 ('is_disabled', models.BooleanField(default=False, help_text='A disabled agent does not take part.')),
                 ('disabled_reason', models.CharField(blank=True, max_length=200)),
