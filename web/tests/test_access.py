@@ -162,6 +162,9 @@ GET    /evaluations/{evaluation}/episodes/best/replay.html           404 404 404
 GET    /duels/{duel}/                                                200 200 200 200
 GET    /duels/{duel}/matches/3/                                      200 200 200 200
 GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
+GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
+GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
+POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
 GET    /duels/{duel}/results.json.gz                                 200 200 200 200
 GET    /duels/{duel}/records.zip                                     200 200 200 200
 GET    /duels/{duel}/logs/arena/                                     200 200 200 200
@@ -210,6 +213,7 @@ GET    /api/v1/me/inbox/{notice}/                                    405 405 405
 POST   /api/v1/me/inbox/{notice}/                                    401 204 404 404
 GET    /api/v1/environments/                                         200 200 200 200
 GET    /api/v1/environments/{slug}/                                  200 200 200 200
+GET    /api/v1/environments/{slug}/matches.jsonl                     200 200 200 200
 GET    /api/v1/environments/{slug}/folder.zip                       200 200 200 200
 GET    /api/v1/environments/{task}/board/                            200 200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200

@@ -36,13 +36,13 @@ ONE_ROW = {
             "operations"),
 }  # fmt: skip
 ONE_FILE = {
-    "api": ("archive", "environment_folder", "episode", "match", "matches", "recording_replay", "replay",
+    "api": ("archive", "environment_folder", "environment_matches", "episode", "match", "matches", "recording_replay", "replay",
             "validation_replay", "job_log", "rollouts_export", "rollout_steps", "rollout_verdicts", "rollout_export",
             "rollout_events", "rollout_file", "batch_events"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
-            "match", "match_card", "match_frames", "match_replay", "recording_file",
+            "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
             "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",
@@ -69,6 +69,7 @@ NOT_READ = {
         "agent_create",
         "agent_describe",
         "agent_play",
+        "match_analyse",
         "agent_rest",
         "batch_new",
         "batch_cancel",
