@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from arena_kit.datasets.lines import DatasetWriter, DuelOfDataset, read_dataset
 from arena_kit.environment.record_archive import write_duel
@@ -33,13 +34,13 @@ class Chance:
     def __init__(self) -> None:
         self._draw = random.Random(1)
 
-    def start(self, state: object, valid_actions: Sequence[int]) -> int:
-        return self._draw.choice(list(valid_actions))
+    def start(self, state: Any, valid_actions: Any) -> int:
+        return int(self._draw.choice(list(valid_actions)))
 
-    def step(self, state: object, valid_actions: Sequence[int], prev_reward: float) -> int:
-        return self._draw.choice(list(valid_actions))
+    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
+        return int(self._draw.choice(list(valid_actions)))
 
-    def end(self, state: object, prev_reward: float) -> None:
+    def end(self, state: Any, prev_reward: float) -> None:
         """Learn nothing."""
 
 

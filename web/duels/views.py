@@ -142,17 +142,16 @@ def viewer(
         states = match_views(job, record, names)
         position = frame_number(request, len(states))
         context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
-        context |= analysed(job, record, names, position) if isinstance(job, Duel) else {}
-        context["styles"] = style_head(spec)
+        context |= {"styles": style_head(spec), **analysed(job, record, names, position)}
         context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
 
 
-def analysed(row: Duel, record: MatchRecord, names: Names, position: int) -> Context:
-    """Return the analysis of a match, and what it says about one position. Raises NotStored."""
-    view = analysis_view(row, record, names)
+def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
+    """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
+    view = analysis_view(job, record, names) if isinstance(job, Duel) else None
     if view is None or view.story is None or view.graph is None:
         return {"analysis": view}
     here = round(position * view.graph.step, 1)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 
 def fetched(client: Client, stage: Stage) -> list[dict[str, Any]]:
-    response = client.get(f"/api/v1/environments/{stage.environment.slug}/matches.jsonl")
+    response: Any = client.get(f"/api/v1/environments/{stage.environment.slug}/matches.jsonl")
     assert response.status_code == 200
     return list(read_dataset(io.BytesIO(b"".join(response.streaming_content))))
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -59,9 +60,8 @@ def test_damaged_duels_and_those_of_other_rules_are_left_out_and_counted() -> No
         (lambda data: data.replace(b'{"duel"', b'"duel"', 1), "not a JSON object"),
     ],
 )
-def test_what_is_no_whole_data_set_is_told(change: object, sentence: str) -> None:
+def test_what_is_no_whole_data_set_is_told(change: Callable[[bytes], bytes], sentence: str) -> None:
     data = written(duel())
-    assert callable(change)
 
     with pytest.raises(NotADataset, match=sentence):
         list(read_dataset(io.BytesIO(change(data))))
