@@ -127,6 +127,16 @@ class DuelArchive:
         return self.header.summary
 
     @property
+    def alike(self) -> tuple[int, ...] | None:
+        """As in `DuelRecord`, from the index."""
+        found = tuple(row.same_as for row in self.index if row.same_as is not None)
+        return found if len(found) == self.match_count > 0 else None
+
+    @property
+    def distinct_matches(self) -> int | None:
+        return None if self.alike is None else len(set(self.alike))
+
+    @property
     def match_count(self) -> int:
         return self.header.match_count
 
@@ -151,10 +161,7 @@ class DuelArchive:
 
     def record(self) -> DuelRecord:
         """Read the whole duel."""
-        alike = [row.same_as for row in self.index if row.same_as is not None]
-        is_known = len(alike) == self.match_count > 0
-        matches = tuple(self.matches())
-        return DuelRecord(self.environment, self.seed, self.players, matches, tuple(alike) if is_known else None)
+        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()), self.alike)
 
     def _lines(self, block: int) -> list[str]:
         lines = self._read(_block_name(block)).split("\n")
