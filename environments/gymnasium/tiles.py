@@ -20,8 +20,13 @@ ERRAND = re.compile(r"The passenger (?:waits at (\w)|is in the taxi) and wants t
 def lake(frame: Frame) -> str:
     """Draw FrozenLake: ice, dark holes, a flag at the goal."""
     grid = [list(line) for line in frame["text"].splitlines()]
-    end = "" if not frame["over"] or frame["truncated"] else "G" if frame["reward"] else "H"
-    return _squares(frame, [[end if one == PLAYER and end else one for one in row] for row in grid], grid, _lake_tile)
+    below = ""
+    if frame["over"] and frame["return"]:
+        below = "G"
+    elif frame["over"] and frame.get("truncated") is False:
+        # A replay does not say whether the time was over; then nothing is drawn below the player.
+        below = "H"
+    return _squares(frame, [[below or one if one == PLAYER else one for one in row] for row in grid], grid, _lake_tile)
 
 
 def cliff(frame: Frame) -> str:

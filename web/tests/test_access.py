@@ -351,6 +351,7 @@ core.ratingpoint          200 403 200 403 403 403 200
 core.ratingpool           200 403 200 403 403 403 200
 core.run                  200 403 200 403 403 403 200
 core.recording            200 403 200 403 403 403 200
+core.analysis             200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
 core.rollout              200 403 200 403 403 403 200
 core.rolloutverdict       200 403 200 403 403 403 200

@@ -30,6 +30,15 @@ def test_worlds_of_squares_are_drawn_as_tiles(slug: str, tiles: int, where: str)
     assert "<text" in picture
 
 
+def test_a_frame_of_a_replay_is_drawn_as_well() -> None:
+    spec = get_spec("frozen-lake")
+
+    picture = spec.render({"text": "SFFF\nFHF@", "action": "right", "step": 3, "return": 0.0, "over": True})
+
+    assert picture.count('rx="5"') == 8
+    assert "row 2, column 4" in picture
+
+
 def test_on_a_lake_holes_are_dark_and_the_player_moves() -> None:
     start, right = drawn("frozen-lake-deterministic"), drawn("frozen-lake-deterministic", 2)
 
