@@ -50,7 +50,7 @@ from core.times import moment
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
     "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
-    "plan", "planstage", "planmeeting", "planrow", "sittingmove",
+    "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
 })  # fmt: skip
 """Rows that workers keep for themselves: what they hold is shown where it belongs, on boards and brackets."""
 CLOSED: tuple[type[Model], ...] = (
