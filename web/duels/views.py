@@ -143,9 +143,8 @@ def viewer(
     }
     try:
         states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
-        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
-        context |= {"styles": style_head(spec_get(job)), **analysed(job, record, names, position)}
-        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
+        context |= _at(states, position) | analysed(job, record, names, position)
+        context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
@@ -159,6 +158,16 @@ def _states_and_position(
     if is_last_first and "ply" not in request.GET:
         return states, len(states) - 1
     return states, frame_number(request, len(states))
+
+
+def _at(states: list[FrameView], position: int) -> Context:
+    return {
+        "states": states,
+        "state": states[position],
+        "position": position,
+        "last": len(states) - 1,
+        "is_simultaneous": any(len(state.seats) > 1 for state in states),
+    }
 
 
 def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
