@@ -188,6 +188,11 @@ def missing_prometheus() -> str:
     return f"{missing[0]} is not installed" if missing else ""
 
 
+@cache
+def missing_sshd() -> str:
+    return "" if Path("/usr/sbin/sshd").exists() else "openssh-server is not installed"
+
+
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
     "gvisor": missing_gvisor,
@@ -202,6 +207,7 @@ MISSING: dict[str, Callable[[], str]] = {
     "nginx": missing_nginx,
     "prometheus": missing_prometheus,
     "registry": missing_registry,
+    "sshd": missing_sshd,
     "browser": missing_browser,
     "network": missing_network,
 }

@@ -1,6 +1,7 @@
 """Background work: queues, workers, retention and publishing."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from core.settings.base import env
@@ -62,3 +63,5 @@ KEEP_DAYS = env.pairs("KEEP_DAYS", "logs=0,records=0,recordings=0,rollouts=30,im
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
 PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
+# The private key and `known_hosts` for an ssh address, where ssh itself looks for them.
+PUBLISHER_SSH_FOLDER = Path.home() / ".ssh"

@@ -15,6 +15,7 @@ from core.jobs.lifecycle import job_enqueue
 from core.jobs.states import OPEN
 from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
 from core.submissions.promotions import promotions_review
+from core.submissions.publishing import repository_review
 
 PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
 """Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
@@ -60,3 +61,4 @@ def submission_delete(*, submission: Submission) -> None:
         # If the store fails, the retention deletes it later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
         wake("build", IMAGES_TASK)
+        repository_review()
