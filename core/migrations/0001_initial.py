@@ -190,6 +190,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='WorkerHost',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(help_text='Its host name, as its workers say it.', max_length=80, unique=True)),
+                ('provider', models.CharField(help_text='What created it, e.g. digitalocean.', max_length=20)),
+                ('state', models.CharField(choices=[('CREATING', 'is created'), ('READY', 'ready'), ('DRAINING', 'is drained'), ('ENDED', 'ended'), ('FAILED', 'failed')], default='CREATING', max_length=10)),
+                ('reason', models.TextField(blank=True, help_text='Why it was created, drained or given up.')),
+                ('created_at', models.DateTimeField(help_text="By the database's clock, as all times here.")),
+                ('ready_at', models.DateTimeField(help_text='When its workers were first heard of.', null=True)),
+                ('drained_at', models.DateTimeField(help_text='Since when its workers begin nothing more.', null=True)),
+                ('ended_at', models.DateTimeField(help_text='When it was gone.', null=True)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['state', 'name'], name='workerhost_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['CREATING', 'READY', 'DRAINING', 'ENDED', 'FAILED'])), name='workerhost_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['ENDED', 'FAILED'])), models.Q(('drained_at', None), ('ended_at', None), ('state__in', ['CREATING', 'READY'])), models.Q(('drained_at__isnull', False), ('ended_at', None), ('state', 'DRAINING')), _connector='OR'), name='workerhost_state_is_whole')],
+            },
+        ),
+        migrations.CreateModel(
             name='Worker',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

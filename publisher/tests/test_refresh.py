@@ -66,6 +66,7 @@ def test_the_backlog_is_published_and_pages_name_it(remote: Remote, agent: Agent
     assert len(remote.subjects()) == count, "without a difference there is no commit"
 
 
+@pytest.mark.nightly
 def test_a_page_that_people_wrote_is_left_alone(remote: Remote, agent: Agent) -> None:
     version(agent)
     refresh()
@@ -114,6 +115,7 @@ def test_a_deleted_version_makes_way_for_the_one_before(remote: Remote, agent: A
     assert f"{AGENT}/first.py" in remote.paths()
 
 
+@pytest.mark.nightly
 def test_the_agents_of_a_closed_account_are_removed_until_it_is_opened(remote: Remote, agent: Agent) -> None:
     version(agent)
     refresh()
@@ -125,6 +127,7 @@ def test_the_agents_of_a_closed_account_are_removed_until_it_is_opened(remote: R
     assert f"{AGENT}/player.py" in remote.paths()
 
 
+@pytest.mark.nightly
 def test_a_renamed_agent_moves_and_its_old_name_is_free(remote: Remote, agent: Agent) -> None:
     version(agent, mine="")
     refresh()
