@@ -170,7 +170,7 @@ def test_two_processes_that_look_at_once_look_once(cloud: Cloud, waiting: Build)
 def test_the_hours_of_a_day_are_counted_over_all_hosts(cloud: Cloud, waiting: Build) -> None:
     now = timezone.now()
     WorkerHost.objects.create(name="gone", provider="command", state="ENDED", created_at=now - timedelta(hours=30),
-                              ended_at=now - timedelta(hours=21))  # fmt: skip
+                              ended_at=now - timedelta(hours=20))  # fmt: skip
     cloud.scaler = cloud.anew(hours_per_day=3)
     decision = cloud.look()
     assert decision is not None

@@ -81,10 +81,10 @@ class Scaler:
             if row.state in STAYING
         ]
         return decide(
-            open_work(self._queues),
+            open_work(self._queues, leaving=[row.name for row in rows if row.state == HostState.DRAINING]),
             hosts,
             self._policy,
-            fixed_slots=fixed_slots(self._queues, [row.name for row in rows]),
+            fixed_slots=fixed_slots(self._queues),
             wanted_before=self._wanted,
             hours_used=hours_used(now),
         )
