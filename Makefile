@@ -129,6 +129,7 @@ static-checks: $(VENV)/.development $(BUF)
 	$(BIN)/lint-imports --no-cache
 	DEBUG=true $(BIN)/python manage.py check
 	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
+	@! command -v terraform >/dev/null || TF_CLI_CONFIG_FILE= terraform fmt -check -diff -recursive terraform
 	@test ! -x $(BUF) || { cd $(PROTO) && node_modules/.bin/buf lint && node_modules/.bin/buf breaking --against released.binpb; }
 
 # Backups of a small arena of this version, which later versions are tried on: docs/contributor/releases.md

@@ -130,13 +130,6 @@ def test_modules_of_terraform_open_no_more_than_they_must(module: str) -> None:
         assert set(re.findall(r"^\s*(\w+)\s*=", given[1], re.MULTILINE)) == wanted
 
 
-@pytest.mark.skipif(not shutil.which("terraform"), reason="terraform is not installed")
-@pytest.mark.nightly
-def test_terraform_reads_the_modules() -> None:
-    checked = done(["terraform", "fmt", "-check", "-recursive", "-diff", str(TERRAFORM)], TF_CLI_CONFIG_FILE="")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-
-
 def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:
     (service,) = yaml.safe_load((DEPLOY / "worker/docker-compose.yml").read_text())["services"].values()
     assert service["hostname"].startswith("${WORKER_HOST")
