@@ -70,7 +70,6 @@ settings() {
             password=$(random 18)
             echo "$password" >/etc/rl-arena/organiser
             echo "SUPERUSER_EMAIL=$ORGANISER_EMAIL"
-            echo "SUPERUSER_USERNAME=organiser"
             echo "SUPERUSER_PASSWORD=$password"
         fi
     } >.env

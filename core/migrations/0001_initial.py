@@ -205,7 +205,7 @@ class Migration(migrations.Migration):
             options={
                 'ordering': ['-pk'],
                 'indexes': [models.Index(fields=['state', 'name'], name='workerhost_state')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['CREATING', 'READY', 'DRAINING', 'ENDED', 'FAILED'])), name='workerhost_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['ENDED', 'FAILED'])), models.Q(('drained_at', None), ('ended_at', None), ('state__in', ['CREATING', 'READY'])), models.Q(('drained_at__isnull', False), ('ended_at', None), ('state', 'DRAINING')), _connector='OR'), name='workerhost_state_is_whole')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['ENDED', 'FAILED'])), models.Q(('drained_at', None), ('ended_at', None), ('state__in', ['CREATING', 'READY'])), models.Q(('drained_at__isnull', False), ('ended_at', None), ('state', 'DRAINING')), _connector='OR'), name='workerhost_state_is_whole')],
             },
         ),
         migrations.CreateModel(

@@ -28,7 +28,6 @@ class WorkerHost(models.Model):
     class Meta:
         ordering = ["-pk"]
         constraints = [
-            models.CheckConstraint(condition=models.Q(state__in=HostState.values), name="workerhost_state_known"),
             models.CheckConstraint(
                 condition=models.Q(state__in=["ENDED", "FAILED"], ended_at__isnull=False)
                 | models.Q(state__in=["CREATING", "READY"], ended_at=None, drained_at=None)

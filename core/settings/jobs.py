@@ -8,7 +8,7 @@ from core.settings.base import env
 from core.settings.players import SANDBOX
 from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
 from core.settings.state import REDIS_URL
-from core.variables import decimal, whole_number
+from core.variables import decimal, whole_number, words
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
 ROLLOUT_QUEUE = "rollout"
@@ -61,15 +61,15 @@ Q_CLUSTER: dict[str, Any] = {
 SCALING: dict[str, Any] = env.pairs(
     "SCALING",
     "provider=,queues=duel,min=0,max=2,minutes=10,slots=1,hours_per_day=0,program=,namespace=arena,"
-    "deployment=worker-duel,region=,size=,image=,ssh_keys=,tag=,user_data=",
+    "deployment=worker-duel,region=,size=,image=,ssh_keys=,tag=,user_data=,token=",
     str,
     apart={
-        "queues": lambda word: [queue for queue in word.split(";") if queue],
+        **dict.fromkeys(("queues", "ssh_keys"), words),
         **dict.fromkeys(("min", "max", "slots"), whole_number),
         **dict.fromkeys(("minutes", "hours_per_day"), decimal),
     },
+    is_secret=True,  # the token
 )
-SCALING_TOKEN = env.secret("SCALING_TOKEN")
 
 # --- Retention --------------------------------------------------------------------------------------------
 # core.operations.retention has the retention times that all arenas share.

@@ -7,10 +7,11 @@ from dataclasses import asdict
 
 from django.db import transaction
 
-from core.evaluations.services import agent_lock, evaluation_create, evaluation_ensure
+from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.locks import agent_lock
 from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin

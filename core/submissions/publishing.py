@@ -7,10 +7,10 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
 from core.jobs.bells import REPOSITORY_TASK, wake
 from core.jobs.lifecycle import job_enqueue
+from core.jobs.locks import agent_lock
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
 
 PASSING = (CancelCode.NOT_PUBLIC, CancelCode.OWNER_BANNED, CancelCode.AGENT_DISABLED, CancelCode.SUPERSEDED)

@@ -51,6 +51,7 @@ from core.models import (
     Tournament,
     TournamentSchedule,
     TournamentState,
+    WorkerHost,
 )
 from core.ratings.ledger import ledger_change
 from core.tests import applications, factories
@@ -225,6 +226,10 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("recording_in_range", Recording, {"episode_number": 0}),
     ("publication_removed_was_there", Publication, {"removed_at": NOON, "url": "https://git.example/"}),
     ("publication_removed_was_there", Publication, {**CANCELLED, "removed_at": NOON}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "GONE"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "DRAINING"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "ENDED"}),
+    ("workerhost_state_is_whole", WorkerHost, {"ended_at": NOON}),
     ("notice_is_mailed_once", Notice, {"mailed_at": NOON, "mail_next_at": NOON}),
     ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
@@ -258,6 +263,7 @@ def arena() -> None:
     owner = factories.user("ann")
     players = [factories.ready(factories.agent(owner, factories.environment())) for _ in range(2)]
     factories.publication(players[0])
+    WorkerHost.objects.create(name="host", provider="local", created_at=NOON)
     tournament = factories.tournament(players)
     duel = tournament.duels.get()
     LedgerVoid.objects.create(duel=duel, reason="The clock was wrong.")

@@ -22,7 +22,7 @@ from core.operations.scaling.providers.digitalocean import DigitalOceanProvider
 from core.operations.scaling.providers.kubernetes import COST, KubernetesProvider
 
 OPTIONS = {
-    "provider": "digitalocean", "region": "fra1", "size": "c-4", "image": "debian-13-x64", "ssh_keys": "17;aa:bb",
+    "provider": "digitalocean", "region": "fra1", "size": "c-4", "image": "debian-13-x64", "ssh_keys": ["17", "aa:bb"],
     "tag": "arena-worker", "token": "secret",
 }  # fmt: skip
 
@@ -147,7 +147,7 @@ def test_a_cloud_that_refuses_or_is_away_is_a_sentence_without_the_token(
 def test_droplets_need_a_token_and_user_data(tmp_path: Path) -> None:
     with pytest.raises(Refused, match="user_data cannot be read"):
         DigitalOceanProvider.of({**OPTIONS, "user_data": str(tmp_path / "none")})
-    with pytest.raises(Refused, match="needs SCALING_TOKEN"):
+    with pytest.raises(Refused, match="needs token="):
         DigitalOceanProvider.of({**OPTIONS, "user_data": str(tmp_path), "token": ""})
 
 

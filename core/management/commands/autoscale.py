@@ -28,7 +28,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, once: bool, **options: Any) -> None:
         try:
-            provider = provider_of({**settings.SCALING, "token": settings.SCALING_TOKEN})
+            provider = provider_of(settings.SCALING)
         except Refused as refusal:
             raise CommandError(str(refusal)) from None
         ended = threading.Event()

@@ -45,7 +45,7 @@ class Provider(Protocol):
 
 
 def provider_of(options: Mapping[str, Any]) -> Provider:
-    """Return the provider of the settings. options: those of SCALING, and the `token`. Raises Refused."""
+    """Return the provider of the settings. options: those of SCALING. Raises Refused with what is missing."""
     name = options["provider"]
     if name not in PROVIDERS:
         raise Refused(f"SCALING has no provider {name!r}. It has {', '.join(PROVIDERS)}.", code="no_provider")

@@ -30,14 +30,12 @@ class DigitalOceanProvider:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
-        needed(options, "region", "size", "image", "tag", "user_data")
-        if not options["token"]:
-            raise Refused("SCALING with provider=digitalocean needs SCALING_TOKEN.", code="incomplete")
+        needed(options, "region", "size", "image", "tag", "user_data", "token")
         try:
             user_data = Path(options["user_data"]).read_text()
         except OSError as error:
             raise Refused(f"The file of user_data cannot be read: {error.strerror}.", code="incomplete") from None
-        keys = [int(key) if key.isdecimal() else key for key in options["ssh_keys"].split(";") if key]
+        keys = [int(key) if key.isdecimal() else key for key in options["ssh_keys"]]
         about = {name: options[name] for name in ("region", "size", "image")}
         fixed = {**about, "ssh_keys": keys, "user_data": user_data, "monitoring": True}
         return cls(options["token"], options["tag"], fixed)
