@@ -24,7 +24,7 @@ CHECK = models.CheckConstraint(condition=models.Q(size__gte=0), name="one_size")
 
 def state() -> ProjectState:
     made = ProjectState()
-    fields = [
+    fields: list[tuple[str, models.Field[Any, Any]]] = [
         ("id", models.BigAutoField(primary_key=True)),
         ("name", models.CharField(max_length=50)),
         ("size", models.IntegerField(null=True)),
