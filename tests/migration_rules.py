@@ -101,4 +101,4 @@ def _effective(field: Any) -> dict[str, Any]:
 
 
 def _key(state: ProjectState, model: str) -> tuple[str, str]:
-    return next(key for key in state.models if key[1] == model.lower())
+    return next((app, name) for app, name in state.models if name == model.lower())
