@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from core.evaluations.board import standing
+from core.evaluations.standing import standing
 from core.links import absolute, agent_address, page
 from core.models import Agent, Environment, Publication, Rating
 from core.submissions.publishing import is_to_be_shown, publications_shown
