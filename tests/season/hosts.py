@@ -11,7 +11,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from tests.season.driver import Driver, NotInjected
+from tests.season.driver import Driver
 from tests.season.season import again
 from tests.season.services import until
 
@@ -50,8 +50,8 @@ def host_comes_and_goes(driver: Driver, draw: random.Random, *, drained: bool) -
         for pid in processes_of(name):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-        if name in provider.hosts():
-            raise NotInjected(f"{name} still lives")
+        # The kernel takes a moment to end them.
+        until(lambda: name not in provider.hosts(), 30, f"{name} is dead")
         return driver.seconds_until(lambda: running() == 0, begun), f"{name} died with {left} jobs"
     finally:
         for pid in processes_of(name):
