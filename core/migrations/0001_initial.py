@@ -191,6 +191,25 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='WorkerHost',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(help_text='Its host name, as its workers say it.', max_length=80, unique=True)),
+                ('provider', models.CharField(help_text='What created it, e.g. digitalocean.', max_length=20)),
+                ('state', models.CharField(choices=[('CREATING', 'is created'), ('READY', 'ready'), ('DRAINING', 'is drained'), ('ENDED', 'ended'), ('FAILED', 'failed')], default='CREATING', max_length=10)),
+                ('reason', models.TextField(blank=True, help_text='Why it was created, drained or given up.')),
+                ('created_at', models.DateTimeField(help_text="By the database's clock, as all times here.")),
+                ('ready_at', models.DateTimeField(help_text='When its workers were first heard of.', null=True)),
+                ('drained_at', models.DateTimeField(help_text='Since when its workers begin nothing more.', null=True)),
+                ('ended_at', models.DateTimeField(help_text='When it was gone.', null=True)),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'indexes': [models.Index(fields=['state', 'name'], name='workerhost_state')],
+                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['ENDED', 'FAILED'])), models.Q(('drained_at', None), ('ended_at', None), ('state__in', ['CREATING', 'READY'])), models.Q(('drained_at__isnull', False), ('ended_at', None), ('state', 'DRAINING')), _connector='OR'), name='workerhost_state_is_whole')],
+            },
+        ),
+        migrations.CreateModel(
             name='Worker',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -714,13 +733,15 @@ class Migration(migrations.Migration):
                 ('started_at', models.DateTimeField(editable=False, null=True)),
                 ('ended_at', models.DateTimeField(editable=False, null=True)),
                 ('url', models.URLField(blank=True, max_length=500)),
+                ('folder', models.CharField(blank=True, editable=False, help_text='Its folder in the repository.', max_length=150)),
+                ('removed_at', models.DateTimeField(editable=False, help_text="When its folder was removed; the repository's history still has it.", null=True)),
                 ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='publications', to='core.submission')),
             ],
             options={
                 'ordering': ['pk'],
                 'abstract': False,
                 'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='publication_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='publication_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='publication_begun_turn'), models.Index(fields=['flow', '-turn'], name='publication_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='publication_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='publication_running'), models.Index(fields=['created_at', 'id'], name='publication_created'), models.Index(fields=['state', '-ended_at'], name='publication_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='publication_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='publication_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='publication_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='publication_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='publication_cancelled_has_code')],
+                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='publication_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='publication_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='publication_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='publication_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='publication_cancelled_has_code'), models.CheckConstraint(condition=models.Q(('removed_at', None), models.Q(('state', 'SUCCEEDED'), ('url', '')), _connector='OR'), name='publication_removed_was_there')],
             },
         ),
         migrations.CreateModel(

@@ -53,6 +53,7 @@ from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
 from core.models.worker import Bell, Duty, Worker
+from core.models.worker_host import HostState, WorkerHost
 
 __all__ = [
     "LADDER",
@@ -84,6 +85,7 @@ __all__ = [
     "Evaluation",
     "EventKind",
     "FollowedStrike",
+    "HostState",
     "Job",
     "JobFault",
     "JobState",
@@ -151,5 +153,6 @@ __all__ = [
     "Webhook",
     "WebhookFormat",
     "Worker",
+    "WorkerHost",
     "WorldLease",
 ]

@@ -112,21 +112,30 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Return submissions that may play for their agent; the newest one of each agent does."""
         return self.valid().filter(is_benched=False, agent__is_resting=False)
 
+    def publishable(self) -> SubmissionQuerySet:
+        """Return submissions whose source may be shown: those that work, whether or not they play at present."""
+        is_valid = (
+            models.Q(validation_state="SUCCEEDED") | models.Q(form="SCRIPT") | models.Q(agent__environment__kind="APP")
+        )
+        return self.alias(build_state=latest_state("Build"), validation_state=latest_state("Validation")).filter(
+            is_valid, build_state="SUCCEEDED", deleted_at=None, is_trial=False
+        )
+
     def validated(self) -> SubmissionQuerySet:
         """Return submissions that can play: latest build and validation succeeded, image kept."""
-        latest = {"submission": models.OuterRef("pk")}
-        builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
-        validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
-        return self.alias(
-            build_state=models.Subquery(builds.values("state")[:1]),
-            validation_state=models.Subquery(validations.values("state")[:1]),
-        ).filter(
+        return self.alias(build_state=latest_state("Build"), validation_state=latest_state("Validation")).filter(
             build_state="SUCCEEDED",
             validation_state="SUCCEEDED",
             deleted_at=None,
             image_removed_at=None,
             is_trial=False,
         )
+
+
+def latest_state(kind: str) -> models.Subquery:
+    """Return the state of a submission's latest job of a kind, for a query of submissions."""
+    jobs = apps.get_model("core", kind).objects.filter(submission=models.OuterRef("pk")).order_by("-pk")
+    return models.Subquery(jobs.values("state")[:1])
 
 
 class SubmissionForm(models.TextChoices):

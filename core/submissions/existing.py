@@ -26,6 +26,7 @@ from core.models import (
     Validation,
 )
 from core.submissions.promotions import promotions_review
+from core.submissions.publishing import repository_review
 
 WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
@@ -71,3 +72,4 @@ def submission_delete(*, submission: Submission) -> None:
         # If the store fails, the retention deletes it later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
         wake("build", IMAGES_TASK)
+        repository_review()

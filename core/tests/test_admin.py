@@ -38,6 +38,7 @@ from core.models import (
     TournamentState,
     User,
     Validation,
+    WorkerHost,
 )
 from core.notices.alarms import alarm_raise
 from core.operations.watchdog import watch
@@ -105,6 +106,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
+    WorkerHost.objects.create(name="anna", provider="local", created_at=timezone.now())
     watch(worker="anna:1")
     audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "anna"), action="migrate")
 

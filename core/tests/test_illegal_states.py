@@ -38,6 +38,7 @@ from core.models import (
     Plan,
     PlanMeeting,
     Promotion,
+    Publication,
     Rating,
     RatingPoint,
     RatingPool,
@@ -54,6 +55,7 @@ from core.models import (
     Tournament,
     TournamentSchedule,
     TournamentState,
+    WorkerHost,
 )
 from core.ratings.ledger import ledger_change
 from core.tests import applications, factories
@@ -229,6 +231,12 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("analysed_position_is_whole", AnalysedPosition, {"value": 1, "plies": None}),
     ("recording_in_range", Recording, {"choice": "FUNNY"}),
     ("recording_in_range", Recording, {"episode_number": 0}),
+    ("publication_removed_was_there", Publication, {"removed_at": NOON, "url": "https://git.example/"}),
+    ("publication_removed_was_there", Publication, {**CANCELLED, "removed_at": NOON}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "GONE"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "DRAINING"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "ENDED"}),
+    ("workerhost_state_is_whole", WorkerHost, {"ended_at": NOON}),
     ("notice_is_mailed_once", Notice, {"mailed_at": NOON, "mail_next_at": NOON}),
     ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
@@ -271,6 +279,7 @@ def arena() -> None:
     owner = factories.user("ann")
     players = [factories.ready(factories.agent(owner, factories.environment())) for _ in range(2)]
     factories.publication(players[0])
+    WorkerHost.objects.create(name="host", provider="local", created_at=NOON)
     tournament = factories.tournament(players)
     duel = tournament.duels.get()
     LedgerVoid.objects.create(duel=duel, reason="The clock was wrong.")

@@ -27,7 +27,7 @@ GROUPS = (
         "core.ledgerentry", "core.ledgervoid", "core.rating", "core.ratingpoint", "core.ratingpool", "core.lens",
     )),
     ("Operation", "operation", (
-        "core.alarm", "core.worker", "core.duty", "core.auditentry", "core.webhook", "core.delivery",
+        "core.alarm", "core.worker", "core.workerhost", "core.duty", "core.auditentry", "core.webhook", "core.delivery",
         "django_q.ormq", "django_q.schedule", "django_q.success", "django_q.failure",
     )),
 )  # fmt: skip

@@ -385,6 +385,7 @@ core.validation           200 403 200 403 403 403 200
 core.webhook              200 200 200 200 200 200 200
 core.worldlease           200 403 200 403 403 403 200
 core.worker                    200 403 200 403 403 403 200
+core.workerhost                200 403 200 403 403 403 200
 django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
 django_q.schedule         200 200 200 200 200 200 200
