@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from web.api.urls import routes
+from web.docs import views as docs
 from web.duels import challenge_views as challenges
 from web.duels import downloads
 from web.duels import replay_views as replays
@@ -34,6 +36,7 @@ from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
 from web.submissions import views as agents
 from web.tournaments import bracket_views as brackets
+from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import season_views as seasons
 from web.tournaments import views as tournaments
@@ -65,6 +68,10 @@ site = [
     path("inbox/read/", inbox.read_all, name="inbox_read"),
     path("inbox/<int:notice_id>/read/", inbox.read, name="notice_read"),
     path("unsubscribe/<str:token>/", inbox.unsubscribe, name="unsubscribe"),
+    path("docs/", docs.doc, name="docs"),
+    path("docs/<path:name>/", docs.doc, name="doc"),
+    path("search/", docs.search, name="search"),
+    path("tournaments/", calendar.calendar, name="tournament_calendar"),
     path("users/<str:username>/", users.user, name="user"),
     path("submit/", submitting.submit, name="submit"),
     path("status/", status.status, name="status"),
@@ -80,6 +87,7 @@ site = [
     path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file, name="environment_file_before"),
+    path("environments/", RedirectView.as_view(url="/#environments"), name="environments"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
     path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),

@@ -157,6 +157,12 @@ class ReplayThrottle(Throttle):
     sentence = "You have opened too many matches in a short time."
 
 
+class SearchThrottle(ReplayThrottle):
+    """A limit on searches, which read whole tables. They count together with ReplayThrottle."""
+
+    sentence = "You have searched or opened matches too often in a short time."
+
+
 class ReplayFileThrottle(Throttle):
     """A limit on replays as files, with what every seat saw, and on cards of matches: they take longer than pages."""
 

@@ -30,7 +30,7 @@ from web.tests.test_limits import rates
         ("environment/quarto/tournament/7/duel/bot/rival/3/?x=1", "/environments/quarto/editions/7/agents/bot/?x=1"),
         ("duel/12/logs/", "/duels/12/logs/arena/"),
         ("duel/12/results/", "/duels/12/results.json.gz"),
-        ("docs/", "/api/docs"),
+        ("docs", "/api/docs"),
         ("openapi.json", "/api/schema"),
     ],
 )

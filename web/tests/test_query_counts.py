@@ -87,6 +87,9 @@ NOT_READ = {
         "token_revoke",
         "register",
         "withdraw",
+        "docs",
+        "doc",
+        "environments",
         "icon",
         "robots",
         "notice_choices",
@@ -108,6 +111,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
     page = "?page_size=100"
     pages = {
         "home": reverse("web:home"),
+        "search": f"{reverse('web:search')}?q=e",
+        "tournament_calendar": reverse("web:tournament_calendar"),
         "profile": reverse("web:profile"),
         "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
