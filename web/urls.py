@@ -14,6 +14,7 @@ from web.duels import replay_views as replays
 from web.duels import views as duels
 from web.environments import kit_views as kits
 from web.environments import static_views as statics
+from web.environments import tab_views as tabs
 from web.environments import views as environments
 from web.evaluations import board_views as boards
 from web.evaluations import replay_views as recordings
@@ -84,13 +85,15 @@ site = [
     path("kit/simple/<str:name>/", kit.project, name="kit_project"),
     path("kit/files/<str:sha256>/<str:filename>", kit.file, name="kit_file"),
     path("kit/<str:filename>.whl", kit.latest, name="kit_latest"),
-    path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
+    path("starter-kit/<slug:name>.zip", tabs.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file, name="environment_file_before"),
     path("environments/", RedirectView.as_view(url="/#environments"), name="environments"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
-    path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),
+    path("environments/<slug:slug>/rules/", tabs.rules, name="environment_rules"),
+    path("environments/<slug:slug>/rules.zip", tabs.rules_zip, name="rules"),
+    path("environments/<slug:slug>/write/", tabs.write, name="environment_write"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
