@@ -103,7 +103,10 @@ def _leaders(environments: list[Environment]) -> dict[int, Participant]:
     )
     first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
     chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
+    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner").only(
+        "rank", "tournament__environment", "tournament__name", "tournament__edition", "tournament__format",
+        "submission__number", "submission__agent__name", "submission__agent__owner__username",
+    )  # fmt: skip
     return {row.tournament.environment_id: row for row in shown}
 
 

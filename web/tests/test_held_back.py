@@ -39,6 +39,8 @@ CLOSED = (
 """Addresses that answer 403 to whom the results are held back from."""
 SILENT = {
     "/environments/{slug}/": 'class="board"',
+    "/environments/{slug}/rules/": "Leader",
+    "/environments/{slug}/write/": "Leader",
     "/environments/{slug}/editions/1/": 'class="board"',
     "/environments/{slug}/agents/anna/": "/editions/1/",
     "/api/v1/duels/": '"outcome"',

@@ -118,6 +118,8 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "user": reverse("web:user", args=[hero.owner.username]),
         "status": f"{reverse('web:status')}?id={learner.public_id}",
         "environment": reverse("web:environment", args=[game]),
+        "environment_rules": reverse("web:environment_rules", args=[task]),
+        "environment_write": reverse("web:environment_write", args=[game]),
         "environment as of a date": f"{reverse('web:environment', args=[game])}?as_of=2030-01-01",
         "environment with a board": f"{reverse('web:environment', args=[task])}?per=100",
         "compare": f"{reverse('web:compare', args=[task])}?id={learner.public_id}",
