@@ -17,7 +17,7 @@ def main(address: str) -> None:
     django.setup()
     collect()
     server = [sys.executable, "-m", "gunicorn", "core.wsgi", "--bind", address, "--threads", "8"]
-    os.execv(sys.executable, server)  # noqa: S606  (a list of arguments, without a shell)
+    os.execv(sys.executable, server)
 
 
 def collect() -> bool:
