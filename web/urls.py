@@ -33,6 +33,7 @@ from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
+from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
 from web.submissions import views as agents
@@ -173,6 +174,7 @@ site = [
         replays.validation_replay,
         name="validation_replay",
     ),
+    path("submissions/<int:submission_id>/source/", sources.source, name="submission_source"),
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
     path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),

@@ -63,6 +63,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:match_card": (ReplayFileThrottle,),
     "web:recording_replay": (ReplayFileThrottle,),
     "web:search": (SearchThrottle,),
+    "web:submission_source": (ReplayThrottle,),
     "web:episode": (ReplayThrottle,),
     "web:episode_frames": (ReplayThrottle,),
     "web:duel_results": (ResultsThrottle,),

@@ -258,6 +258,7 @@ def test_all_charts_of_an_evaluation_are_drawn_and_read_by_keyboard(
 def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, stage: Stage) -> None:
     page.goto("/environments/cart-pole/agents/running/")
     part = page.locator("#v1")
+    page.locator("#more-1 > summary").click()
     done = 2
     for held in (page.get_by_role("link", name="Build log"), page.get_by_role("button", name="Delete this version")):
         held.focus()
