@@ -180,7 +180,7 @@ GET    /embed/duels/{duel}/matches/3/                                200 200 200
 GET    /embed/duels/{duel}/matches/3/card.png                        200 200 200 200
 GET    /validations/{validation}/matches/1/replay.json               404 200 404 200
 GET    /validations/{validation}/matches/1/frames.json               404 200 404 200
-GET    /submissions/{submission}/source/                            404 200 404 200
+GET    /submissions/{submission}/source/                            404 404 404 404
 GET    /submissions/{submission}/archive.zip                         404 200 404 200
 GET    /submissions/{submission}/sbom.json                           404 200 404 200
 GET    /submissions/{submission}/logs/build/                         404 200 404 200

@@ -45,8 +45,8 @@ ONE_FILE = {
             "match", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
-            "submission_archive", "submission_source", "submission_log", "submission_sbom", "validation_frames", "validation_match",
-            "validation_replay"),
+            "submission_archive", "submission_log", "submission_sbom", "submission_source", "validation_frames",
+            "validation_match", "validation_replay"),
 }  # fmt: skip
 NOT_READ = {
     "api": (
