@@ -155,4 +155,4 @@ def test_the_range_of_ranks_beside_a_row_says_that_it_counts_all_rated_agents(
     factories.rating(anna, 1600, rank=4, best_rank=4, worst_rank=5)
     shown = text(client, reverse("web:edition", args=[environment.slug, 1]))
     assert "Likely rank of all rated" in shown
-    assert ">4th to 5th<" in shown
+    assert ">4th to 5th" in shown
