@@ -11,12 +11,14 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from arena_kit.errors import PlatformFault
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
+from arena_kit.image.folder_recipe import FolderRecipe
 from arena_kit.image.foreign import ForeignImages, build_from_image, reference_of
 from arena_kit.image.labels import BUILD_LABEL, PREFIX_LABEL, SUBMISSION_LABEL
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import BuildResult, DockerRecipe, FolderRecipe, Recipe
+from arena_kit.image.recipe import BuildResult, Recipe
 from arena_kit.upload.image_reference import read_reference
 from builder.scan import scan
 from core.jobs.artifacts import sbom_stored
@@ -121,11 +123,11 @@ def recipe(form: SubmissionForm = SubmissionForm.PLAYER) -> Recipe:
     if settings.SANDBOX == "process":
         return FolderRecipe(folder=settings.DATA_DIR / "players")
     return DockerRecipe(
-        base_images=(form == SubmissionForm.SCRIPT and settings.SCRIPT_BASE_IMAGE) or settings.PLAYER_BASE_IMAGES,
-        larger_images=settings.SCRIPT_BASE_IMAGE,
+        base_images=(form == SubmissionForm.SCRIPT and settings.SCRIPT_BASE_IMAGES) or settings.PLAYER_BASE_IMAGES,
+        larger_images=settings.SCRIPT_BASE_IMAGES,
         prefix=settings.PLAYER_IMAGE_PREFIX,
         network=Network(settings.PIP_ENVIRONMENT, settings.PIP_CERTIFICATES, settings.BUILD_NETWORK),
-        constraints=settings.PLAYER_PIP_CONSTRAINTS,
+        constraints=settings.PIP_CONSTRAINTS,
         registry=player_registry(),
     )
 

@@ -49,7 +49,7 @@ def check_cluster(**_: Any) -> list[CheckMessage]:
         found.append(Error("SANDBOX is kubernetes, but there is no registry.", hint=hint, id="arena.E015"))
     if not PINNED.fullmatch(settings.KUBERNETES_IMAGE):
         hint = "Push the arena's image and name it as HOST/PATH@sha256:DIGEST: every node then runs the same referee."
-        found.append(Error("KUBERNETES_IMAGE does not name an image by its digest.", hint=hint, id="arena.E015"))
+        found.append(Error("KUBERNETES_OPTIONS: image does not name one by its digest.", hint=hint, id="arena.E015"))
     if settings.KUBERNETES_OPTIONS["lots"] < 1:
         hint = "Say how many duels, validations and evaluations a driver may play at once."
         found.append(Error("KUBERNETES_OPTIONS: lots is below 1.", hint=hint, id="arena.E015"))
@@ -78,19 +78,22 @@ def check_channel_dir(**_: Any) -> list[CheckMessage]:
 
 @register(TAG)
 def check_registry(**_: Any) -> list[CheckMessage]:
-    """arena.E025: PLAYER_REGISTRY, its login or IMAGE_CACHE_BYTES is wrong."""
+    """arena.E025: PLAYER_REGISTRY, its login, or the space for images is wrong."""
     found: list[CheckMessage] = []
     if settings.PLAYER_REGISTRY and not REPOSITORY.fullmatch(settings.PLAYER_REGISTRY):
         hint = (
-            "Write [USER@]HOST[:PORT]/PATH in small letters, without https://, e.g. registry.example.org/arena/players."
+            "Write [USER:PASSWORD@]HOST[:PORT]/PATH, host and path in small letters, without https://, "
+            "e.g. registry.example.org/arena/players."
         )
         found.append(Error(f"PLAYER_REGISTRY is {settings.PLAYER_REGISTRY!r}.", hint=hint, id="arena.E025"))
     if bool(settings.PLAYER_REGISTRY_USER) != bool(settings.PLAYER_REGISTRY_PASSWORD):
-        hint = "Write USER@HOST/PATH into PLAYER_REGISTRY and set PLAYER_REGISTRY_PASSWORD, or do neither."
+        hint = "Write PLAYER_REGISTRY=USER:PASSWORD@HOST/PATH, or leave out both."
         found.append(Error("The login at the registry is incomplete.", hint=hint, id="arena.E025"))
     if settings.IMAGE_CACHE_BYTES < 0:
         hint = "Set it to a number of bytes from 0, or leave it out."
-        found.append(Error(f"IMAGE_CACHE_BYTES is {settings.IMAGE_CACHE_BYTES}.", hint=hint, id="arena.E025"))
+        found.append(
+            Error(f"PLAYER_CONTAINERS: cache_bytes is {settings.IMAGE_CACHE_BYTES}.", hint=hint, id="arena.E025")
+        )
     return found
 
 
@@ -112,14 +115,16 @@ def check_image_registries(**_: Any) -> list[CheckMessage]:
         found.append(Error("IMAGE_REGISTRIES holds the players of this arena.", hint=hint, id="arena.E027"))
     if settings.IMAGE_MAX_BYTES <= 0:
         hint = "Set it to a number of bytes, or leave it out."
-        found.append(Error(f"IMAGE_MAX_BYTES is {settings.IMAGE_MAX_BYTES}.", hint=hint, id="arena.E027"))
+        found.append(
+            Error(f"PLAYER_CONTAINERS: image_bytes is {settings.IMAGE_MAX_BYTES}.", hint=hint, id="arena.E027")
+        )
     return found
 
 
 @register(TAG, deploy=True)
 def check_base_images_are_pinned(**_: Any) -> list[CheckMessage]:
     """arena.W012, with `check --deploy`: build workers of several hosts may have different base images."""
-    names = {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGE.values()}
+    names = {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGES.values()}
     loose = sorted(name for name in names if "@sha256:" not in name)
     if not settings.PLAYER_REGISTRY or not loose:
         return []

@@ -20,22 +20,34 @@ RETIRED: dict[str, str] = {
     "MAX_UPLOAD_BYTES": "Set QUOTAS=upload_bytes=...",
     "LOG_LEVEL": "Set LOGS=level=...",
     "LOG_FORMAT": "Set LOGS=format=...",
-    "PLAYER_REGISTRY_USER": "Set PLAYER_REGISTRY=USER@HOST/PATH.",
+    "SUPERUSER_USERNAME": "The first organiser is called what is before the @ of SUPERUSER_EMAIL.",
+    **dict.fromkeys(
+        ("PLAYER_REGISTRY_USER", "PLAYER_REGISTRY_PASSWORD"), "Set PLAYER_REGISTRY=USER:PASSWORD@HOST/PATH."
+    ),
+    "IMAGE_CACHE_BYTES": "Set PLAYER_CONTAINERS=cache_bytes=...",
+    "IMAGE_MAX_BYTES": "Set PLAYER_CONTAINERS=image_bytes=...",
+    "BUILD_NETWORK": "Set BUILD_OPTIONS=network=...",
+    "PLAYER_PIP_CONSTRAINTS": "Set BUILD_OPTIONS=constraints=...",
     "PLAYER_RUNTIME": "Set PLAYER_CONTAINERS=runtime=...",
     "PLAYER_CGROUP_PARENT": "Set PLAYER_CONTAINERS=cgroup_parent=...",
     "WARM_PLAYERS": "Set PLAYER_CONTAINERS=warm=...",
     "PIP_TRUSTED_HOST": "An index with http:// is trusted; for https:// set PIP_CERT.",
-    "SCRIPT_MEMORY_BYTES": "Set SCRIPT_LIMITS=memory_limit_bytes=...",
-    "SCRIPT_CPU_COUNT": "Set SCRIPT_LIMITS=cpu_count=...",
-    "SCRIPT_SECONDS": "Set SCRIPT_LIMITS=seconds=...",
+    "SCRIPT_LIMITS": "Set SCRIPT_OPTIONS: it takes the same names.",
+    "SCRIPT_BASE_IMAGE": "Set SCRIPT_OPTIONS=base_images=..., with semicolons between several.",
+    "SCRIPT_REQUIREMENTS": "Set SCRIPT_OPTIONS=requirements=..., with semicolons between several.",
+    "SCRIPT_MEMORY_BYTES": "Set SCRIPT_OPTIONS=memory_limit_bytes=...",
+    "SCRIPT_CPU_COUNT": "Set SCRIPT_OPTIONS=cpu_count=...",
+    "SCRIPT_SECONDS": "Set SCRIPT_OPTIONS=seconds=...",
     "KUBERNETES_CONFIG": "Set KUBECONFIG, as for kubectl.",
     **{
         f"KUBERNETES_{name.upper()}": f"Set KUBERNETES_OPTIONS={name}=..."
-        for name in ("namespace", "lots", "pull_secret", "runtime_class", "priority_class", "queue", "nodes")
+        for name in ("image", "namespace", "lots", "pull_secret", "runtime_class", "priority_class", "queue", "nodes")
     },
+    "EXECUTOR_ADDRESS": "Start it as `manage.py run_executor --address HOST:PORT`.",
     **dict.fromkeys(
-        ("EXECUTOR_CERTIFICATE", "EXECUTOR_KEY", "EXECUTOR_CLIENT_CA"),
-        "Set EXECUTOR_TLS to a folder with tls.crt, tls.key and, for certificates of clients, clients.crt.",
+        ("EXECUTOR_TLS", "EXECUTOR_CERTIFICATE", "EXECUTOR_KEY", "EXECUTOR_CLIENT_CA"),
+        "Start it as `manage.py run_executor --tls FOLDER`, with tls.crt, tls.key and, for client certificates, "
+        "clients.crt in the folder.",
     ),
     **{
         f"KEEP_{name.upper()}_DAYS": f"Set KEEP_DAYS={name}=..."
@@ -95,7 +107,17 @@ RETIRED: dict[str, str] = {
 }  # fmt: skip
 """The name of every variable that is no longer read, and what to do instead."""
 PROTECTED = frozenset(
-    {"HTTPS", "PLAYER_RUNTIME", "PLAYER_CGROUP_PARENT", "KUBERNETES_RUNTIME_CLASS", "EXECUTOR_CLIENT_CA"}
+    {
+        "HTTPS",
+        "PLAYER_RUNTIME",
+        "PLAYER_CGROUP_PARENT",
+        "KUBERNETES_RUNTIME_CLASS",
+        "EXECUTOR_TLS",
+        "EXECUTOR_CLIENT_CA",
+        "BUILD_NETWORK",
+        "PLAYER_PIP_CONSTRAINTS",
+        "SCRIPT_LIMITS",
+    }
 )
 """Those that asked for a protection, without which the arena must not run unnoticed."""
 

@@ -116,22 +116,10 @@ class Variables:
 
         default: the only image when the variable is not set or empty; without a default there is no image then.
         """
-        text = self.text(name, default).strip() or default
-        if not text:
-            return {}
-        if not re.search("[=,]", text):
-            return {sys.version_info[:2]: text}
         try:
-            given = _pairs(text)
+            return images(self.text(name, default).strip() or default)
         except ValueError as error:
-            raise ImproperlyConfigured(f"{name} must be a comma-separated list of VERSION=IMAGE; {error}") from None
-        images: dict[tuple[int, int], str] = {}
-        for word, image in given.items():
-            major, _, minor = word.partition(".")
-            if not (major.isdecimal() and minor.isdecimal() and image):
-                raise ImproperlyConfigured(f"{name} must be a list like 3.11=rl-arena-base, not {word}={image}.")
-            images[int(major), int(minor)] = image
-        return images
+            raise ImproperlyConfigured(f"{name} must be {error}") from None
 
     def is_set(self, name: str) -> bool:
         """Return whether a variable, or the NAME_FILE of a secret, is set, even if nothing reads it."""
@@ -144,6 +132,33 @@ def whole_number(word: str) -> int:
         return int(word)
     except ValueError:
         raise ValueError(f"a whole number, not {word!r}.") from None
+
+
+def words(text: str) -> list[str]:
+    """Return the parts of a list with semicolons, without the spaces around them."""
+    return [part.strip() for part in text.split(";") if part.strip()]
+
+
+def images(text: str) -> dict[tuple[int, int], str]:
+    """Return images by version of Python, from VERSION=IMAGE with commas or semicolons, or one image for this version.
+
+    Raises ValueError with what is expected.
+    """
+    if not text:
+        return {}
+    if not re.search("[=,;]", text):
+        return {sys.version_info[:2]: text}
+    try:
+        given = _pairs(text.replace(";", ","))
+    except ValueError as error:
+        raise ValueError(f"a list of VERSION=IMAGE; {error}") from None
+    found: dict[tuple[int, int], str] = {}
+    for word, image in given.items():
+        major, _, minor = word.partition(".")
+        if not (major.isdecimal() and minor.isdecimal() and image):
+            raise ValueError(f"a list like 3.11=rl-arena-base, not {word}={image}.")
+        found[int(major), int(minor)] = image
+    return found
 
 
 def decimal(word: str) -> float:

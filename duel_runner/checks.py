@@ -17,6 +17,6 @@ def check_script_limits(**_: Any) -> list[CheckMessage]:
     try:
         ScriptLimits(**settings.SCRIPT_LIMITS)
     except ValueError as error:
-        hint = "They are set by SCRIPT_LIMITS; example.env says what each means."
+        hint = "They are set by SCRIPT_OPTIONS; example.env says what each means."
         return [Error(str(error), hint=hint, id="arena.E007")]
     return []

@@ -1,4 +1,4 @@
-"""Where the executor listens, and who can reach it there. Without gRPC: the system check uses it as well."""
+"""Where the executor listens, and who can reach it there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 
-from django.conf import settings
-
 UNIX = "unix:"
+USUAL_ADDRESS = "127.0.0.1:50051"
 CLIENTS = "clients.crt"
 """The authority of clients' certificates. Not ca.crt, which cert-manager writes beside every certificate."""
 
@@ -43,20 +42,23 @@ class Listening:
         """Yield a sentence for everything that keeps the executor from listening there."""
         host, _, port = self.address.rpartition(":")
         if not self.address.startswith(UNIX) and not (host and port.isdecimal() and int(port) < 2**16):
-            yield f"EXECUTOR_ADDRESS is {self.address!r}, neither HOST:PORT nor unix:PATH."
+            yield f"The address {self.address!r} is neither HOST:PORT nor unix:PATH."
         if not self.is_local and not self.is_encrypted:
-            yield f"The executor would listen on {self.address} in plain text, where tokens can be read on their way."
+            yield (
+                f"The executor would listen on {self.address} in plain text, where tokens can be read on their way. "
+                "Give it a certificate with --tls FOLDER, or an address of this machine."
+            )
         for path in (self.certificate, self.key, self.client_ca):
             if path and not Path(path).is_file():
-                yield f"The folder of EXECUTOR_TLS has no file {path}."
+                yield f"The folder of --tls has no file {path}."
 
 
-def listening() -> Listening:
-    """Return what the settings say: EXECUTOR_TLS is a folder like the files of a Kubernetes Secret of type tls."""
-    if not settings.EXECUTOR_TLS:
-        return Listening(settings.EXECUTOR_ADDRESS)
-    folder = Path(settings.EXECUTOR_TLS)
+def listening(address: str, tls: str) -> Listening:
+    """Return where to listen. tls: a folder like the files of a Kubernetes Secret of type tls; empty: plain text."""
+    if not tls:
+        return Listening(address)
+    folder = Path(tls)
     clients = folder / CLIENTS
     # A link that leads nowhere is a file that is missing, not permission to connect without a certificate.
     client_ca = str(clients) if os.path.lexists(clients) else ""
-    return Listening(settings.EXECUTOR_ADDRESS, str(folder / "tls.crt"), str(folder / "tls.key"), client_ca)
+    return Listening(address, str(folder / "tls.crt"), str(folder / "tls.key"), client_ca)

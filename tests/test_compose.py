@@ -27,7 +27,7 @@ HOLDERS = {
     "MODEL_KEYS": {"worker-rollout"},
     "PUBLISHER_REMOTE": {"worker-publish"},
     # They push and pull players' images.
-    "PLAYER_REGISTRY_PASSWORD": {"worker-build", "worker-duel", "worker-rollout"},
+    "PLAYER_REGISTRY": {"worker-build", "worker-duel", "worker-rollout"},
     # Every process of Django needs the key, the database (and to know of a pooler before it) and the files, may
     # raise an alarm, which is mailed, sends its errors to Sentry, through the proxy if there is one, and has metrics.
     **dict.fromkeys(

@@ -48,7 +48,7 @@ def stack() -> Iterator[Stack]:
             found.write({
                 **stand_ins(client, NAME), "ALLOWED_HOSTS": "127.0.0.1", "SITE_URL": f"http://127.0.0.1:{found.port}",
                 "CHANNEL_DIR": str(channels), "PLAYER_IMAGE_PREFIX": f"{NAME}-player",
-                "SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_USERNAME": "olga", "SUPERUSER_PASSWORD": PASSWORD,
+                "SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_PASSWORD": PASSWORD,
                 "INVITATION_CODE": "a-word-that-is-hard-to-guess",
             })  # fmt: skip
             yield found

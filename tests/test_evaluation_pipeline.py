@@ -18,8 +18,8 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, evaluation_sha256
 from arena_kit.environment.spec import EnvironmentSpec, Limits
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import DockerRecipe
 from arena_kit.referee.recheck.evaluations import verify_evaluation
 from arena_kit.referee.run import run_evaluation
 from arena_kit.sandbox.base import Host, Launch, Sandbox, Slot

@@ -17,13 +17,15 @@ ROOMS = (
     "arena_kit", "tests", "benchmarks",
 )  # fmt: skip
 NAME_OF_ROOM = re.compile(
-    r"(web|builder|duel_runner|tournament_manager|publisher|rollout_runner)(\.[a-z_]+)+|(web|admin):[a-z_]+"
+    r"(web|builder|duel_runner|tournament_manager|publisher|rollout_runner|executor)(\.[a-z_]+)+|(web|admin):[a-z_]+"
 )
 """A string that names a module of a room or a page of the site."""
-QUOTED_ROOM = re.compile(r"[\"'](web|builder|duel_runner|tournament_manager|publisher|rollout_runner|admin)[.:]")
+QUOTED_ROOM = re.compile(
+    r"[\"'](web|builder|duel_runner|tournament_manager|publisher|rollout_runner|executor|admin)[.:]"
+)
 """What only sources with such a string have: reading a source's tree takes a hundred times as long."""
 LOWER = {"arena_kit": (), "core": ("core/settings",), "builder": (), "duel_runner": (), "tournament_manager": (),
-         "publisher": (), "rollout_runner": ()}  # fmt: skip
+         "publisher": (), "rollout_runner": (), "executor": ()}  # fmt: skip
 """Packages below the site, with folders that may name rooms: Django's settings name middleware and handlers."""
 READERS = {
     "core/settings/base.py",  # the only reader of the arena's variables
@@ -138,7 +140,7 @@ def test_a_module_that_reads_a_variable_is_told_from_one_that_hands_them_on(sour
 def test_only_the_settings_read_variables_of_the_environment() -> None:
     found = {
         str(path.relative_to(ROOT))
-        for package in (*LOWER, "executor", "web")
+        for package in (*LOWER, "web")
         if package != "arena_kit"
         for path in (ROOT / package).rglob("*.py")
         if "tests" not in path.parts and reads_variables(path.read_text())

@@ -155,7 +155,8 @@ def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]
     variables = arena_settings.env
     assert (set(given) | set(own)) - {"Q_CLUSTER_NAME"} <= set(variables.names)
     assert not set(given) & variables.secrets
-    assert given["KUBERNETES_IMAGE"] in {box["image"] for item in objects for box in containers(item)}
+    image = given["KUBERNETES_OPTIONS"].removeprefix("image=").partition(",")[0]
+    assert image in {box["image"] for item in objects for box in containers(item)}
 
 
 def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> None:

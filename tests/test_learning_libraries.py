@@ -48,7 +48,7 @@ def environment(settings: Settings, tmp_path: Path) -> Environment:
         found = inventory(client, base_image_id(client, SCRIPT_IMAGE), django_settings.PLAYER_IMAGE_PREFIX)
     major, minor, *_ = map(int, found.interpreter.split("."))
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "docker", True, tmp_path
-    settings.SCRIPT_BASE_IMAGE = {(major, minor): SCRIPT_IMAGE}
+    settings.SCRIPT_BASE_IMAGES = {(major, minor): SCRIPT_IMAGE}
     # A player gets it where it has the Python of the player.
     settings.PLAYER_BASE_IMAGES = {(major, minor): django_settings.PLAYER_BASE_IMAGE}
     return factories.task(episodes=4)

@@ -25,9 +25,10 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import Outcome
 from arena_kit.environment.registry import get_spec
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuildFailed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import BuildResult, DockerRecipe
+from arena_kit.image.recipe import BuildResult
 from arena_kit.referee.run import PlayedDuel, run_duel
 from arena_kit.sandbox.base import Launch
 from arena_kit.sandbox.docker import DockerSandbox
@@ -257,7 +258,7 @@ def test_a_submission_gets_the_image_that_leaves_less_to_install_and_a_script_it
     assert 'pypi/other@1.0"' in versions(part)
     assert "demo@2.0" not in versions(part)
 
-    settings.SCRIPT_BASE_IMAGE = {next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
+    settings.SCRIPT_BASE_IMAGES = {next(iter(settings.PLAYER_BASE_IMAGES)): larger_image}
     settings.PLAYER_IMAGE_PREFIX, settings.SANDBOX = PREFIX, "docker"
     script, player = recipe(SubmissionForm.SCRIPT), recipe(SubmissionForm.PLAYER)
     files = {"submission.py": "print(1)\n"}

@@ -16,11 +16,11 @@ from django.conf import settings
 
 from arena_kit.environment.spec import Limits
 from arena_kit.image.calls import base_image_id, engine
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.installer import Installer
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import DockerRecipe
 from arena_kit.sandbox.base import Launch, PlayerDidNotStart
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.inside.player_server.site import arena_packages

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import DockerRecipe
 from arena_kit.referee.script import ScriptRun, ScriptScore, run_script
 from arena_kit.sandbox.base import Sandbox
 from arena_kit.sandbox.docker import DockerSandbox

@@ -90,8 +90,9 @@ print(json.dumps([s.CSRF_TRUSTED_ORIGINS, s.EMAIL_HOST, s.EMAIL_HOST_PASSWORD, s
                   s.QUOTAS["uploads_per_day"], s.QUOTAS["active_agents"], s.QUOTAS_ANONYMOUS["uploads_per_day"],
                   s.REST_FRAMEWORK["DEFAULT_THROTTLE_RATES"]["login"], s.HTTPS, s.SESSION_COOKIE_SECURE,
                   s.MAX_UPLOAD_BYTES, s.DEFAULT_FROM_EMAIL, s.KEEP_DAYS, s.SCRIPT_LIMITS, s.PLAYER_CONTAINERS,
-                  s.KUBERNETES_OPTIONS["lots"], s.KUBERNETES_NODES,
-                  [s.PLAYER_REGISTRY_USER, s.PLAYER_REGISTRY], s.PIP_ENVIRONMENT]))
+                  s.KUBERNETES_OPTIONS["lots"], s.KUBERNETES_NODES, s.IMAGE_CACHE_BYTES, s.IMAGE_MAX_BYTES,
+                  s.SCRIPT_REQUIREMENTS, list(s.SCRIPT_BASE_IMAGES.items()),
+                  [s.PLAYER_REGISTRY_USER, s.PLAYER_REGISTRY_PASSWORD, s.PLAYER_REGISTRY], s.PIP_ENVIRONMENT]))
 """
 
 
@@ -105,10 +106,10 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
         QUOTAS="uploads_per_day=7,anonymous_uploads_per_day=8",
         RATES="login=9/minute",
         KEEP_DAYS="logs=30",
-        SCRIPT_LIMITS="seconds=60",
-        PLAYER_CONTAINERS="runtime=runsc,warm=0",
+        SCRIPT_OPTIONS="seconds=60,requirements=gymnasium; numpy,base_images=3.11=scripts;3.13=newer",
+        PLAYER_CONTAINERS="runtime=runsc,warm=0,cache_bytes=0",
         KUBERNETES_OPTIONS="lots=3,nodes=pool=spot; disk=fast",
-        PLAYER_REGISTRY="ann@registry.example.org:5000/players",
+        PLAYER_REGISTRY="ann:k3y%40@registry.example.org:5000/players",
         PIP_INDEX_URL="http://ann:secret@index.example.org:8080/simple/",
     )
     done = run(variables, "-c", SHOWN)
@@ -118,7 +119,8 @@ def test_variables_that_hold_several_values_reach_the_settings(tmp_path: Path) -
         {"logs": 30, "records": 0, "recordings": 0, "rollouts": 30, "images": 0},
         {"memory_limit_bytes": 512 * 2**20, "cpu_count": 0.5, "seconds": 60.0, "pids": 50},
         {"runtime": "runsc", "cgroup_parent": "", "warm": 0}, 3, ["pool=spot", "disk=fast"],
-        ["ann", "registry.example.org:5000/players"],
+        0, 4 * 2**30, ["gymnasium", "numpy"], [[[3, 11], "scripts"], [[3, 13], "newer"]],
+        ["ann", "k3y@", "registry.example.org:5000/players"],
         {"PIP_INDEX_URL": variables["PIP_INDEX_URL"], "PIP_TRUSTED_HOST": "index.example.org:8080"},
     ]  # fmt: skip
 

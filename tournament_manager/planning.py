@@ -6,6 +6,7 @@ import logging
 from datetime import datetime
 
 from core.errors import Refused
+from core.jobs.apart import apart
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import tournament_call_off
 from core.tournaments.schedules import schedule_run
@@ -23,11 +24,8 @@ def planned_begin(environment: Environment, *, now: datetime) -> None:
         return
     due = environment.tournaments.filter(state=TournamentState.PLANNED, starts_at__lte=now)
     for tournament in due.order_by("starts_at", "pk"):
-        try:
+        with apart(tournament):
             _begin(tournament, now=now)
-        except Exception:
-            # A failing tournament must not stop the others.
-            logger.exception("%s cannot begin.", tournament)
 
 
 def _begin(tournament: Tournament, *, now: datetime) -> None:
@@ -45,11 +43,7 @@ def _begin(tournament: Tournament, *, now: datetime) -> None:
 def schedules_run(*, now: datetime) -> None:
     """Plan the tournaments of all schedules that are due."""
     for schedule in TournamentSchedule.objects.filter(is_active=True):
-        try:
+        with apart(schedule):
             planned = schedule_run(schedule=schedule, now=now)
-        except Exception:
-            # A failing schedule must not stop the others.
-            logger.exception("%s cannot be carried out.", schedule)
-        else:
             if planned is not None:
                 logger.info("%s has planned %s.", schedule, planned)

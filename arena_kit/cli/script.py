@@ -23,7 +23,7 @@ from arena_kit.text import plain_text
 SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
 FILE = "submission.py"
 DEFAULT_REQUIREMENTS = ("gymnasium",)
-"""What a script without requirements has on a site whose SCRIPT_REQUIREMENTS was not changed."""
+"""What a script without requirements has on a site whose operator has named no others."""
 
 
 def main(arguments: Sequence[str]) -> int:

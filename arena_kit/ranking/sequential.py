@@ -307,44 +307,6 @@ def _root(shares: Floats, weights: Floats, start: Floats) -> Floats:
     return x
 
 
-def expected_pairs(test: SequentialTest, elo: float) -> float:
-    """The mean number of pairs that the test takes when the difference is `elo`, normalised; without cap and overshoot.
-
-    The log-likelihood ratio is approximated by a Brownian motion between two limits. Source: A. Wald, Sequential
-    Analysis, 1947; M. Van den Bergh, The generalized SPRT and its approximation, for drift and variance.
-    """
-    if test.scale is not Scale.NORMALISED:
-        raise ValueError("How many pairs logistic bounds take depends on the share of draws; ask in normalised Elo.")
-    zero, one, true = (_target(test.scale, value) for value in (test.elo0, test.elo1, elo))
-    drift, variance = (true - (zero + one) / 2) * (one - zero), (one - zero) ** 2
-    if abs(drift) < 1e-9 * variance:
-        return -test.lower * test.upper / variance
-    up, down = (math.exp(-2 * drift * limit / variance) for limit in (test.upper, test.lower))
-    accepted = (1 - down) / (up - down)
-    return (accepted * test.upper + (1 - accepted) * test.lower) / drift
-
-
-def estimated_elo(counts: Sequence[int]) -> tuple[float, float, float]:
-    """The difference in logistic Elo from counts of pairs, with the ends of its 95% interval (normal approximation).
-
-    After a test that has stopped early it is rough, because early stopping favours extreme results. Raises ValueError
-    without pairs.
-    """
-    seen = np.maximum(np.asarray(counts, dtype=np.float64), UNSEEN)
-    if sum(counts) < 1:
-        raise ValueError("Nothing has been played, so nothing can be estimated.")
-    pairs = seen.sum()
-    mean = float((seen * SCORES).sum() / pairs)
-    margin = 1.96 * math.sqrt(float((seen * (SCORES - mean) ** 2).sum() / pairs) / pairs)
-    middle, low, high = (_logit_elo(score) for score in (mean, mean - margin, mean + margin))
-    return middle, low, high
-
-
-def _logit_elo(score: float) -> float:
-    inside = min(max(score, 1e-3), 1 - 1e-3)
-    return 400 * math.log10(inside / (1 - inside))
-
-
 def _written(value: float, form: str = "g") -> str:
     """A number for a sentence, with a typographic minus sign."""
     return format(value, form).replace("-", "−")

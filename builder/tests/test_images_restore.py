@@ -10,7 +10,7 @@ from django.utils import timezone
 from django_q.models import Schedule
 
 from arena_kit.image.errors import BuilderUnavailable
-from arena_kit.image.recipe import FolderRecipe
+from arena_kit.image.folder_recipe import FolderRecipe
 from builder import tasks
 from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.registry import TASKS

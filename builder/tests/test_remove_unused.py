@@ -16,12 +16,12 @@ from django.utils import timezone
 from arena_kit.image import leftovers
 from arena_kit.image.calls import base_image_id
 from arena_kit.image.calls import engine as connect
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.labels import PREFIX_LABEL, REQUIREMENTS_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import DockerRecipe
 from arena_kit.tests.image.archives import archive
 from builder import tasks
 from builder.tasks import images_remove_unused

@@ -16,6 +16,7 @@ from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, r
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.locks import agent_lock
 from core.jobs.phase_selectors import validation_of
 from core.jobs.states import OPEN, seconds_running
 from core.jobs.written import written_once
@@ -219,15 +220,6 @@ def _count(evaluation: Evaluation, agent: Agent, episodes: list[EpisodeRow]) -> 
     evaluation_completed(env_id=env_id, seconds=seconds_running(evaluation))
     moves = sum(length for _, _, length, _ in episodes)
     matches_played(kind=evaluation.KIND, env_id=env_id, matches=len(episodes), moves=moves)
-
-
-def agent_lock(agent_id: int) -> Agent:
-    """Lock an agent's row until the transaction ends; without it the agent's place on the board must not be changed.
-
-    Rows that refer to the agent can still be written. `core.jobs.locks` has the order of all locks.
-    """
-    agents = Agent.objects.select_related("environment")
-    return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
 
 
 def _environment_lock(submission: Submission) -> Environment:

@@ -57,7 +57,7 @@ def base_images_missing() -> bool:
         return False
     try:
         with engine() as client:
-            for name in {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGE.values()}:
+            for name in {*settings.PLAYER_BASE_IMAGES.values(), *settings.SCRIPT_BASE_IMAGES.values()}:
                 registry.fetch_pinned(client, name)
                 base_image_id(client, name)
     except BuilderUnavailable:
@@ -66,7 +66,7 @@ def base_images_missing() -> bool:
 
 
 def images_evict() -> int:
-    """Remove images of this host above IMAGE_CACHE_BYTES that the registry has; return how many."""
+    """Remove images of this host above PLAYER_CONTAINERS=cache_bytes=... that the registry has; return how many."""
     from arena_kit.image.cache import SPARED_SECONDS
     from arena_kit.image.calls import engine
     from arena_kit.image.errors import BuilderUnavailable

@@ -86,6 +86,15 @@ class LockWatch:
         self._locked.add(table)
 
 
+def agent_lock(agent_id: int) -> Agent:
+    """Lock an agent's row until the transaction ends; without it the agent's place on the board must not be changed.
+
+    Rows that refer to the agent can still be written. ORDER has the order of all locks.
+    """
+    agents = Agent.objects.select_related("environment")
+    return agents.select_for_update(of=("self",), no_key=True).get(pk=agent_id)
+
+
 def name_lock(name: str) -> None:
     """Take a named lock until the transaction ends. On SQLite a writing transaction locks everything anyway."""
     if connection.vendor == "postgresql":

@@ -19,9 +19,10 @@ from django.utils import timezone
 
 from core.duels.challenges import unrated_agents, unrated_duels_cancel
 from core.errors import Refused
-from core.evaluations.services import agent_lock, evaluation_again
+from core.evaluations.services import evaluation_again
 from core.jobs.apart import apart
 from core.jobs.control import job_cancel_if_open
+from core.jobs.locks import agent_lock
 from core.jobs.phase_selectors import decisive_job
 from core.jobs.states import OPEN
 from core.models import (
@@ -39,7 +40,7 @@ from core.models import (
 )
 from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
-from core.submissions.existing import PHASES, submission_rebuild
+from core.submissions.existing import WORK, submission_rebuild
 from core.submissions.news import agent_quarantined
 from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
@@ -168,7 +169,7 @@ def _write(agent: Agent, **fields: object) -> None:
 def _agents_with_jobs(owner: User, **condition: object) -> set[int]:
     """Return the keys of a person's agents with such jobs. The account of anonymous clients has very many agents."""
     found: set[int] = set()
-    for kind in PHASES:
+    for kind in WORK:
         jobs = kind.objects.filter(submission__agent__owner=owner, **condition)
         found |= set(jobs.order_by().values_list("submission__agent", flat=True))
     return found
@@ -185,7 +186,7 @@ def _stop(agents: Collection[Agent], code: CancelCode) -> None:
     The order is the same as in `_quarantine`, so that two transactions never wait for each other: tests, challenges,
     then tournaments.
     """
-    for kind in PHASES:
+    for kind in WORK:
         jobs = kind.objects.filter(submission__agent__in=agents, state__in=OPEN)
         for job in jobs.order_by("pk"):
             job_cancel_if_open(job=job, code=code, reason=SAID[code])

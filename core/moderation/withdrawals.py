@@ -10,9 +10,9 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
 from core.jobs.control import job_cancel, job_cancel_if_open
+from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN, StaleJob
 from core.models import Agent, CancelCode, Duel, JobState, LedgerChange, Participant, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change

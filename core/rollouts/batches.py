@@ -122,19 +122,6 @@ def ranking_renew(*, environment: Environment) -> list[Batch]:
     return [batch for batch in made if batch is not None]
 
 
-def ranking_again(*, submission: Submission) -> Batch:
-    """Let a version work at the tasks of the board again, e.g. after new tasks. Raises Refused."""
-    with transaction.atomic():
-        if Rollout.objects.filter(submission=submission, is_ranked=True, state__in=OPEN).exists():
-            raise Refused("Its rollouts for the board are still running.")
-        batch = ranking_begin(submission=submission)
-    if batch is None:
-        raise Refused(
-            "There is nothing to do: no package is built, or this version has attempted all tasks of the board."
-        )
-    return batch
-
-
 def ranking_tasks(environment: Environment) -> list[Task]:
     """Return the tasks that rank agents: those for ranking and hidden ones, or all tasks without these.
 
@@ -170,12 +157,6 @@ def rollout_hide(*, rollout: Rollout, by_owner: bool = True) -> None:
     """Cancel a rollout if it is not over, and take it out of all lists."""
     rollout_cancel(rollout=rollout, code=CancelCode.BY_OWNER if by_owner else CancelCode.BY_ORGANISER)
     Rollout.objects.filter(pk=rollout.pk, hidden_at=None).update(hidden_at=timezone.now())
-
-
-def rollouts_stop(*, submission: Submission, code: CancelCode) -> int:
-    """Cancel all open rollouts of a version; return how many."""
-    rows = submission.rollouts.filter(state__in=OPEN)
-    return sum(rollout_cancel(rollout=rollout, code=code) for rollout in rows)
 
 
 def _attempted(submission: Submission) -> dict[int, int]:

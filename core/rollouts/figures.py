@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db.models import Count, Q, QuerySet
 
 from arena_kit.rollout.numbers.attempts import Counts, Measure, SetFigure, set_figure
-from arena_kit.rollout.numbers.comparison import Comparison, compare
 from arena_kit.rollout.numbers.summary import (
     EndedAttempt,
     Often,
@@ -20,7 +19,7 @@ from arena_kit.rollout.numbers.summary import (
     only_by_oracle,
     summarise,
 )
-from core.models import Acceptance, Batch, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome
+from core.models import Acceptance, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome
 
 OVER = (JobState.SUCCEEDED, JobState.FAILED)
 ATTEMPTS_SHOWN = (1, 2, 3, 5, 8)
@@ -89,12 +88,6 @@ def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:
     )
 
 
-def batches_compare(first: Batch, second: Batch) -> Comparison:
-    """Return how the agents of two batches compare on the tasks that both have attempted."""
-    one, other = (counts_by_task(attempts_in(batch.rollouts.all())) for batch in (first, second))
-    return compare(one, other)
-
-
 def analytics(environment: Environment) -> Analytics:
     """Return what the rollouts of an application's current tasks tell, trials of the arena's own left out."""
     rows = environment.rollouts.filter(COUNTED, task__is_current=True).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
@@ -115,10 +108,3 @@ def analytics(environment: Environment) -> Analytics:
         only_by_oracle=only_by_oracle(agents, accepted.values_list("key", flat=True)),
         agents=agents,
     )
-
-
-def task_counts(task_ids: Iterable[int]) -> dict[int, Counts]:
-    """Return how many attempts at each task count and how many were solved, by its id; tasks without any left out."""
-    rows = Rollout.objects.filter(COUNTED, task__in=list(task_ids)).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
-    found = rows.order_by().values_list("task").annotate(made=Count("pk"), solved=Count("pk", filter=SOLVED))
-    return {task: Counts(made, solved) for task, made, solved in found}

@@ -14,12 +14,11 @@ from arena_kit.rollout.packages.manifest import Manifest
 from arena_kit.rollout.packages.package import Package as PackageRead
 from arena_kit.rollout.packages.package import PackageRefused, package_read
 from core.errors import Refused
-from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.locks import name_lock
 from core.jobs.states import OPEN
 from core.jobs.written import written_once
-from core.models import CancelCode, Environment, EnvironmentKind, JobFault, JobState, Package, PackageBuild, User
+from core.models import Environment, EnvironmentKind, JobFault, JobState, Package, PackageBuild, User
 from core.models.environment import Play
 from core.models.package import package_name
 from core.rollouts.acceptance import acceptance_begin
@@ -126,12 +125,6 @@ def package_build_succeed(
 def package_build_fail(*, build: PackageBuild, code: str, error: str, log: str) -> None:
     """Refuse a package by its own fault, e.g. because two of its worlds are not equal. Raises StaleJob."""
     job_fail(job=build, fault=JobFault.PLAYER, code=code, error=error, log=log)
-
-
-def package_build_cancel(*, build: PackageBuild) -> None:
-    """Cancel a build. Raises Refused for one that is over."""
-    if not job_cancel_if_open(job=build, code=CancelCode.BY_ORGANISER, reason="An organiser has cancelled it."):
-        raise Refused("It is over already.")
 
 
 NOT_BUILT = "No package of it has been built yet."

@@ -95,11 +95,6 @@ def expected_visible(rollout: Rollout, viewer: Viewer) -> bool:
     return answers_visible(rollout.task, viewer)
 
 
-def batch_visible(batch: Batch, viewer: Viewer) -> bool:
-    """Return whether a person sees that a batch exists. What it shows of each rollout is decided for that."""
-    return bool(viewer.is_staff) or batch.owner_id == viewer.pk or batch.purpose != BatchPurpose.ACCEPTANCE
-
-
 def may_change_batch(batch: Batch, viewer: Viewer) -> bool:
     """Return whether a person may cancel or hide a batch and its rollouts."""
     return bool(viewer.is_staff) or (viewer.pk is not None and batch.owner_id == viewer.pk)

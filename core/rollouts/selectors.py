@@ -20,7 +20,6 @@ from core.models import (
     RolloutOutcome,
     RolloutVerdict,
     Task,
-    WorldLease,
 )
 from core.rollouts.figures import COUNTED, SOLVED
 from core.rollouts.permissions import Viewer, rollouts_visible, tasks_visible
@@ -187,9 +186,3 @@ def checks_shown(verdict: RolloutVerdict, *, with_expected: bool) -> tuple[list[
         return [{name: value for name, value in each.items() if name not in hidden} for each in found]
 
     return shown(verdict.checks), shown(verdict.guards)
-
-
-def worlds_of_hosts() -> list[WorldLease]:
-    """Return the open worlds for operators, by host."""
-    rows = WorldLease.objects.filter(closed_at=None).select_related("rollout__task", "rollout__environment")
-    return list(rows.order_by("host", "pk"))

@@ -11,7 +11,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
-SUPERUSER_EMAIL, SUPERUSER_USERNAME = env.text("SUPERUSER_EMAIL"), env.text("SUPERUSER_USERNAME")
+SUPERUSER_EMAIL = env.text("SUPERUSER_EMAIL")
 SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
 # Organisers must log in with a second factor (a code from an app on their phone), on every kind of access.
 REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)

@@ -37,7 +37,3 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
-
-# --- Executor ---------------------------------------------------------------------------------------------
-EXECUTOR_ADDRESS = env.text("EXECUTOR_ADDRESS", "127.0.0.1:50051")
-EXECUTOR_TLS = env.text("EXECUTOR_TLS")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from core.settings.base import env
-from core.variables import whole_number
+from core.variables import whole_number, words
 
 # Who may ask for rollouts: no one (false), organisers, or everyone with an account. Organisers upload the packages.
 ROLLOUTS = env.choice("ROLLOUTS", ("false", "staff", "members"))
@@ -11,7 +11,7 @@ _OPTIONS: dict[str, Any] = env.pairs(
     "ROLLOUT_OPTIONS",
     "parallelism=2,memory_bytes=8589934592,base_images=rl-arena-app,browser_image=rl-arena-browser,images=",
     str,
-    apart={"parallelism": whole_number, "memory_bytes": whole_number},
+    apart={"parallelism": whole_number, "memory_bytes": whole_number, "images": words},
 )
 ROLLOUT_PARALLELISM: int = _OPTIONS["parallelism"]
 # Of all worlds of a host together, with their browsers and players.
@@ -19,7 +19,7 @@ ROLLOUT_MEMORY_BYTES: int = _OPTIONS["memory_bytes"]
 APP_BASE_IMAGES: str = _OPTIONS["base_images"]
 BROWSER_IMAGE: str = _OPTIONS["browser_image"]
 # Further images of the host's engine that packages may use.
-APP_IMAGES: list[str] = [word.strip() for word in _OPTIONS["images"].split(";") if word.strip()]
+APP_IMAGES: list[str] = _OPTIONS["images"]
 # Keys of language models by the name that a model's row has; a secret, so a file may hold them.
 MODEL_KEYS = dict(
     part.strip().split("=", 1) for part in env.secret("MODEL_KEYS").replace("\n", ",").split(",") if "=" in part

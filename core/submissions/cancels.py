@@ -6,8 +6,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock, standing_decide
+from core.evaluations.services import standing_decide
 from core.jobs.control import BY_OWNER, CHANGING, OVER, job_cancel_if_open
+from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
 from core.models import (
     Build,

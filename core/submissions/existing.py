@@ -8,16 +8,17 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock, standing_decide
+from core.evaluations.services import standing_decide
 from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
+from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
 from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
 from core.submissions.promotions import promotions_review
 
-PHASES: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
-"""Kinds of phases, in the order in which one leads to the next, so that phases started meanwhile are found too."""
+WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
+"""The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 
 def submission_rebuild(*, submission: Submission) -> Build:
@@ -45,7 +46,7 @@ def submission_delete(*, submission: Submission) -> None:
     with transaction.atomic():
         agent = agent_lock(submission.agent_id)
         # The jobs before the submission's row, see `core.jobs.locks`.
-        for kind in PHASES:
+        for kind in WORK:
             for job in kind.objects.filter(submission=submission, state__in=OPEN).order_by("pk"):
                 job_cancel_if_open(job=job, code=CancelCode.SUBMISSION_DELETED, reason="The submission was deleted.")
         submission.deleted_at = timezone.now()

@@ -16,10 +16,10 @@ from django.db.models.functions import Now
 from django_q.models import Schedule
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
 from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.locks import agent_lock
 from core.jobs.schedules import message_of
 from core.jobs.states import wait_until
 from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState

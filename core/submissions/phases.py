@@ -9,10 +9,11 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock, evaluation_create, evaluation_ensure
+from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
+from core.jobs.locks import agent_lock
 from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin

@@ -16,10 +16,10 @@ from django.utils import timezone
 
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.services import duel_create
-from core.evaluations.services import agent_lock
 from core.jobs.apart import apart
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
+from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
 from core.models import (
     Agent,

@@ -13,8 +13,9 @@ from django.db.models import Max
 from arena_kit.text import plain_line
 from core.environments.availability import refuse_unavailable
 from core.errors import Refused
-from core.evaluations.services import agent_lock, evaluation_again
+from core.evaluations.services import evaluation_again
 from core.jobs.lifecycle import job_enqueue
+from core.jobs.locks import agent_lock
 from core.jobs.phase_selectors import decisive_job
 from core.models import (
     Agent,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock
 from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.locks import agent_lock
 from core.models import Agent, JobState, Promotion, PromotionState, Submission
 from core.submissions.promotions import promotion_stop
 

@@ -18,7 +18,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.ranking.scores import summarise_scores
 from core.environments.services import environment_sync
 from core.evaluations.selectors import ranking_list
-from core.evaluations.services import agent_lock, standing_decide
+from core.evaluations.services import standing_decide
+from core.jobs.locks import agent_lock
 from core.models import (
     Agent,
     Build,

@@ -37,14 +37,13 @@ from core.rollouts.batches import (
     batch_cancel,
     batch_create,
     batch_hide,
-    ranking_again,
     ranking_begin,
     ranking_renew,
     ranking_tasks,
     rollout_cancel,
 )
 from core.rollouts.board import board
-from core.rollouts.figures import analytics, batch_figures, batches_compare
+from core.rollouts.figures import analytics, batch_figures
 from core.rollouts.leases import world_closed, world_opened, worlds_settle
 from core.rollouts.packages import package_build_ensure, package_build_fail, package_upload
 from core.rollouts.permissions import (
@@ -379,9 +378,6 @@ def test_figures_leave_out_what_the_arena_spoilt(desk: Environment, ann: User) -
     assert (figures.summary.attempts, figures.summary.solved, figures.summary.spoilt_share) == (3, 1, 0.25)
     assert figures.any_of[1].value == 0.25
     assert figures.often == {"count": "sometimes", "rank": "never"}
-    other = applications.batch(ann, desk, "count")
-    finished(other.rollouts.get())
-    assert batches_compare(batch, other).only_first == 1
     assert analytics(desk).often["count"] == "sometimes"
 
 
@@ -408,8 +404,6 @@ def test_nobody_gets_a_second_chance_for_the_board_but_new_tasks_are_worked_at(d
     for rollout in Rollout.objects.filter(is_ranked=True):
         finished(rollout, "NOT_SOLVED")
     assert ranking_renew(environment=desk) == []
-    with pytest.raises(Refused, match="has attempted all tasks"):
-        ranking_again(submission=submission)
     olga = applications.organiser()
     applications.uploaded(olga, desk, {"id": "new", "task": "Count new things.", "answer": 1, "split": "RANKING"})
     (batch,) = ranking_renew(environment=desk)

@@ -75,11 +75,6 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     return [TournamentEntry(row, counts.get(row.pk, 0), tuple(winners.get(row.pk, ())[:MOST_WINNERS])) for row in rows]
 
 
-def registration_list(tournament: Tournament) -> QuerySet[Registration]:
-    """Registrations for a planned tournament, in the order in which they were made."""
-    return tournament.registrations.select_related("agent__owner").order_by("pk")
-
-
 def _of(environment: Environment | None, *states: TournamentState) -> QuerySet[Tournament]:
     """Return the tournaments in these states, of one environment or of all that are active."""
     rows = Tournament.objects.select_related("environment").filter(state__in=states)

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.evaluations.services import agent_lock
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel
+from core.jobs.locks import agent_lock
 from core.jobs.states import StaleJob
 from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
 from core.ratings.participants import participants_write

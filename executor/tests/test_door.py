@@ -18,10 +18,9 @@ from pytest_django.fixtures import Settings
 
 from core.models import TokenScope
 from core.people.tokens import token_create
-from executor.checks import check_listening
 from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.generated.executor import executor_pb2 as old
-from executor.listening import Listening, listening
+from executor.listening import USUAL_ADDRESS, Listening, listening
 from executor.server import SERVICES
 from executor.tests.certificates import Certificate, authority, signed
 from executor.tests.conftest import World
@@ -195,42 +194,35 @@ def test_health_and_reflection_answer_by_their_own_clients(world: World, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("settings_of", "words"),
+    ("address", "tls", "words"),
     [
-        ({"EXECUTOR_ADDRESS": "0.0.0.0:50051"}, "plain text"),
-        ({"EXECUTOR_ADDRESS": "arena.example.org:50051"}, "plain text"),
-        ({"EXECUTOR_ADDRESS": "50051"}, "neither HOST:PORT nor unix:PATH"),
-        ({"EXECUTOR_TLS": "/nowhere"}, "has no file /nowhere/tls.crt"),
-        ({"EXECUTOR_TLS": "/nowhere"}, "has no file /nowhere/tls.key"),
-        ({}, ""),
-        ({"EXECUTOR_ADDRESS": "[::1]:50051"}, ""),
-        ({"EXECUTOR_ADDRESS": "unix:/run/arena/executor.sock"}, ""),
+        ("0.0.0.0:50051", "", "plain text"),
+        ("arena.example.org:50051", "", "plain text"),
+        ("50051", "", "neither HOST:PORT nor unix:PATH"),
+        (USUAL_ADDRESS, "/nowhere", "has no file /nowhere/tls.crt"),
+        ("0.0.0.0:50051", "/nowhere", "has no file /nowhere/tls.crt"),
     ],
 )
-def test_what_does_not_fit_together_is_refused_at_start(
-    settings: Settings, settings_of: dict[str, str], words: str
-) -> None:
-    for name, value in settings_of.items():
-        setattr(settings, name, value)
-    found = check_listening()
-    assert [message.id for message in found] == ["arena.E030"] * len(found)
-    assert words in " ".join(message.msg for message in found)
-    assert bool(words) == bool(found)
-    if words:
-        with pytest.raises(CommandError):
-            call_command("run_executor", skip_checks=True)
+def test_what_does_not_fit_together_is_refused_at_start(address: str, tls: str, words: str) -> None:
+    with pytest.raises(CommandError, match=words):
+        call_command("run_executor", address=address, tls=tls, skip_checks=True)
 
 
-def test_the_folder_of_certificates_is_one_of_kubernetes(settings: Settings, tmp_path: Path) -> None:
-    settings.EXECUTOR_ADDRESS, settings.EXECUTOR_TLS = "0.0.0.0:50051", str(tmp_path)
+@pytest.mark.parametrize("address", [USUAL_ADDRESS, "[::1]:50051", "localhost:1", "unix:/run/arena/executor.sock"])
+def test_this_machine_is_served_in_plain_text(address: str) -> None:
+    assert list(listening(address, "").problems()) == []
+
+
+def test_the_folder_of_certificates_is_one_of_kubernetes(tmp_path: Path) -> None:
+    where = "0.0.0.0:50051", str(tmp_path)
     # cert-manager writes the authority of the certificate itself beside it, which says nothing of clients.
     for name in ("tls.crt", "tls.key", "ca.crt"):
         (tmp_path / name).touch()
-    assert listening() == Listening("0.0.0.0:50051", f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key")
-    assert check_listening() == []
+    assert listening(*where) == Listening("0.0.0.0:50051", f"{tmp_path}/tls.crt", f"{tmp_path}/tls.key")
+    assert list(listening(*where).problems()) == []
     (tmp_path / "clients.crt").symlink_to(tmp_path / "gone")
-    assert listening().client_ca == f"{tmp_path}/clients.crt"
-    assert [message.id for message in check_listening()] == ["arena.E030"]
+    assert listening(*where).client_ca == f"{tmp_path}/clients.crt"
+    assert len(list(listening(*where).problems())) == 1
 
 
 def test_an_account_without_a_token_needs_a_developers_machine(settings: Settings) -> None:

@@ -156,7 +156,7 @@ django.setup()
 from django.core.management import get_commands, load_command_class
 from django.urls import get_resolver
 get_resolver().url_patterns
-import core.wsgi, executor.checks
+import core.wsgi, executor.listening
 for name, app in get_commands().items():
     if app in {"core", "executor", "builder", "duel_runner", "tournament_manager", "publisher", "rollout_runner"}:
         load_command_class(app, name)

@@ -43,12 +43,15 @@ def test_a_killed_process_leaves_its_duel_to_the_next(
     environment = one_by_one()
     slow, last = built(environment, "slow", SLOW), built(environment, "last", LAST)
     duel = duel_of(slow, last)
+    login = f"{settings.PLAYER_REGISTRY_USER}:{settings.PLAYER_REGISTRY_PASSWORD}"
     variables = {
         **production_variables(redis_url, tmp_path),
-        "KUBERNETES_IMAGE": settings.KUBERNETES_IMAGE,
-        "KUBERNETES_OPTIONS": ",".join(f"{name}={value}" for name, value in settings.KUBERNETES_OPTIONS.items()),
+        "KUBERNETES_OPTIONS": ",".join(
+            f"{name}={value}"
+            for name, value in {"image": settings.KUBERNETES_IMAGE, **settings.KUBERNETES_OPTIONS}.items()
+        ),
         "SANDBOX": "kubernetes", "KUBECONFIG": str(cluster.kubeconfig), "Q_CLUSTER_NAME": "lots",
-        "PLAYER_REGISTRY": settings.PLAYER_REGISTRY,
+        "PLAYER_REGISTRY": f"{login}@{settings.PLAYER_REGISTRY}" if login.strip(":") else settings.PLAYER_REGISTRY,
     }  # fmt: skip
     command = ("manage.py", "qcluster")
     with running(variables, *command) as process:

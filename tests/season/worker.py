@@ -57,7 +57,7 @@ def install() -> None:
     from duel_runner import workplace
 
     # What is put in another's place has no type that could be checked.
-    recipe: Any = sys.modules["arena_kit.image.recipe"]
+    recipe: Any = sys.modules["arena_kit.image.docker_recipe"]
     tasks: Any = duel_runner.tasks
     pulses: Any = Lease
     stores: Any = LocalStorage

@@ -72,7 +72,7 @@ def test_a_tournament_in_trouble_or_put_off_a_moment_ago_stops_no_other(
 
     states = dict(Tournament.objects.filter(is_automatic=False).values_list("name", "state"))
     assert states == {"broken": "PLANNED", "put off": "PLANNED", "cup": "RUNNING"}
-    assert "Tic-tac-toe: broken cannot begin." in caplog.text
+    assert "Tic-tac-toe: broken could not be updated." in caplog.text
 
 
 def test_schedules_whose_message_was_lost_are_carried_out_by_the_watchdog() -> None:

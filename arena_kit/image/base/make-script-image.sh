@@ -73,4 +73,4 @@ gymnasium.make("Hopper-v5").reset(seed=1)
 modules = (torch, stable_baselines3, gymnasium, mujoco, pandas, scipy, numpy)
 print(*(f"{module.__name__} {module.__version__}" for module in modules), sep=", ", file=sys.stderr)
 print(".".join(map(str, sys.version_info[:2])))')
-echo "In .env: SCRIPT_BASE_IMAGE=$version=$NAME"
+echo "In .env: SCRIPT_OPTIONS=base_images=$version=$NAME"

@@ -7,7 +7,7 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -164,12 +164,6 @@ def verdict_add(folder: Path, verdict: TaskVerdict, why: str) -> None:
     line = {"why": why, "judge_version": JUDGE_VERSION, "verdict": verdict.as_json()}
     with (folder / VERDICTS).open("a", encoding="utf-8") as file:
         file.write(json.dumps(line) + "\n")
-
-
-def verdicts_in(folder: Path) -> Sequence[Mapping[str, Any]]:
-    """Return the history of verdicts, the first one first."""
-    path = folder / VERDICTS
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
 
 
 def steps_in(folder: Path) -> list[dict[str, Any]]:

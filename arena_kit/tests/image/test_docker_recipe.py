@@ -13,9 +13,10 @@ import pytest
 from django.conf import settings
 
 from arena_kit.image.calls import ensure_base_image
+from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.image.packages import Network
-from arena_kit.image.recipe import BuildResult, DockerRecipe
+from arena_kit.image.recipe import BuildResult
 from arena_kit.tests.image.archives import PLAYER, archive
 
 PREFIX = f"rl-arena-test-builder-{os.getpid()}"

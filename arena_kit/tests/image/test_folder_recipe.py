@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.image.errors import BuildFailed
-from arena_kit.image.recipe import FolderRecipe
+from arena_kit.image.folder_recipe import FolderRecipe
 from arena_kit.tests.image.archives import PLAYER, archive
 
 

@@ -17,7 +17,7 @@ from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import NAME
 from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import FREE_NOTES
-from arena_kit.rollout.recording.record import record_judge, record_read, steps_in, verdicts_in
+from arena_kit.rollout.recording.record import record_judge, record_read, steps_in
 from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.values.actions import Action, action_read
 from arena_kit.rollout.worlds.world import WORLD_LABEL
@@ -65,7 +65,8 @@ def test_a_script_works_in_a_browser_and_is_recorded_and_judged(place: Stage) ->
         path.name for path in folder.iterdir()
     }
     assert record_judge(folder, place.built, task).is_solved
-    assert [each["why"] for each in verdicts_in(folder)] == ["first", "again"]
+    verdicts = (folder / "verdicts.jsonl").read_text(encoding="utf-8").splitlines()
+    assert [json.loads(line)["why"] for line in verdicts] == ["first", "again"]
     assert record_read(folder)["answer"] == 3
     assert place.worlds.reserved_bytes() == 0
 

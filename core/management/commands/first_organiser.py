@@ -12,19 +12,20 @@ from core.people.services import organiser_ensure
 
 
 class Command(BaseCommand):
-    help = "Make the organiser of SUPERUSER_EMAIL, _USERNAME and _PASSWORD, unless there is such an account already."
+    help = "Make the organiser of SUPERUSER_EMAIL and SUPERUSER_PASSWORD, unless there is such an account already."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        email, username = settings.SUPERUSER_EMAIL, settings.SUPERUSER_USERNAME
+        email = settings.SUPERUSER_EMAIL
+        username = email.partition("@")[0]
         if not settings.SUPERUSER_PASSWORD:
             self.stdout.write("SUPERUSER_PASSWORD is not set: no organiser is made.")
             return
-        if not (email and username):
-            raise CommandError("SUPERUSER_PASSWORD is set. SUPERUSER_EMAIL and SUPERUSER_USERNAME are needed as well.")
+        if not username:
+            raise CommandError("SUPERUSER_PASSWORD is set. SUPERUSER_EMAIL is needed as well.")
         try:
             made = organiser_ensure(email=email, username=username, password=settings.SUPERUSER_PASSWORD)
         except Refused as refusal:
-            raise CommandError(f"The organiser {username} of SUPERUSER_USERNAME is not made: {refusal}") from None
+            raise CommandError(f"The organiser {username} of SUPERUSER_EMAIL is not made: {refusal}") from None
         self.stdout.write(
             f"The organiser {username} is made. Take SUPERUSER_PASSWORD out of the variables now."
             if made

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.checks import TAG
 from core.monitoring.exposition import serve
-from executor.listening import Listening, listening
+from executor.listening import USUAL_ADDRESS, Listening, listening
 
 
 class Command(BaseCommand):
@@ -20,7 +20,16 @@ class Command(BaseCommand):
     help = "Answer programs over gRPC until SIGTERM or Ctrl-C: run matches, follow them, validate agents."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("--address", help="HOST:PORT or unix:PATH (default: EXECUTOR_ADDRESS)")
+        parser.add_argument(
+            "--address", default=USUAL_ADDRESS, help=f"HOST:PORT or unix:PATH (default: {USUAL_ADDRESS})"
+        )
+        parser.add_argument(
+            "--tls",
+            default="",
+            metavar="FOLDER",
+            help="PEM files tls.crt and tls.key, and clients.crt for client "
+            "certificates; without them only this machine can be served",
+        )
         parser.add_argument(
             "--caller", default="", metavar="NAME", help="account of calls without a token; only on your own machine"
         )
@@ -29,8 +38,7 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        usual = listening()
-        where = Listening(options["address"] or usual.address, usual.certificate, usual.key, usual.client_ca)
+        where = listening(options["address"], options["tls"])
         if problem := next(where.problems(), ""):
             raise CommandError(problem)
         if options["caller"] and not (settings.DEBUG and where.is_local):
