@@ -43,7 +43,7 @@ def test_links_between_pages_lead_to_their_pages_and_headings() -> None:
 
 
 def test_raw_html_is_shown_as_text_and_code_is_no_word_of_a_script() -> None:
-    done = render_document("# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "docs/a.md", str)
+    done = render_document("# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "pages/a.md", str)
     assert "<script>" not in done.html
     assert 'href="javascript' not in done.html
     assert [(one.heading.title, one.heading.anchor, one.text) for one in done.sections] == [
@@ -54,7 +54,7 @@ def test_raw_html_is_shown_as_text_and_code_is_no_word_of_a_script() -> None:
 
 
 def test_a_link_to_a_file_that_the_site_does_not_show_leads_nowhere() -> None:
-    html = render_document("# A\n\n[b](../b.env) [c](c.md#d)", "docs/x/a.md", {"docs/x/c.md": "/docs/x/c/"}.get).html
+    html = render_document("# A\n\n[b](../b.env) [c](c.md#d)", "pages/x/a.md", {"pages/x/c.md": "/docs/x/c/"}.get).html
     assert html.splitlines()[1] == '<p><a>b</a> <a href="/docs/x/c/#d">c</a></p>'
 
 
