@@ -20,6 +20,7 @@ from core.models import (
     Registration,
     Rollout,
     Season,
+    Sitting,
     Submission,
     Tournament,
 )
@@ -38,6 +39,7 @@ JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
     PackageBuild: (("package__environment",), ("log", "built")),
+    Sitting: (("submission__agent",), ("log", "opening")),
     Rollout: (LIST_OF_ROLLOUTS, LONG_OF_ROLLOUTS),
 }
 """By kind of job: the rows to join, and the long columns to leave out."""

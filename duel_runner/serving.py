@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from core.jobs.registry import Line, chore_register, driver_register, queue_serve
-from core.models import Duel, Evaluation, Recording, Validation
+from core.models import Duel, Evaluation, Recording, Sitting, Validation
 
 EVALUATE, PLAY = "duel_runner.tasks.evaluate", "duel_runner.tasks.play_duel"
 
@@ -28,12 +28,14 @@ def serve(sandbox: str) -> None:
         driver_register(settings.LOTS_QUEUE, run="duel_runner.lots.process.drive")
         queue_serve("duel", by_turns=[recordings, scripts, heavy_scripts])
         return
+    # A person keeps its worker for as long as they are at the board.
+    sittings = Line(Sitting, "duel_runner.sittings.play_sitting", is_held=True)
     heavy = [heavy_evaluations, heavy_scripts, heavy_duels]
     # People wait for a validation, and it is short. The others take turns, so that neither editions nor an
-    # evaluation of everybody keep the others waiting for long.
-    queue_serve("duel", first=[validations], by_turns=[evaluations, recordings, scripts, duels], last=heavy)
-    # Of workers that are reserved for what is short.
-    queue_serve("quick", first=[validations, evaluations, recordings])
+    # evaluation of everybody nor people at the board keep the others waiting for long.
+    queue_serve("duel", first=[validations], by_turns=[sittings, evaluations, recordings, scripts, duels], last=heavy)
+    # Of workers that are reserved for what is short, and for people.
+    queue_serve("quick", first=[validations, sittings, evaluations, recordings])
     # Of workers that are reserved for what takes long; those of `duel` then leave it to them.
     queue_serve("heavy", by_turns=heavy)
     chore_register("duel", "quick", "heavy", run="duel_runner.tasks.leftovers_reap")

@@ -62,7 +62,12 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
             desk = applications.package().environment
             jobs = list(applications.batch(version.agent.owner, desk, "count", attempts=2).rollouts.order_by("pk"))
         case _:
-            make = {"build": factories.build, "validation": factories.validation, "publication": factories.publication}
+            make = {
+                "build": factories.build,
+                "validation": factories.validation,
+                "publication": factories.publication,
+                "sitting": factories.sitting,
+            }
             jobs = [make[kind](version, JobState.QUEUED) for _ in range(2)]
     rows = JOB_MODELS[kind]._default_manager.filter(pk__in=[job.pk for job in jobs])
     factories.moved(rows, JobState.RUNNING)

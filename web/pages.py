@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-JOBS = ("build", "validation", "duel", "evaluation", "recording", "packagebuild", "rollout", "publication")
+JOBS = ("build", "validation", "duel", "evaluation", "recording", "packagebuild", "rollout", "publication", "sitting")
 PAGES = {
     "agent": "web:agent",
     "batch": "web:batch",

@@ -33,6 +33,8 @@ from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
+from web.sittings import branch_views as branches
+from web.sittings import views as sittings
 from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
@@ -104,6 +106,8 @@ site = [
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "sit/", sittings.begin, name="sit"),
+    path(agent + "opponents/", sittings.opponents, name="agent_opponents"),
     path(agent + "description/", agents.agent_describe, name="agent_describe"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
@@ -135,6 +139,12 @@ site = [
     path("environments/<slug:slug>/challenges/", challenges.create, name="challenge_create"),
     path("challenges/<int:challenge_id>/", challenges.challenge, name="challenge"),
     path("challenges/<int:challenge_id>/cancel/", challenges.cancel, name="challenge_cancel"),
+    path("play/", sittings.play, name="play"),
+    path("sittings/<uuid:public_id>/", sittings.sitting, name="sitting"),
+    path("sittings/<uuid:public_id>/move/", sittings.move, name="sitting_move"),
+    path("sittings/<uuid:public_id>/resign/", sittings.resign, name="sitting_resign"),
+    path("sittings/<uuid:public_id>/frames.json", sittings.sitting_frames, name="sitting_frames"),
+    path("sittings/<uuid:public_id>/replay.<slug:form>", sittings.sitting_replay, name="sitting_replay"),
     path("evaluations/<int:evaluation_id>/", evaluations.evaluation, name="evaluation"),
     path("evaluations/<int:evaluation_id>/records.zip", evaluations.records, name="evaluation_records"),
     path("evaluations/<int:evaluation_id>/logs/<slug:log>/", evaluations.log, name="evaluation_log"),
@@ -158,6 +168,9 @@ site = [
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
     path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/", branches.go_on, name="go_on"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/sit/", branches.sit_down, name="go_on_sit"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/play/", branches.let_play, name="go_on_play"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/", replays.embedded_match, name="embedded_match"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/card.png", replays.match_card, name="match_card"),
     path("duels/<int:duel_id>/results.json.gz", downloads.duel_results, name="duel_results"),

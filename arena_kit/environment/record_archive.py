@@ -66,6 +66,8 @@ class DuelHeader:
     summary: DuelSummary
     distinct_matches: int | None
     """As in `DuelRecord`."""
+    opening: tuple[int, ...] | None
+    """As in `DuelRecord`."""
 
 
 def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
@@ -82,6 +84,7 @@ def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
         "match_count": len(record.matches),
         "summary": asdict(record.summary),
         **({} if record.distinct_matches is None else {"distinct_matches": record.distinct_matches}),
+        **({} if record.opening is None else {"opening": list(record.opening)}),
         "index": index,
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -149,7 +152,9 @@ class DuelArchive:
 
     def record(self) -> DuelRecord:
         """Read the whole duel."""
-        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()), self.distinct_matches)
+        head = self.header
+        matches = tuple(self.matches())
+        return DuelRecord(head.environment, head.seed, head.players, matches, head.distinct_matches, head.opening)
 
     def _lines(self, block: int) -> list[str]:
         lines = self._read(_block_name(block)).split("\n")
@@ -191,7 +196,7 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         draws=_whole(counts["draws"]),
         scores=_pair(counts["scores"], _number),
     )
-    distinct = data.get("distinct_matches")
+    distinct, opening = data.get("distinct_matches"), data.get("opening")
     return DuelHeader(
         format=FORMAT_VERSION,
         environment=str(data["environment"]),
@@ -200,6 +205,7 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         match_count=_whole(data["match_count"]),
         summary=summary,
         distinct_matches=None if distinct is None else _whole(distinct),
+        opening=None if opening is None else tuple(_whole(action) for action in opening),
     )
 
 

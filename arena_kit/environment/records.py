@@ -100,6 +100,8 @@ class DuelRecord:
     matches: tuple[MatchRecord, ...]
     distinct_matches: int | None = None
     """How many of its matches are distinct, see `arena_kit.environment.distinct`; None where that was not counted."""
+    opening: tuple[int, ...] | None = None
+    """The actions that all matches begin with if they go on from a recorded match, whose seed they then have."""
 
     @property
     def summary(self) -> DuelSummary:

@@ -1,9 +1,10 @@
 """The arena's rows, one concept per file."""
 
-from core.models.agent import Agent, Submission, SubmissionForm
+from core.models.agent import Agent, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
+from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
@@ -41,6 +42,7 @@ from core.models.rollout import (
 from core.models.run import Run
 from core.models.schedule import TournamentSchedule
 from core.models.season import Season
+from core.models.sitting import Sitting, SittingMove
 from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
 from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
@@ -62,6 +64,7 @@ __all__ = [
     "Batch",
     "BatchPurpose",
     "Bell",
+    "Branch",
     "Build",
     "CancelCode",
     "Challenge",
@@ -97,6 +100,7 @@ __all__ = [
     "Notice",
     "NoticeChoice",
     "NoticeKind",
+    "Opponents",
     "Package",
     "PackageBuild",
     "PairTotal",
@@ -126,6 +130,8 @@ __all__ = [
     "Season",
     "SeedList",
     "SeedPurpose",
+    "Sitting",
+    "SittingMove",
     "Submission",
     "SubmissionForm",
     "Task",

@@ -27,6 +27,14 @@ agent_name = RegexValidator(
 )
 
 
+class Opponents(models.TextChoices):
+    """Which people may sit down against an agent in the browser."""
+
+    NOBODY = "NOBODY", "no other person"
+    MEMBERS = "MEMBERS", "people with an account"
+    EVERYONE = "EVERYONE", "everyone"
+
+
 class Agent(models.Model):
     """An agent that a user uploads and names; it belongs to one environment and has numbered submissions."""
 
@@ -38,6 +46,12 @@ class Agent(models.Model):
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
     is_resting = models.BooleanField(default=False, help_text="Its owner keeps it out of everything new.")
+    opponents = models.CharField(
+        max_length=8,
+        choices=Opponents.choices,
+        default=Opponents.MEMBERS,
+        help_text="Who may play it in the browser. Agents of organisers are open to everyone, unless closed.",
+    )
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="When the arena disabled it for crashing; empty otherwise."
     )
@@ -57,6 +71,9 @@ class Agent(models.Model):
                 condition=models.Q(quarantined_at=None, quarantined_number=None)
                 | models.Q(quarantined_at__isnull=False, quarantined_number__isnull=False, is_disabled=True),
                 name="agent_quarantine_whole",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(opponents__in=["NOBODY", "MEMBERS", "EVERYONE"]), name="agent_opponents_known"
             ),
         ]
         indexes = [

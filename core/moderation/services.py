@@ -98,6 +98,8 @@ def user_ban(*, user: User, reason: str) -> None:
         _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], CancelCode.OWNER_BANNED)
         for rollout in Rollout.objects.filter(batch__owner=locked, state__in=OPEN).order_by("pk"):
             job_cancel_if_open(job=rollout, code=CancelCode.OWNER_BANNED, reason=SAID[CancelCode.OWNER_BANNED])
+        for sitting in locked.sittings.filter(state__in=OPEN).order_by("pk"):
+            job_cancel_if_open(job=sitting, code=CancelCode.OWNER_BANNED, reason=SAID[CancelCode.OWNER_BANNED])
     user.refresh_from_db()
 
 

@@ -14,10 +14,20 @@ from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
-from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
+from core.models import (
+    Build,
+    CancelCode,
+    Evaluation,
+    Publication,
+    Rollout,
+    Sitting,
+    Submission,
+    TournamentState,
+    Validation,
+)
 from core.submissions.promotions import promotions_review
 
-WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
+WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 

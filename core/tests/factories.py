@@ -51,6 +51,7 @@ from core.models import (
     Run,
     Season,
     SeedList,
+    Sitting,
     Submission,
     SubmissionForm,
     Tournament,
@@ -149,6 +150,21 @@ def upload(owner: User, environment: Environment) -> UploadReservation:
 def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Validation:
     version = submission.agent.environment.spec_id
     row = Validation(submission=submission, environment_version=version, seed=7, match_count=50)
+    return _job(row, state, seconds=9, **fields)
+
+
+def sitting(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Sitting:
+    """Return a match of a person, the agent's owner, in the first seat."""
+    row = Sitting(
+        user=submission.agent.owner,
+        submission=submission,
+        environment_version=submission.agent.environment.spec_id,
+        seed=7,
+        match_count=1,
+        persons_seat=0,
+        persons_turn_at=NOON,
+        outcome=DuelOutcome.PLAYER_1 if state == JobState.SUCCEEDED else DuelOutcome.NONE,
+    )
     return _job(row, state, seconds=9, **fields)
 
 
@@ -425,6 +441,8 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         done = F("match_count") if state == JobState.SUCCEEDED else 0
         outcome = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
         values |= {**dict.fromkeys(won, 0), "draws": done, "matches_done": done, "outcome": outcome}
+    if rows.model is Sitting:
+        values["outcome"] = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
     if rows.model is PackageBuild and state == JobState.SUCCEEDED:
         values |= {"state_digest": "d" * 64, "fresh": "fresh.zip"}
     if rows.model is Rollout:

@@ -83,6 +83,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         Registration.objects.create(tournament=tournament, agent=anna.agent),
         factories.promotion(players[1], players[0]),
         factories.challenge(anna),
+        factories.sitting(anna),
         factories.run(people.alice, anna, players[1]),
         alarm_raise(key="anna", message="Anna's record does not verify."),
         token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],

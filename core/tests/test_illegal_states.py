@@ -45,6 +45,8 @@ from core.models import (
     Run,
     Season,
     SeedList,
+    Sitting,
+    SittingMove,
     Submission,
     Task,
     Tournament,
@@ -234,6 +236,15 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("pair_total_players_differ", PairTotal, {"second": F("first")}),
     ("plan_meeting_in_range", PlanMeeting, {"winner": 3}),
     ("plan_meeting_in_range", PlanMeeting, {"score_1": INFINITE}),
+    ("agent_opponents_known", Agent, {"opponents": "FRIENDS"}),
+    ("duel_branch_is_whole", Duel, {"origin_match": 1}),
+    ("duel_branch_is_unrated", Duel, {"opening": [4], "origin_match": 1, "origin_ply": 1}),
+    ("sitting_branch_is_whole", Sitting, {"origin_match": 1}),
+    ("sitting_result_is_whole", Sitting, {"outcome": ""}),
+    ("sitting_is_one_match_of_two", Sitting, {"match_count": 2}),
+    ("sitting_is_one_match_of_two", Sitting, {"persons_seat": 2}),
+    ("sitting_move_took_time", SittingMove, {"seconds": -1.0}),
+    ("sitting_move_took_time", SittingMove, {"seconds": INFINITE}),
 ]
 NEGATIVE = [
     (Duel, "draws"),
@@ -281,6 +292,7 @@ def arena() -> None:
     factories.promotion(players[1], players[0])
     # Its duel would be a second kind of duel, with conditions of its own.
     factories.run(owner, players[0], players[1]).duel.delete()
+    SittingMove.objects.create(sitting=factories.sitting(players[0]), step=0, seat=0, action=4)
     factories.notice(owner)
     factories.webhook()
     applications.everything(owner)

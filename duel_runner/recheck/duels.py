@@ -17,7 +17,7 @@ from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
 from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, rounded, row_faults
-from duel_runner.rules import decided_by, limits_of, rules
+from duel_runner.rules import branch_of, decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
 
@@ -46,6 +46,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
             clock=time.monotonic,
             one_core=place.core is not None,
             decided=decided_by(duel.test),
+            opening=branch_of(duel),
         ).record
 
 
@@ -53,7 +54,7 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Rechecked[DuelRecord]:
     with records_open(duel) as archive:
         record = archive.record()
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
-    found += verify_record(spec, record, sha256=duel.record_sha256)
+    found += verify_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
     return Rechecked(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 

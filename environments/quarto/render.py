@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
@@ -49,3 +52,32 @@ def frame_to_svg(frame: Frame) -> str:
         parts += piece_parts(piece, 356 + 44 * (index % 4), 156 + 44 * (index // 4), 40)
     description = result_text(frame, ("The first seat", "The second seat"))
     return svg(530, 320, "Quarto board", parts, description=description)
+
+
+def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
+    """Return the actions as two decisions: the cell for the piece in hand, and the piece for the other seat.
+
+    Keys are hexadecimal digits.
+    """
+    places = {piece: index for index, piece in enumerate(frame["reserve"])}
+    choices = []
+    for action in valid_actions:
+        cell, piece = action >> 4, action & 15
+        row, column = divmod(cell, 4)
+        where = Part(
+            str(cell), f"Cell {cell} (row {row + 1}, column {column + 1})", f"{cell:x}",
+            (14 + 74 * column, 14 + 74 * row, 70, 70),
+        )  # fmt: skip
+        line, place = divmod(places[piece], 4)
+        what = Part(str(piece), piece_name(piece), f"{piece:x}", (334 + 44 * place, 134 + 44 * line, 44, 44))
+        choices.append(Choice(action, (where, what)))
+    return choices
+
+
+def piece_name(piece: int) -> str:
+    """Return what a piece looks like, and its four bits."""
+    size = "large" if piece & 4 else "small"
+    colour = "orange" if piece & 1 else "blue"
+    form = "round" if piece & 2 else "square"
+    hole = "hollow" if piece & 8 else "solid"
+    return f"{size} {colour} {form}, {hole} ({piece:04b})"

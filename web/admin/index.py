@@ -8,7 +8,7 @@ from typing import Any
 GROUPS = (
     ("Tournaments and duels", "play", (
         "core.environment", "core.tournament", "core.tournamentschedule", "core.season", "core.registration",
-        "core.participant", "core.duel", "core.challenge", "core.run", "core.promotion",
+        "core.participant", "core.duel", "core.challenge", "core.sitting", "core.run", "core.promotion",
         "core.seedlist",
     )),
     ("Agents and their versions", "agents", (

@@ -30,13 +30,11 @@ from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
-from web.duels.match_parts import match_parts, sharing
+from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
-PARTS_OF = {"web:match": "web:match_{}", "web:validation_match": "web:validation_{}"}
-"""Names of the addresses of a match's states and files, by that of its page."""
 
 
 @explained
@@ -84,10 +82,11 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         ],
         "is_void": row.is_void,
         "can_see_trace": trace,
+        "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/",
         # Other sites show what everyone may see.
         "sharing": sharing(row, record, count) if duel_visible(row, AnonymousUser()) else None,
     }
-    return viewer(request, row, record, count, names, "web:match", context)
+    return viewer(request, row, record, count, names, match_addresses("web:match", row.pk, number, count), context)
 
 
 @explained
@@ -112,7 +111,8 @@ def validation_match(request: HttpRequest, validation_id: int, number: int) -> H
         ],
         "can_see_trace": True,
     }
-    return viewer(request, row, record, count, validation_names(row), "web:validation_match", context)
+    addresses = match_addresses("web:validation_match", row.pk, number, count)
+    return viewer(request, row, record, count, validation_names(row), addresses, context)
 
 
 def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
@@ -121,30 +121,45 @@ def validation_frames(request: HttpRequest, validation_id: int, number: int) -> 
 
 
 def viewer(
-    request: HttpRequest, job: PlayedJob, record: MatchRecord, count: int, names: Names, page: str, context: Context
+    request: HttpRequest,
+    job: PlayedJob,
+    record: MatchRecord,
+    count: int,
+    names: Names,
+    addresses: MatchAddresses,
+    context: Context,
 ) -> HttpResponse:
     """Show the page of a match: one state without JavaScript, all of them with it."""
-    number = record.number
     context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
         "match_count": count,
         "environment_version": job.environment_version,
-        "frames_url": reverse(PARTS_OF[page].format("frames"), args=[job.pk, number]),
-        "files": {
-            form: reverse(PARTS_OF[page].format("replay"), args=[job.pk, number, form]) for form in ("html", "json")
-        },
-        "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
-        "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
+        "frames_url": addresses.frames,
+        "files": addresses.files,
+        "previous_url": addresses.previous,
+        "next_url": addresses.next,
     }
     try:
-        spec = spec_get(job)
-        states = match_views(job, record, names)
-        position = frame_number(request, len(states))
-        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
-        context["styles"] = style_head(spec)
-        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
+        context |= _shown_states(request, job, record, names, is_last_first="sitting" in context)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def _shown_states(
+    request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, *, is_last_first: bool
+) -> Context:
+    """Return the states of a match and the one to begin with. Raises NotStored."""
+    spec, states = spec_get(job), match_views(job, record, names)
+    last = len(states) - 1
+    position = last if is_last_first and "ply" not in request.GET else frame_number(request, len(states))
+    return {
+        "states": states,
+        "state": states[position],
+        "position": position,
+        "last": last,
+        "styles": style_head(spec),
+        "is_simultaneous": any(len(state.seats) > 1 for state in states),
+    }
 
 
 @gzip_page

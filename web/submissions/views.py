@@ -27,6 +27,7 @@ from web.site.forms import refuse
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
+from web.sittings.agent_parts import sitting_part
 from web.submissions.forms import ArchiveForm, agent_form, archive_form
 from web.submissions.parts import agent_rights, shown_history, shown_versions
 from web.submissions.resting import rest
@@ -192,6 +193,7 @@ def agent_page(
         **shown_history(row, wanted),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
+        **sitting_part(row, request.user),
         # Lazy, because a version that refreshes itself does not show challenges.
         "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
         **(more or {}),

@@ -108,6 +108,10 @@ GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/play/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/sit/                     302 302 302 302
+POST   /environments/{slug}/agents/{agent}/sit/                     422 302 302 302
+GET    /environments/{slug}/agents/{agent}/opponents/               405 405 405 405
+POST   /environments/{slug}/agents/{agent}/opponents/               302 302 403 403
 GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
 POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
@@ -133,6 +137,14 @@ POST   /environments/{slug}/editions/{edition}/withdraw/             302 404 404
 GET    /environments/{slug}/seasons/{season}/                        200 200 200 200
 GET    /environments/{slug}/challenges/                              302 302 302 302
 POST   /environments/{slug}/challenges/                              302 302 302 302
+GET    /play/                                                       200 200 200 200
+GET    /sittings/{sitting}/                                         200 200 200 200
+GET    /sittings/{sitting}/move/                                    405 405 405 405
+POST   /sittings/{sitting}/move/                                    403 302 403 403
+GET    /sittings/{sitting}/resign/                                  405 405 405 405
+POST   /sittings/{sitting}/resign/                                  403 302 403 403
+GET    /sittings/{sitting}/frames.json                              409 409 409 409
+GET    /sittings/{sitting}/replay.json                              409 409 409 409
 GET    /challenges/{challenge}/                                      200 200 200 200
 GET    /challenges/{challenge}/cancel/                               405 405 405 405
 POST   /challenges/{challenge}/cancel/                               302 302 403 403
@@ -168,6 +180,11 @@ GET    /evaluations/{evaluation}/episodes/best/replay.json           404 404 404
 GET    /evaluations/{evaluation}/episodes/best/replay.html           404 404 404 404
 GET    /duels/{duel}/                                                200 200 200 200
 GET    /duels/{duel}/matches/3/                                      200 200 200 200
+GET    /duels/{duel}/matches/3/from/2/                              200 200 200 200
+GET    /duels/{duel}/matches/3/from/2/sit/                          405 405 405 405
+POST   /duels/{duel}/matches/3/from/2/sit/                          302 302 302 302
+GET    /duels/{duel}/matches/3/from/2/play/                         405 405 405 405
+POST   /duels/{duel}/matches/3/from/2/play/                         302 302 302 302
 GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
 GET    /duels/{duel}/results.json.gz                                 200 200 200 200
 GET    /duels/{duel}/records.zip                                     200 200 200 200
@@ -360,6 +377,7 @@ core.rollout              200 403 200 403 403 403 200
 core.rolloutverdict       200 403 200 403 403 403 200
 core.season               200 200 200 200 200 200 200
 core.seedlist             200 403 200 403 403 403 200
+core.sitting              200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200

@@ -43,7 +43,9 @@ def test_links_between_pages_lead_to_their_pages_and_headings() -> None:
 
 
 def test_raw_html_is_shown_as_text_and_code_is_no_word_of_a_script() -> None:
-    done = render_document("# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "pages/a.md", str)
+    done = render_document(
+        "# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "pages/a.md", str
+    )
     assert "<script>" not in done.html
     assert 'href="javascript' not in done.html
     assert [(one.heading.title, one.heading.anchor, one.text) for one in done.sections] == [
