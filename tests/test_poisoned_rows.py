@@ -47,6 +47,9 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
             first = tournament.duels.get()
             second = factories.duel(tournament, rival, version, number=9, state=JobState.QUEUED)
             jobs: list[Job] = [first, second]
+        case "analysis":
+            duel = factories.tournament([version, rival]).duels.get()
+            jobs = [factories.analysis(duel, number, JobState.QUEUED) for number in (1, 2)]
         case "recording":
             evaluation = factories.evaluation(scored())
             jobs = [

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
@@ -233,19 +233,19 @@ def run_duel(
         stack.enter_context(_without_collector())
         duel.play()
     records = duel.matches.played
-    record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records), opening)
+    record = DuelRecord(spec.id, seed, names, records, _alike(spec, records), opening)
     return PlayedDuel(record, "\n".join(duel.notes.lines), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 
 
-def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | None:
-    """Return how many matches are distinct; None where they cannot be simulated again to compare them.
+def _alike(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> tuple[int, ...] | None:
+    """Return which matches repeat others; None where they cannot be simulated again to compare them.
 
     The duel has been played to its end, so an environment that fails now does not make it void.
     """
     if not spec.deterministic:
         return None
     try:
-        return distinct_count(spec, records)
+        return first_alike(spec, records)
     except Exception:
         logger.warning("The distinct matches of a duel of %s could not be counted.", spec.id, exc_info=True)
         return None

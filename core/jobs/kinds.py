@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
-from core.models import Build, Duel, Evaluation, Job, PackageBuild, Publication, Recording, Rollout, Sitting, Validation
+from core.models import (
+    Analysis,
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    PackageBuild,
+    Publication,
+    Recording,
+    Rollout,
+    Sitting,
+    Validation,
+)
 
 JOB_MODELS: dict[str, type[Job]] = {
     model.KIND: model
-    for model in (Build, Validation, Duel, Evaluation, Recording, Sitting, PackageBuild, Rollout, Publication)
+    for model in (
+        Build,
+        Validation,
+        Duel,
+        Evaluation,
+        Recording,
+        Analysis,
+        Sitting,
+        PackageBuild,
+        Rollout,
+        Publication,
+    )
 }
 LOST_CODE = "worker_lost"
 """The error code of an attempt whose lease expired."""

@@ -2,6 +2,7 @@
 
 from core.models.agent import Agent, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
+from core.models.analysis import AnalysedPosition, Analysis
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
 from core.models.branch import Branch
@@ -58,6 +59,8 @@ __all__ = [
     "Acceptance",
     "Agent",
     "Alarm",
+    "AnalysedPosition",
+    "Analysis",
     "ApiToken",
     "Audience",
     "AuditEntry",

@@ -42,6 +42,9 @@ class Agent(models.Model):
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=50, validators=[agent_name])
     is_public = models.BooleanField(default=False, help_text="Everyone can read its source and logs.")
+    shares_moves = models.BooleanField(
+        null=True, help_text="Whether its matches are part of public data sets; empty: if it is public."
+    )
     description = models.TextField(blank=True, max_length=2000, help_text="What its owner says about it, in Markdown.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
@@ -83,6 +86,11 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_in_datasets(self) -> bool:
+        """Whether its matches are part of public data sets."""
+        return self.is_public if self.shares_moves is None else self.shares_moves
 
     @property
     def is_quarantined(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from core.evaluations.episodes import seeds_hidden
 from core.models import (
+    Analysis,
     Build,
     Duel,
     Evaluation,
@@ -91,6 +92,8 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
     match job:
         case Duel():
             return duel_visible(job, viewer)
+        case Analysis():
+            return duel_visible(job.duel, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
         case Recording() | PackageBuild() | Rollout() | Sitting():

@@ -22,6 +22,8 @@ from core.evaluations.services import standing_decide
 from core.jobs.locks import agent_lock
 from core.models import (
     Agent,
+    AnalysedPosition,
+    Analysis,
     Build,
     CancelCode,
     Challenge,
@@ -240,6 +242,15 @@ def recording(
 ) -> Recording:
     """A drawn episode, without its files."""
     return _job(Recording(evaluation=evaluation, choice=choice, episode_number=1), state, seconds=3, **fields)
+
+
+def analysis(duel: Duel, number: int = 1, state: JobState = JobState.SUCCEEDED, **fields: object) -> Analysis:
+    """The analysis of a match, asked for by the owner of player 1, with one solved position."""
+    asked_by = duel.player_1.agent.owner
+    made = _job(Analysis(duel=duel, match_number=number, asked_by=asked_by), state, seconds=3, **fields)
+    if state == JobState.SUCCEEDED:
+        AnalysedPosition.objects.create(analysis=made, ply=0, to_move=0, value=0, plies=9, best=[4])
+    return made
 
 
 def script(agent: Agent) -> Submission:

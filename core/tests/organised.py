@@ -67,6 +67,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         tournament,
         tournament.participants.first(),
         duel,
+        factories.analysis(duel),
         entry,
         ledger_void,
         tournament.participants.earliest("pk").submission.rating,

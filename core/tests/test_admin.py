@@ -50,7 +50,7 @@ from core.times import moment
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
     "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
-    "plan", "planstage", "planmeeting", "planrow", "sittingmove",
+    "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
 })  # fmt: skip
 """Rows that workers keep for themselves: what they hold is shown where it belongs, on boards and brackets."""
 CLOSED: tuple[type[Model], ...] = (
@@ -87,6 +87,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
         factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
     )
     factories.sitting(players[0])
+    factories.analysis(entry.duel)
     factories.letter()
     factories.upload(players[0].agent.owner, players[0].agent.environment)
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)

@@ -14,6 +14,8 @@ from core.append_only import unprotected
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
+    AnalysedPosition,
+    Analysis,
     Batch,
     Delivery,
     Duel,
@@ -222,6 +224,9 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("evaluation_current_has_score", Evaluation, {"state": "CANCELLED"}),
     ("evaluation_verdict_is_dated", Evaluation, {"verdict": "MISMATCH"}),
     ("seedlist_purpose_known", SeedList, {"purpose": "SECRET"}),
+    ("analysis_match_in_range", Analysis, {"match_number": 0}),
+    ("analysed_position_is_whole", AnalysedPosition, {"value": 2, "plies": 1}),
+    ("analysed_position_is_whole", AnalysedPosition, {"value": 1, "plies": None}),
     ("recording_in_range", Recording, {"choice": "FUNNY"}),
     ("recording_in_range", Recording, {"episode_number": 0}),
     ("notice_is_mailed_once", Notice, {"mailed_at": NOON, "mail_next_at": NOON}),
@@ -275,6 +280,7 @@ def arena() -> None:
     )  # fmt: skip
     evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
     factories.recording(evaluation)
+    factories.analysis(duel)
     kind = LedgerChange.Kind.RESULT
     ledger_change(environment_id=tournament.environment_id, kind=kind, tournament=tournament, duel=duel)
     LedgerSums.objects.create(environment=tournament.environment, version=1, rated_version=1)

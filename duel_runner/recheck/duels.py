@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from arena_kit.environment.record_archive import DuelArchive, MatchSummary
 from arena_kit.environment.records import DuelRecord, half_points
@@ -67,7 +68,7 @@ def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismat
         played = MatchSummary(
             match.number, match.outcome, match.fault, match.faulty_player, match.seats[0], len(match.actions)
         )
-        if listed != played:
+        if replace(listed, same_as=None) != played:
             yield Mismatch(match.number, "it differs from the index of the record.")
 
 

@@ -8,17 +8,22 @@ from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
+from .words import cell_name
+
+LIGHT, DARK = 'fill="#f5dcaa" stroke="#8a6426"', 'fill="#7a3f12" stroke="#d19a5c"'
+"""How pieces are painted: their colour is a trait, so it is none of the two seats' colours."""
+
 
 def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
     """Draw a piece centred on (x, y). Its bits: 1 is the colour, 2 round or square, 4 large or small, 8 hollow."""
-    colour = "second" if piece & 1 else "first"
+    paint = DARK if piece & 1 else LIGHT
     half = size * (0.42 if piece & 4 else 0.28)
     parts = []
     if piece & 2:
-        parts.append(f'<circle class="{colour}" cx="{x}" cy="{y}" r="{half:.1f}"/>')
+        parts.append(f'<circle {paint} stroke-width="2" cx="{x}" cy="{y}" r="{half:.1f}"/>')
     else:
         parts.append(
-            f'<rect class="{colour}" x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
+            f'<rect {paint} stroke-width="2" x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
             f'height="{2 * half:.1f}" rx="4"/>'
         )
     if piece & 8:
@@ -27,7 +32,7 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """Draw the board on the left, the piece in hand and the remaining pieces on the right; empty cells show numbers."""
+    """Draw the board, and right of it the piece in hand and what is left; free cells have names and numbers."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):
@@ -42,7 +47,7 @@ def frame_to_svg(frame: Frame) -> str:
         if piece >= 0:
             parts += piece_parts(piece, x + 35, y + 35, 62)
         else:
-            parts.append(label(x + 58, y + 63, 11, str(cell)))
+            parts += [label(x + 12, y + 63, 11, cell_name(cell)), label(x + 58, y + 63, 11, str(cell))]
     parts.append(label(340, 24, 14, "In hand", anchor="start"))
     if frame["hand"] is not None:
         parts += piece_parts(frame["hand"], 372, 66, 64)

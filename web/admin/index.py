@@ -8,8 +8,8 @@ from typing import Any
 GROUPS = (
     ("Tournaments and duels", "play", (
         "core.environment", "core.tournament", "core.tournamentschedule", "core.season", "core.registration",
-        "core.participant", "core.duel", "core.challenge", "core.sitting", "core.run", "core.promotion",
-        "core.seedlist",
+        "core.participant", "core.duel", "core.analysis", "core.challenge", "core.sitting", "core.run",
+        "core.promotion", "core.seedlist",
     )),
     ("Agents and their versions", "agents", (
         "core.agent", "core.submission", "core.build", "core.validation", "core.evaluation", "core.recording",

@@ -14,6 +14,7 @@ from django.views.decorators.gzip import gzip_page
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names, duel_names, match_views, validation_names
 from core.duels.selectors import (
     NotStored,
@@ -28,6 +29,7 @@ from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
+from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
@@ -80,6 +82,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
             *origin_crumbs(row),
             (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
         ],
+        "duel": row,
         "is_void": row.is_void,
         "can_see_trace": trace,
         "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/",
@@ -139,27 +142,41 @@ def viewer(
         "next_url": addresses.next,
     }
     try:
-        context |= _shown_states(request, job, record, names, is_last_first="sitting" in context)
+        states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
+        context |= _at(states, position) | analysed(job, record, names, position)
+        context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
 
 
-def _shown_states(
+def _states_and_position(
     request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, *, is_last_first: bool
-) -> Context:
-    """Return the states of a match and the one to begin with. Raises NotStored."""
-    spec, states = spec_get(job), match_views(job, record, names)
-    last = len(states) - 1
-    position = last if is_last_first and "ply" not in request.GET else frame_number(request, len(states))
+) -> tuple[list[FrameView], int]:
+    """Return the states of a match, and the number of the one to begin with. Raises NotStored."""
+    states = match_views(job, record, names)
+    if is_last_first and "ply" not in request.GET:
+        return states, len(states) - 1
+    return states, frame_number(request, len(states))
+
+
+def _at(states: list[FrameView], position: int) -> Context:
     return {
         "states": states,
         "state": states[position],
         "position": position,
-        "last": last,
-        "styles": style_head(spec),
+        "last": len(states) - 1,
         "is_simultaneous": any(len(state.seats) > 1 for state in states),
     }
+
+
+def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
+    """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
+    view = analysis_view(job, record, names) if isinstance(job, Duel) else None
+    if view is None or view.story is None or view.graph is None:
+        return {"analysis": view}
+    here = round(position * view.graph.step, 1)
+    return {"analysis": view, "share": view.shares[position], "remark": view.story.remarks[position], "here": here}
 
 
 @gzip_page

@@ -64,6 +64,8 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:sitting_replay": (ReplayFileThrottle,),
     "web:match": (ReplayThrottle,),
     "web:match_frames": (ReplayThrottle,),
+    "web:match_analysis": (ReplayThrottle,),
+    "web:match_analyse": (ChangeThrottle,),
     "web:validation_match": (ReplayThrottle,),
     "web:validation_frames": (ReplayThrottle,),
     "web:match_replay": (ReplayFileThrottle,),

@@ -140,6 +140,8 @@ def agent_describe(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     row = _get_own(request, slug, name)
     change = partial(descriptions.agent_describe, agent=row, description=request.POST.get("description", ""))
     said(request, "The description is saved.", change)
+    if "asks_for_moves" in request.POST:
+        descriptions.agent_share(agent=row, shares_moves="shares_moves" in request.POST)
     return redirect("web:agent", slug, row.name)
 
 

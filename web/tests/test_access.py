@@ -186,6 +186,9 @@ POST   /duels/{duel}/matches/3/from/2/sit/                          302 302 302 
 GET    /duels/{duel}/matches/3/from/2/play/                         405 405 405 405
 POST   /duels/{duel}/matches/3/from/2/play/                         302 302 302 302
 GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
+GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
+GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
+POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
 GET    /duels/{duel}/results.json.gz                                 200 200 200 200
 GET    /duels/{duel}/records.zip                                     200 200 200 200
 GET    /duels/{duel}/logs/arena/                                     200 200 200 200
@@ -235,6 +238,7 @@ GET    /api/v1/me/inbox/{notice}/                                    405 405 405
 POST   /api/v1/me/inbox/{notice}/                                    401 204 404 404
 GET    /api/v1/environments/                                         200 200 200 200
 GET    /api/v1/environments/{slug}/                                  200 200 200 200
+GET    /api/v1/environments/{slug}/matches.jsonl                     200 200 200 200
 GET    /api/v1/environments/{slug}/folder.zip                       200 200 200 200
 GET    /api/v1/environments/{task}/board/                            200 200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200
@@ -372,6 +376,7 @@ core.ratingpoint          200 403 200 403 403 403 200
 core.ratingpool           200 403 200 403 403 403 200
 core.run                  200 403 200 403 403 403 200
 core.recording            200 403 200 403 403 403 200
+core.analysis             200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
 core.rollout              200 403 200 403 403 403 200
 core.rolloutverdict       200 403 200 403 403 403 200

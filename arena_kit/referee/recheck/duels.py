@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment
@@ -44,10 +44,15 @@ def verify_record(
     try:
         for place, match in enumerate(record.matches, start=1):
             found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match, opening)]
-        if not found and record.distinct_matches is not None:
-            distinct = distinct_count(spec, record.matches)
-            if record.distinct_matches != distinct:
-                sentence = f"It says that {record.distinct_matches} matches are distinct, but {distinct} are."
+        if not found and record.alike is not None:
+            alike = first_alike(spec, record.matches)
+            if record.alike != alike:
+                said, distinct = record.distinct_matches, len(set(alike))
+                sentence = (
+                    f"It says that {said} matches are distinct, but {distinct} are."
+                    if said != distinct
+                    else "Which matches repeat others differs from what it says."
+                )
                 found.append(Mismatch(None, sentence))
     except BrokenEnvironment as error:
         if not found:
