@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from web.api.urls import routes
+from web.docs import views as docs
 from web.duels import analysis_views as analyses
 from web.duels import challenge_views as challenges
 from web.duels import downloads
@@ -13,6 +15,7 @@ from web.duels import replay_views as replays
 from web.duels import views as duels
 from web.environments import kit_views as kits
 from web.environments import static_views as statics
+from web.environments import tab_views as tabs
 from web.environments import views as environments
 from web.evaluations import board_views as boards
 from web.evaluations import replay_views as recordings
@@ -33,10 +36,12 @@ from web.site import errors, home
 from web.site.old_addresses import old_addresses
 from web.sittings import branch_views as branches
 from web.sittings import views as sittings
+from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
 from web.submissions import views as agents
 from web.tournaments import bracket_views as brackets
+from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import season_views as seasons
 from web.tournaments import views as tournaments
@@ -68,6 +73,10 @@ site = [
     path("inbox/read/", inbox.read_all, name="inbox_read"),
     path("inbox/<int:notice_id>/read/", inbox.read, name="notice_read"),
     path("unsubscribe/<str:token>/", inbox.unsubscribe, name="unsubscribe"),
+    path("docs/", docs.doc, name="docs"),
+    path("docs/<path:name>/", docs.doc, name="doc"),
+    path("search/", docs.search, name="search"),
+    path("tournaments/", calendar.calendar, name="tournament_calendar"),
     path("users/<str:username>/", users.user, name="user"),
     path("submit/", submitting.submit, name="submit"),
     path("status/", status.status, name="status"),
@@ -80,12 +89,15 @@ site = [
     path("kit/simple/<str:name>/", kit.project, name="kit_project"),
     path("kit/files/<str:sha256>/<str:filename>", kit.file, name="kit_file"),
     path("kit/<str:filename>.whl", kit.latest, name="kit_latest"),
-    path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
+    path("starter-kit/<slug:name>.zip", tabs.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file, name="environment_file_before"),
+    path("environments/", RedirectView.as_view(url="/#environments"), name="environments"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
-    path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),
+    path("environments/<slug:slug>/rules/", tabs.rules, name="environment_rules"),
+    path("environments/<slug:slug>/rules.zip", tabs.rules_zip, name="rules"),
+    path("environments/<slug:slug>/write/", tabs.write, name="environment_write"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
@@ -178,6 +190,7 @@ site = [
         replays.validation_replay,
         name="validation_replay",
     ),
+    path("submissions/<int:submission_id>/source/", sources.source, name="submission_source"),
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
     path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),

@@ -9,8 +9,9 @@ from django.urls.converters import StringConverter
 from rest_framework.views import APIView
 
 from web.api.compatible import views as compatible
+from web.api.docs_views import docs
 from web.api.errors import not_found
-from web.api.schema import docs, schema
+from web.api.schema import schema
 from web.duels import api as duels
 from web.duels import challenge_api as challenges
 from web.duels import dataset_api as datasets

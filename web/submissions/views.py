@@ -21,7 +21,7 @@ from core.submissions import descriptions, existing, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
-from web.environments.views import environment_page
+from web.environments.tab_views import write_page
 from web.people.quota_parts import upload_quotas
 from web.site.forms import refuse
 from web.site.fragments import render_page
@@ -37,7 +37,7 @@ from web.submissions.resting import rest
 def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
     """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
     if request.method != "POST":
-        return redirect("web:environment", slug)
+        return redirect("web:environment_write", slug)
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
     form = agent_form(environment)(request.POST, request.FILES)
@@ -56,7 +56,7 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
             refuse(form, refusal)
         else:
             return redirect("web:agent", environment.slug, submission.agent.name)
-    return answer_refused(refused, lambda status: environment_page(request, environment, form, status))
+    return answer_refused(refused, lambda status: write_page(request, environment, form, status))
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:

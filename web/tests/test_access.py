@@ -42,7 +42,14 @@ GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/ 301 301 301 
 GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/1/ 301 301 301 301
 GET    /duel/1/logs/                                                301 301 301 301
 GET    /duel/1/results/                                             301 301 301 301
-GET    /docs/                                                       301 301 301 301
+GET    /docs                                                        301 301 301 301
+GET    /docs/                                                       200 200 200 200
+GET    /docs/quickstart/                                            200 200 200 200
+GET    /search/?q=a                                                 200 200 200 200
+GET    /tournaments/                                                200 200 200 200
+GET    /environments/                                               302 302 302 302
+GET    /environments/{slug}/rules/                                  200 200 200 200
+GET    /environments/{slug}/write/                                  200 200 200 200
 GET    /openapi.json                                                301 301 301 301
 GET    /sign-up/                                                     200 302 302 302
 GET    /login/                                                       200 302 302 302
@@ -193,6 +200,7 @@ GET    /embed/duels/{duel}/matches/3/                                200 200 200
 GET    /embed/duels/{duel}/matches/3/card.png                        200 200 200 200
 GET    /validations/{validation}/matches/1/replay.json               404 200 404 200
 GET    /validations/{validation}/matches/1/frames.json               404 200 404 200
+GET    /submissions/{submission}/source/                            404 404 404 404
 GET    /submissions/{submission}/archive.zip                         404 200 404 200
 GET    /submissions/{submission}/sbom.json                           404 200 404 200
 GET    /submissions/{submission}/logs/build/                         404 200 404 200

@@ -48,13 +48,15 @@ SILENT = {
 PUBLIC_ALONE = {
     "/": "anna",
     "/users/alice/": "1 of 3",
+    "/environments/{slug}/rules/": "anna",
+    "/environments/{slug}/write/": "anna",
     "/environments/{slug}/tournaments/": "won by",
     "/environments/{slug}/seasons/{season}/": "anna",
     "/api/v1/seasons/{season}/table/": "anna",
 }
 """Addresses that are the same for all, so they tell only what all visitors see."""
-FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/",)
-"""Addresses that tell everyone what visitors without an account may see: test_replay_files.py looks at them."""
+FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/")
+"""Addresses that tell everyone what visitors may see: test_replay_files.py and test_calendar.py look at them."""
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""

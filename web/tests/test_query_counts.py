@@ -46,8 +46,8 @@ ONE_FILE = {
             "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
-            "submission_archive", "submission_log", "submission_sbom", "validation_frames", "validation_match",
-            "validation_replay"),
+            "submission_archive", "submission_log", "submission_sbom", "submission_source", "validation_frames",
+            "validation_match", "validation_replay"),
 }  # fmt: skip
 NOT_READ = {
     "api": (
@@ -95,6 +95,9 @@ NOT_READ = {
         "token_revoke",
         "register",
         "withdraw",
+        "docs",
+        "doc",
+        "environments",
         "icon",
         "robots",
         "notice_choices",
@@ -116,12 +119,16 @@ def addresses(rows: Crowd) -> dict[str, str]:
     page = "?page_size=100"
     pages = {
         "home": reverse("web:home"),
+        "search": f"{reverse('web:search')}?q=e",
+        "tournament_calendar": reverse("web:tournament_calendar"),
         "play": reverse("web:play"),
         "profile": reverse("web:profile"),
         "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
         "status": f"{reverse('web:status')}?id={learner.public_id}",
         "environment": reverse("web:environment", args=[game]),
+        "environment_rules": reverse("web:environment_rules", args=[task]),
+        "environment_write": reverse("web:environment_write", args=[game]),
         "environment as of a date": f"{reverse('web:environment', args=[game])}?as_of=2030-01-01",
         "environment with a board": f"{reverse('web:environment', args=[task])}?per=100",
         "compare": f"{reverse('web:compare', args=[task])}?id={learner.public_id}",
