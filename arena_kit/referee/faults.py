@@ -23,7 +23,7 @@ class PlayerFault(StrEnum):
     TOO_MANY_RESTARTS = "too_many_restarts"
     DUEL_TIME = "duel_time_exhausted"
     EVALUATION_TIME = "evaluation_time_exhausted"
-    RESIGNED = "resigned"
+    RESIGNED = "person_resigned"
     LEFT = "left_the_board"
 
 

@@ -86,7 +86,7 @@ def test_what_an_organiser_makes_private_is_removed_and_comes_back(
     client = Client()
     client.force_login(organiser)
     address = reverse("admin:core_agent_change", args=[agent.pk])
-    form = {"name": agent.name, "description": ""}
+    form = {"name": agent.name, "description": "", "opponents": agent.opponents}
     client.post(address, form)
     agent.refresh_from_db()
     assert not agent.is_public
