@@ -40,7 +40,7 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
     page.locator("#sit .button").click()
     expect(page.locator(".turn")).to_have_text("Your turn.")
     expect(page.locator("#seat")).to_be_focused()
-    page.locator(".places button").nth(3).click()
+    page.locator(".on-board button").nth(3).click()
     expect(page.locator(".turn")).to_have_text("anna v1 is to move.")
     expect(page.locator("#announcer")).to_have_text("anna v1 is to move.")
     answer(1, 3)
@@ -55,7 +55,7 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
 def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
     page.goto(game)
     page.locator("#sit .button").click()
-    page.locator(".places a").nth(5).click()
+    page.locator(".on-board a").nth(5).click()
     expect(page.locator(".chosen-first")).to_contain_text("Cell 5 (row 2, column 2)")
     # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
     page.get_by_role("link", name="change it").click()
@@ -73,7 +73,7 @@ def test_forms_are_enough_without_javascript(game: str, live_server: LiveServer,
         page = context.new_page()
         page.goto(game)
         page.locator("#sit .button").click()
-        page.locator(".places button").nth(0).click()
+        page.locator(".on-board button").nth(0).click()
         answer(1, 6)
         page.get_by_role("link", name="Look again").click()
         page.get_by_role("button", name="Column 0").click()
