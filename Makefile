@@ -17,7 +17,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help demo extras rollout executor proto test coverage nightly kubernetes-test check static-checks hostile hostile-mutations format lock stop destroy clean
+.PHONY: help demo extras rollout executor proto test coverage nightly kubernetes-test check static-checks release-dump hostile hostile-mutations format lock stop destroy clean
 
 PYTHON ?= $(shell for name in python3 python3.13 python3.12 python3.11; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -129,7 +129,12 @@ static-checks: $(VENV)/.development $(BUF)
 	$(BIN)/lint-imports --no-cache
 	DEBUG=true $(BIN)/python manage.py check
 	DEBUG=true $(BIN)/python manage.py makemigrations --check --dry-run
+	@! command -v terraform >/dev/null || TF_CLI_CONFIG_FILE= terraform fmt -check -diff -recursive terraform
 	@test ! -x $(BUF) || { cd $(PROTO) && node_modules/.bin/buf lint && node_modules/.bin/buf breaking --against released.binpb; }
+
+# Backups of a small arena of this version, which later versions are tried on: docs/contributor/releases.md
+release-dump: $(VENV)/.development
+	@ARENA_RELEASE_DUMP=yes exec $(BIN)/python tests/run.py --nightly tests/test_upgrades.py
 
 hostile: $(VENV)/.development
 	@exec $(BIN)/python -m tests.hostile $(ARGS)

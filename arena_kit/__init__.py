@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from arena_kit.environment.adapters.exports.against import AgainstPlayers, Seat
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC, ArenaParallel
+    from arena_kit.environment.spec import EnvironmentSpec
 
 __all__ = ["aec", "make", "parallel"]
 
@@ -21,47 +24,63 @@ def make(
     seat: Seat = "alternate",
     render_mode: str | None = None,
     openings: bool = True,
+    environments: str | Path = "",
 ) -> AgainstPlayers:
     """Return one seat of an environment as a Gymnasium environment.
 
     environment: as in the arena, e.g. `connect-four`. opponent: who sits in the other seats: `random`, an example
     player's name, the path of a folder or zip, a class or object with the player contract, or a function of (state,
     valid_actions); not used with one seat. seat: 0, 1, `alternate` or `random`. openings: whether
-    matches begin with the opening of their seed, as rated ones do, where the environment has openings. Raises
-    UnknownEnvironment, UnknownOpponent, MissingExtra and ValueError.
+    matches begin with the opening of their seed, as rated ones do, where the environment has openings. environments: a
+    folder of environments that arena-kit does not hold, such as `arena pull` writes. Raises UnknownEnvironment,
+    UnknownOpponent, MissingExtra and ValueError.
     """
     _needs("gymnasium", "gymnasium")
     from arena_kit.environment.adapters.exports.against import AgainstPlayers
-    from arena_kit.environment.registry import get_spec
     from arena_kit.opponents import opponent_maker
 
-    spec = get_spec(environment)
+    spec = _spec(environment, environments)
     maker = opponent_maker(spec, opponent) if spec.seats > 1 else None
     return AgainstPlayers(spec, maker, seat=seat, render_mode=render_mode, openings=openings)
 
 
-def aec(environment: str, *, render_mode: str | None = None, openings: bool = True) -> ArenaAEC:
+def aec(
+    environment: str, *, render_mode: str | None = None, openings: bool = True, environments: str | Path = ""
+) -> ArenaAEC:
     """Return an environment as PettingZoo's AEC environment.
 
-    openings: as in `make`. Raises UnknownEnvironment and MissingExtra.
+    openings, environments: as in `make`. Raises UnknownEnvironment and MissingExtra.
     """
     _needs("pettingzoo", "pettingzoo")
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC
-    from arena_kit.environment.registry import get_spec
 
-    return ArenaAEC(get_spec(environment), render_mode, openings=openings)
+    return ArenaAEC(_spec(environment, environments), render_mode, openings=openings)
 
 
-def parallel(environment: str, *, render_mode: str | None = None, openings: bool = True) -> ArenaParallel:
+def parallel(
+    environment: str, *, render_mode: str | None = None, openings: bool = True, environments: str | Path = ""
+) -> ArenaParallel:
     """Return an environment as PettingZoo's parallel environment.
 
-    openings: as in `make`. Raises UnknownEnvironment and MissingExtra.
+    openings, environments: as in `make`. Raises UnknownEnvironment and MissingExtra.
     """
     _needs("pettingzoo", "pettingzoo")
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaParallel
-    from arena_kit.environment.registry import get_spec
 
-    return ArenaParallel(get_spec(environment), render_mode, openings=openings)
+    return ArenaParallel(_spec(environment, environments), render_mode, openings=openings)
+
+
+def _spec(name: str, environments: str | Path) -> EnvironmentSpec:
+    """Return the rules of a name. Raises UnknownEnvironment and, for a folder that is not there, ValueError."""
+    from pathlib import Path
+
+    from arena_kit.environment.registry import get_spec, use_folder
+
+    if environments:
+        if not Path(environments).is_dir():
+            raise ValueError(f"There is no folder {environments} with environments.")
+        use_folder(Path(environments))
+    return get_spec(name)
 
 
 def _needs(package: str, extra: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from arena_kit.zips import zip_bytes
 FOLDER = EXAMPLES_FOLDER / "kits"
 NEXT = FOLDER / "NEXT.md"
 """The end of every README."""
+PULLED = "environments"
+"""The folder into which `arena pull` writes environments."""
 SMALL_STATE = 10
 """A table of values is of use where a state has at most this many whole numbers."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,49}")
@@ -67,9 +70,10 @@ def kits_for(spec: EnvironmentSpec) -> tuple[Kit, ...]:
     return tuple(kit for kit in KITS if kit.fits(spec))
 
 
-def kit_files(spec: EnvironmentSpec, kit: str, name: str) -> Mapping[str, bytes]:
+def kit_files(spec: EnvironmentSpec, kit: str, name: str, environments: str = "") -> Mapping[str, bytes]:
     """Return the files of a kit for an environment by their names; `name` is that of their folder.
 
+    environments: the folder of an environment that arena-kit does not hold; empty for that of `arena pull`.
     Raises UnknownKit and BadName.
     """
     fitting = kits_for(spec)
@@ -83,12 +87,19 @@ def kit_files(spec: EnvironmentSpec, kit: str, name: str) -> Mapping[str, bytes]
         raise BadName(
             f"{name!r} cannot be the name of an agent's folder: use letters, digits, - and _, at most 50 of them."
         )
+    # At home the rules are in a folder, because arena-kit does not hold them.
+    is_pulled = spec.runs_apart and not environments
+    environments = (environments or PULLED) if spec.runs_apart else ""
+    option = f" --environments {shlex.quote(environments)}" if environments else ""
     values = {
         "name": name,
         "agent": name.replace("_", "-").lower(),
         "title": spec.name,
         "environment": spec.slug,
-        "play": _play_command(spec, chosen, name),
+        "environments": environments,
+        "pull": f"arena pull {spec.slug}\n" if is_pulled else "",
+        "option": option,
+        "play": _play_command(spec, chosen, name, option),
     }
     files = {Path(path).name: (EXAMPLES_FOLDER / path).read_bytes() for path in chosen.files}
     for path in sorted((FOLDER / chosen.name).iterdir()):
@@ -107,22 +118,23 @@ def kit_zip(spec: EnvironmentSpec, kit: str, name: str) -> bytes:
     return zip_bytes(kit_files(spec, kit, name).items())
 
 
-def kit_write(folder: Path, spec: EnvironmentSpec, kit: str) -> list[Path]:
+def kit_write(folder: Path, spec: EnvironmentSpec, kit: str, environments: str = "") -> list[Path]:
     """Write a kit into a new folder; return the paths of its files.
 
-    An existing folder is never touched. Raises UnknownKit, BadName, FileExistsError and other OSError.
+    environments: as in `kit_files`. An existing folder is never touched. Raises UnknownKit, BadName,
+    FileExistsError and other OSError.
     """
-    files = kit_files(spec, kit, folder.name)
+    files = kit_files(spec, kit, folder.name, environments)
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return [folder / name for name in files]
 
 
-def _play_command(spec: EnvironmentSpec, kit: Kit, name: str) -> str:
+def _play_command(spec: EnvironmentSpec, kit: Kit, name: str, option: str) -> str:
     if kit.name == "script":
         identity = spec.gymnasium.id if spec.gymnasium else spec.slug
         return f"arena script {name} --environment {identity} --sandbox process"
     if spec.seats == 1:
-        return f"arena evaluate {name} --environment {spec.slug} --episodes 20 --sandbox process"
-    return f"arena play {name} {name} --environment {spec.slug} --matches 20 --sandbox process"
+        return f"arena evaluate {name} --environment {spec.slug}{option} --episodes 20 --sandbox process"
+    return f"arena play {name} {name} --environment {spec.slug}{option} --matches 20 --sandbox process"

@@ -150,7 +150,7 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
     django.setup()
     from django.core.cache.backends.locmem import LocMemCache
 
-    from core.evaluations.board import standing
+    from core.evaluations.standing import standing
     from core.models import Environment
     from core.redis_cache import SteadyRedisCache
 

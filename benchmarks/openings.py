@@ -26,7 +26,7 @@ from statistics import NormalDist
 from typing import Any
 
 from arena_kit.content import content_folder
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings import opening_of
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
@@ -77,7 +77,7 @@ def measure(game: str, makers: Sequence[Callable[[], Player]], matches: int, see
     found: dict[str, Any] = {}
     for way, spec in zip(WAYS, (get_spec(f"{game}-v1"), get_spec(game)), strict=True):
         records, is_repeatable = play(spec, makers, matches, seed)
-        distinct = distinct_count(spec, records)
+        distinct = len(set(first_alike(spec, records)))
         points = sum(_points(match.outcome) for match in records)
         found[way] = {
             "distinct_share": round(distinct / matches, 4),

@@ -8,6 +8,7 @@ from core.jobs.kinds import JOB_MODELS
 from core.jobs.phase_selectors import submissions_with_phases
 from core.models import (
     Agent,
+    Analysis,
     Duel,
     Environment,
     Evaluation,
@@ -20,6 +21,7 @@ from core.models import (
     Registration,
     Rollout,
     Season,
+    Sitting,
     Submission,
     Tournament,
 )
@@ -32,12 +34,14 @@ LIST_OF_ROLLOUTS = ("task", "environment", "batch__owner", "batch__model", "subm
 LONG_OF_ROLLOUTS = ("log", "live", "answer", "task__definition")
 JOB_NEEDS: dict[type[Job], tuple[tuple[str, ...], tuple[str, ...]]] = {
     Duel: (("tournament", *PLAYERS), LONG_OF_DUELS),
+    Analysis: (tuple(f"duel__{name}" for name in ("tournament", *PLAYERS)), ("log",)),
     Recording: (
         ("evaluation__submission__agent",),
         ("log", "evaluation__log", "evaluation__verification", "evaluation__metrics", "evaluation__episodes"),
     ),
     Evaluation: (("submission__agent", "seed_list"), LONG_OF_EVALUATIONS),
     PackageBuild: (("package__environment",), ("log", "built")),
+    Sitting: (("submission__agent",), ("log", "opening")),
     Rollout: (LIST_OF_ROLLOUTS, LONG_OF_ROLLOUTS),
 }
 """By kind of job: the rows to join, and the long columns to leave out."""

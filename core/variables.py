@@ -88,18 +88,19 @@ class Variables:
         *,
         unset: Value | None = None,
         apart: Mapping[str, Callable[[str], Value]] = NO_READERS,
+        is_secret: bool = False,
     ) -> dict[str, Value]:
         """Parse a comma-separated list of NAME=VALUE that changes some or all of the default's pairs.
 
         read: converts the text of a value; raises ValueError with what is expected. apart: what does so for some names.
-        unset: the value of names that the variable leaves out, if not their default.
+        unset: the value of names that the variable leaves out, if not their default. is_secret: as `secret`.
         """
         values = {key: apart.get(key, read)(word) for key, word in _pairs(default).items()}
         if unset is not None:
             values = dict.fromkeys(values, unset)
-        text = self.text(name, default)
+        text = self.secret(name, default) if is_secret else self.text(name, default)
         try:
-            given = _pairs(text) if name in self._source else {}
+            given = _pairs(text) if self.is_set(name) else {}
         except ValueError as error:
             raise ImproperlyConfigured(f"{name} must be a comma-separated list of NAME=VALUE; {error}") from None
         if unknown := [key for key in given if key not in values]:

@@ -16,7 +16,7 @@ from core.duels.selectors import duels_next
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
 from core.models import Duel
-from duel_runner.rules import decided_by, limits_of, rules
+from duel_runner.rules import branch_of, decided_by, limits_of, rules
 from duel_runner.steps import MatchesOfJob
 from duel_runner.workplace import workplace_of_this_worker
 
@@ -89,6 +89,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
                 on_progress=on_progress,
                 decided=decided_by(wish.test),
                 trial_until=trial_until,
+                opening=branch_of(job),
             )
     except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault

@@ -12,7 +12,7 @@ from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee.deciding import Decided
-from core.models import Environment, Evaluation, PlayedJob
+from core.models import Branch, Environment, Evaluation, PlayedJob
 
 
 def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
@@ -29,6 +29,11 @@ def rules(job: PlayedJob | Evaluation) -> EnvironmentSpec:
 def decided_by(test: dict[str, Any] | None) -> Decided | None:
     """Return the function that tells whether a sequential test has ended, by its values; None without a test."""
     return None if test is None else partial(pairs_to_decide, SequentialTest(**test))
+
+
+def branch_of(job: PlayedJob) -> tuple[int, ...] | None:
+    """Return the actions that a job's matches begin with, if they go on from a recorded match."""
+    return tuple(job.opening) if isinstance(job, Branch) and job.opening is not None else None
 
 
 def limits_of(job: PlayedJob, environment: Environment) -> Limits:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 
 from core.jobs.registry import Line, chore_register, driver_register, queue_serve
-from core.models import Duel, Evaluation, Recording, Validation
+from core.models import Analysis, Duel, Evaluation, Recording, Sitting, Validation
 
 EVALUATE, PLAY = "duel_runner.tasks.evaluate", "duel_runner.tasks.play_duel"
 
@@ -15,6 +15,7 @@ def serve(sandbox: str) -> None:
     validations = Line(Validation, "duel_runner.tasks.validate")
     evaluations = Line(Evaluation, EVALUATE, {"is_heavy": False, "is_verified": True})
     recordings = Line(Recording, "duel_runner.drawing.draw")
+    analyses = Line(Analysis, "duel_runner.analysing.analyse")
     # A script may run for minutes.
     scripts = Line(Evaluation, EVALUATE, {"is_heavy": False, "is_verified": False})
     duels = Line(Duel, PLAY, {"is_heavy": False})
@@ -26,14 +27,17 @@ def serve(sandbox: str) -> None:
         heavy = [heavy_evaluations, heavy_duels]
         queue_serve(settings.LOTS_QUEUE, first=[validations], by_turns=[evaluations, duels, *heavy])
         driver_register(settings.LOTS_QUEUE, run="duel_runner.lots.process.drive")
-        queue_serve("duel", by_turns=[recordings, scripts, heavy_scripts])
+        queue_serve("duel", by_turns=[recordings, analyses, scripts, heavy_scripts])
         return
+    # A person keeps its worker for as long as they are at the board.
+    sittings = Line(Sitting, "duel_runner.sittings.play_sitting", is_held=True)
     heavy = [heavy_evaluations, heavy_scripts, heavy_duels]
     # People wait for a validation, and it is short. The others take turns, so that neither editions nor an
-    # evaluation of everybody keep the others waiting for long.
-    queue_serve("duel", first=[validations], by_turns=[evaluations, recordings, scripts, duels], last=heavy)
-    # Of workers that are reserved for what is short.
-    queue_serve("quick", first=[validations, evaluations, recordings])
+    # evaluation of everybody nor people at the board keep the others waiting for long.
+    by_turns = [sittings, evaluations, recordings, analyses, scripts, duels]
+    queue_serve("duel", first=[validations], by_turns=by_turns, last=heavy)
+    # Of workers that are reserved for what is short, and for people.
+    queue_serve("quick", first=[validations, sittings, evaluations, recordings, analyses])
     # Of workers that are reserved for what takes long; those of `duel` then leave it to them.
     queue_serve("heavy", by_turns=heavy)
     chore_register("duel", "quick", "heavy", run="duel_runner.tasks.leftovers_reap")

@@ -11,6 +11,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from publisher.troubles import trouble_of
+
 LOCAL_SECONDS = 60.0
 NETWORK_SECONDS = 180.0
 # Addresses such as ext::... would run any command that they name.
@@ -26,6 +28,8 @@ OPTIONS = (
     "fetch.recurseSubmodules=false",
     "push.recurseSubmodules=no",
     "push.gpgSign=false",
+    # A password goes to the server that it was meant for, and to no other.
+    "http.followRedirects=false",
 )
 
 
@@ -39,10 +43,11 @@ class GitError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Runs git in one bare repository. `secret` never appears in a message."""
+    """Runs git in one bare repository. secrets: never appear in a message. variables: added to each command's."""
 
     folder: Path
-    secret: str = ""
+    secrets: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
     local_seconds: float = LOCAL_SECONDS
     network_seconds: float = NETWORK_SECONDS
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -77,7 +82,9 @@ class Git:
                 raise GitError(f"git {arguments[0]} took longer than {seconds:g} s.", code="git_timeout") from None
             raise
         if process.returncode != 0:
-            raise GitError(f"git {arguments[0]} failed: {self._clean(errors)}")
+            said = self._clean(errors)
+            trouble = trouble_of(errors.decode("utf-8", "replace"))
+            raise GitError(f"git {arguments[0]} failed: {said} {trouble.advice}".rstrip(), code=trouble.code)
         return output.decode("utf-8", "replace")
 
     def _variables(self) -> dict[str, str]:
@@ -95,15 +102,15 @@ class Git:
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ASKPASS": "true",
             "SSH_ASKPASS": "true",
-            "GIT_SSH_COMMAND": "ssh -o BatchMode=yes -o ConnectTimeout=20",
             "GIT_ALLOW_PROTOCOL": PROTOCOLS,
             "LC_ALL": "C.UTF-8",
+            **self.variables,
         }
 
     def _clean(self, errors: bytes) -> str:
         """Return git's error message in one line, without addresses, which may contain a password."""
         text = errors.decode("utf-8", "replace")
-        if self.secret:
-            text = text.replace(self.secret, "the remote")
+        for secret in self.secrets:
+            text = text.replace(secret, "the remote")
         text = re.sub(r"://[^/\s'\"]*@", "://", text)
         return " ".join(text.split())[:500] or "it gave no reason."

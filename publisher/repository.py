@@ -8,24 +8,60 @@ from __future__ import annotations
 
 import fcntl
 import re
+import secrets
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from publisher.git import Git, GitError
-from publisher.source import PublishedSource
+from publisher.remote import Remote
+from publisher.troubles import RACE_LOST
 
 PUSH_ATTEMPTS = 4
-AUTHOR = {
-    f"GIT_{role}_{part}": value
-    for role in ("AUTHOR", "COMMITTER")
-    for part, value in (("NAME", "RL Arena"), ("EMAIL", "arena@localhost"))
-}
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-# Git's words for a push that lost a race for the remote branch or its lock.
-RACE_LOST = ("non-fast-forward", "fetch first", "stale info", "failed to update ref", "cannot lock ref")
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """The author of every commit."""
+
+    name: str = "RL Arena"
+    mail: str = "arena@localhost"
+
+    @property
+    def variables(self) -> dict[str, str]:
+        fields = {"NAME": self.name, "EMAIL": self.mail}
+        return {f"GIT_{role}_{part}": text for role in ("AUTHOR", "COMMITTER") for part, text in fields.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The files of the remote branch, as a change finds them. commit: empty if there is no branch yet."""
+
+    git: Git
+    commit: str
+    paths: frozenset[str]
+
+    def text(self, path: str) -> str:
+        """Return a file's text; empty if there is none."""
+        return self.git.run("cat-file", "blob", f"{self.commit}:{path}") if path in self.paths else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a commit changes.
+
+    removed: folders and files. files: what is added or replaced, by path, each a file on this disk.
+    """
+
+    removed: tuple[str, ...] = ()
+    files: Mapping[str, Path] = field(default_factory=dict)
+
+    def removes(self, path: str) -> bool:
+        """Return whether a file goes, unless it is added again."""
+        return any(path == gone or path.startswith(f"{gone}/") for gone in self.removed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,37 +72,45 @@ class Repository:
     remote: str
     branch: str
     git: Git
+    author: Author = Author()
 
     @classmethod
-    def at(cls, folder: Path, *, remote: str, branch: str) -> Repository:
+    def at(cls, folder: Path, *, remote: Remote, branch: str, author: Author = Author()) -> Repository:
         """Return the repository with git's default time-outs."""
-        return cls(folder, remote, branch, Git(folder, secret=remote))
+        git = Git(folder, secrets=remote.secrets, variables=remote.variables)
+        return cls(folder, remote.address, branch, git, author)
 
-    def publish(
-        self, source: PublishedSource, *, environment: str, agent: str, message: str, before_push: Callable[[], None]
-    ) -> str:
-        """Replace `<environment>/<agent>/` on the remote branch by `source`; return the commit's id.
+    def change(self, plan: Callable[[Snapshot], Change], *, message: str, before_push: Callable[[], None]) -> str:
+        """Change the remote branch as `plan` says; return its commit. Raises GitError.
 
-        Without a change there is no new commit, so publishing twice does no harm. `before_push` may raise to stop.
-        Raises GitError.
+        Without a difference there is no new commit, so doing it twice does no harm. `plan` is asked again whenever
+        another push was quicker. `before_push` may raise to stop.
         """
-        for name in (environment, agent):
-            if not NAME.fullmatch(name):
-                raise GitError("The name of the environment or agent cannot be a folder.", code="bad_name")
         with self._locked():
             for attempt in range(1, PUSH_ATTEMPTS + 1):
                 parent = self._fetch()
-                commit = self._commit(source, f"{environment}/{agent}", message, parent)
+                commit = self._commit(plan, message, parent)
                 before_push()
                 try:
                     if commit != parent:
-                        self._push(commit)
+                        self._push(f"{commit}:{self._ref}")
                 except GitError as error:
-                    if attempt == PUSH_ATTEMPTS or not any(words in str(error) for words in RACE_LOST):
+                    if attempt == PUSH_ATTEMPTS or error.code != RACE_LOST:
                         raise
                 else:
                     return commit
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def try_out(self) -> bool:
+        """Push an empty commit to a branch of its own, and remove that; return whether ours exists. Raises GitError."""
+        with self._locked():
+            exists = bool(self._fetch())
+            tree = self.git.run("hash-object", "-w", "-t", "tree", "--stdin").strip()
+            commit = self._commit_tree(tree, "", "Try whether the arena may push")
+            scratch = f"refs/heads/arena-check-{secrets.token_hex(4)}"
+            self._push(f"{commit}:{scratch}")
+            self._push(f":{scratch}")
+        return exists
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
@@ -90,27 +134,40 @@ class Repository:
         )
         return self.git.run("rev-parse", "--verify", f"{self._ref}^{{commit}}").strip()
 
-    def _commit(self, source: PublishedSource, folder: str, message: str, parent: str) -> str:
+    def _commit(self, plan: Callable[[Snapshot], Change], message: str, parent: str) -> str:
         with tempfile.TemporaryDirectory(prefix="arena-index-") as scratch:
             index = {"GIT_INDEX_FILE": str(Path(scratch) / "index")}
             self.git.run("read-tree", parent or "--empty", variables=index)
-            old = self.git.run("ls-files", "-z", "--", f":(literal){folder}/", variables=index)
+            listing = self.git.run("ls-files", "-z", variables=index).split("\0")
+            paths = frozenset(path for path in listing if path)
+            change = plan(Snapshot(self.git, parent, paths))
             # --no-filters keeps the bytes unchanged. One path per line is safe: names have no control characters.
-            files = "".join(f"{source.folder.resolve() / path}\n" for path in source.paths)
+            files = "".join(f"{file.resolve()}\n" for file in change.files.values())
             blobs = self.git.run("hash-object", "-w", "--no-filters", "--stdin-paths", data=files).split()
-            gone = (f"0 {'0' * 40}\t{path}\0" for path in old.split("\0") if path)
-            fresh = (f"100644 {blob}\t{folder}/{path}\0" for blob, path in zip(blobs, source.paths, strict=True))
+            gone = (f"0 {'0' * 40}\t{path}\0" for path in sorted(paths) if change.removes(path))
+            fresh = (f"100644 {blob}\t{path}\0" for blob, path in zip(blobs, change.files, strict=True))
             self.git.run("update-index", "-z", "--index-info", data="".join((*gone, *fresh)), variables=index)
             tree = self.git.run("write-tree", variables=index).strip()
         if parent and tree == self.git.run("rev-parse", "--verify", f"{parent}^{{tree}}").strip():
             return parent
-        parents = ["-p", parent] if parent else []
-        return self.git.run("commit-tree", *parents, "-F", "-", tree, data=f"{message}\n", variables=AUTHOR).strip()
+        return self._commit_tree(tree, parent, message) if parent or change.files else ""
 
-    def _push(self, commit: str) -> None:
-        # Never forced, so that other people's commits are kept; `publish` retries after a lost race.
-        self.git.run("push", "--quiet", "--no-verify", "--", self.remote, f"{commit}:{self._ref}", network=True)
+    def _commit_tree(self, tree: str, parent: str, message: str) -> str:
+        parents = ["-p", parent] if parent else []
+        data, variables = f"{message}\n", self.author.variables
+        return self.git.run("commit-tree", *parents, "-F", "-", tree, data=data, variables=variables).strip()
+
+    def _push(self, what: str) -> None:
+        # Never forced, so that other people's commits are kept; `change` tries again after a lost race.
+        self.git.run("push", "--quiet", "--no-verify", "--", self.remote, what, network=True)
 
     @property
     def _ref(self) -> str:
         return f"refs/heads/{self.branch}"
+
+
+def agent_folder(environment: str, agent: str) -> str:
+    """Return the folder of an agent. Raises GitError for names that cannot be folders."""
+    if not (NAME.fullmatch(environment) and NAME.fullmatch(agent)):
+        raise GitError("The name of the environment or agent cannot be a folder.", code="bad_name")
+    return f"{environment}/{agent}"

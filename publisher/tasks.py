@@ -1,28 +1,46 @@
-"""The publisher's background task."""
+"""The publisher's background tasks: to publish a version, and to keep the rest of the repository right."""
 
 from __future__ import annotations
 
+import logging
 import tempfile
+from email.utils import parseaddr
 from pathlib import Path
 
 from django.conf import settings
+from django.utils import timezone
 
 from arena_kit.errors import PlatformFault
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail, job_succeed
+from core.links import site_url
 from core.models import CancelCode, JobFault, JobState, Publication, Submission
+from core.notices.alarms import alarm_raise, alarm_settle
+from core.submissions.publishing import publications_ensure, repository_review
+from publisher.catalogue import environments_shown, folders_of, publications_gone
 from publisher.git import GitError
-from publisher.repository import Repository
+from publisher.pages import environment_page, is_ours, root_page
+from publisher.remote import Remote, remote_of
+from publisher.repository import Author, Change, Repository, Snapshot, agent_folder
 from publisher.source import SourceRefused, unpack_source
+
+logger = logging.getLogger(__name__)
 
 BRANCH = "main"
 """The branch of the remote repository that gets a commit for every publication."""
+ALARM = "repository-is-not-kept"
+
+
+def remote() -> Remote:
+    """Return the remote repository of the settings."""
+    return remote_of(settings.PUBLISHER_REMOTE, ssh_folder=settings.PUBLISHER_SSH_FOLDER)
 
 
 def repository() -> Repository:
     """Return the repository of the settings."""
-    return Repository.at(settings.DATA_DIR / "publisher.git", remote=settings.PUBLISHER_REMOTE, branch=BRANCH)
+    author = Author(settings.SITE_NAME, parseaddr(settings.DEFAULT_FROM_EMAIL)[1])
+    return Repository.at(settings.DATA_DIR / "publisher.git", remote=remote(), branch=BRANCH, author=author)
 
 
 def publish(publication: Publication, lease: Lease) -> None:
@@ -33,23 +51,18 @@ def publish(publication: Publication, lease: Lease) -> None:
         job_cancel(job=publication, code=CancelCode.NOT_PUBLIC, reason=reason)
         return
     agent = submission.agent
-    environment = agent.environment.slug
     # A user's name may contain line breaks, but the message has one line.
     user = " ".join(agent.owner.username.split())
     message = f"Publish {agent.name} v{submission.number} for {agent.environment.name} by {user}"
     try:
+        folder = agent_folder(agent.environment.slug, agent.name)
         with tempfile.TemporaryDirectory(prefix="arena-publish-") as scratch, submission.archive.open("rb") as archive:
             source = unpack_source(archive, Path(scratch) / "source")
             for note in source.notes:
                 lease.log(note)
             lease.log(message)
-            commit = repository().publish(
-                source,
-                environment=environment,
-                agent=agent.name,
-                message=message,
-                before_push=lease.raise_if_lost,
-            )
+            change = Change((folder,), {f"{folder}/{path}": source.folder / path for path in source.paths})
+            commit = repository().change(lambda _: change, message=message, before_push=lease.raise_if_lost)
     except SourceRefused as refusal:
         job_fail(job=publication, fault=JobFault.PLAYER, code=refusal.code, error=str(refusal), log=lease.text)
         return
@@ -58,7 +71,65 @@ def publish(publication: Publication, lease: Lease) -> None:
     except GitError as trouble:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
     lease.log(f"Published as {commit}.")
-    job_succeed(job=publication, log=lease.text, url=source_url(commit, environment, agent.name, source.entry_point))
+    url = source_url(commit, f"{folder}/{source.entry_point}")
+    job_succeed(job=publication, log=lease.text, folder=folder, url=url)
+    if Publication.objects.filter(pk=publication.pk, submission__agent__is_public=False).exists():
+        # It was made private meanwhile, and the refresh that this rang for may have been before our push.
+        repository_review()
+
+
+def repository_refresh(_: int | str = 0) -> None:
+    """Remove folders that must not be seen any more, write the README pages, and queue what is missing.
+
+    All in one commit, and none without a difference. History keeps what was removed.
+    """
+    if not settings.PUBLISHER_REMOTE:
+        return
+    gone = publications_gone()
+    try:
+        with tempfile.TemporaryDirectory(prefix="arena-pages-") as scratch:
+            repository().change(
+                lambda snapshot: refresh_plan(snapshot, gone, Path(scratch)),
+                message=refresh_message(gone),
+                before_push=lambda: None,
+            )
+    except GitError as trouble:
+        alarm_raise(key=ALARM, message=f"{trouble} Try it with: manage.py publisher_check")
+        return
+    alarm_settle(key=ALARM)
+    removed = Publication.objects.filter(folder__in={row.folder for row in gone}, state=JobState.SUCCEEDED)
+    agents = [row.submission.agent_id for row in gone]
+    removed.filter(submission__agent__in=agents, removed_at=None).update(removed_at=timezone.now(), url="")
+    for row in gone:
+        logger.info("%s is no longer in the repository.", row.folder)
+    publications_ensure()
+
+
+def refresh_plan(snapshot: Snapshot, gone: list[Publication], scratch: Path) -> Change:
+    """Return the change that removes what is gone and brings the pages up to date."""
+    removed = folders_of(gone)
+    left = [path for path in snapshot.paths if not Change(removed).removes(path)]
+    environments = environments_shown(left)
+    pages = {f"{environment.slug}/README.md": environment_page(environment) for environment in environments}
+    # An environment whose last agent has gone keeps no page of ours.
+    old = {path for path in left if path.count("/") == 1 and path.endswith("/README.md") and path not in pages}
+    removed += tuple(path for path in sorted(old) if snapshot.text(path) and is_ours(snapshot.text(path)))
+    if environments or "README.md" in snapshot.paths:
+        pages["README.md"] = root_page(settings.SITE_NAME, site_url(), environments)
+    files = {}
+    for number, (path, text) in enumerate(pages.items()):
+        if is_ours(snapshot.text(path)):
+            files[path] = scratch / str(number)
+            files[path].write_text(text)
+    return Change(removed, files)
+
+
+def refresh_message(gone: list[Publication]) -> str:
+    """Return the message of a commit."""
+    if not gone:
+        return "Update the pages"
+    count = len({row.folder for row in gone})
+    return f"Remove {gone[0].folder}" if count == 1 else f"Remove {count} agents"
 
 
 def reason_not_to_publish(submission: Submission) -> str:
@@ -70,14 +141,17 @@ def reason_not_to_publish(submission: Submission) -> str:
     if submission.deleted_at is not None:
         return "The submission was deleted."
     newer = Publication.objects.filter(
-        submission__agent=submission.agent, submission__number__gt=submission.number, state=JobState.SUCCEEDED
+        submission__agent=submission.agent,
+        submission__number__gt=submission.number,
+        state=JobState.SUCCEEDED,
+        removed_at=None,
     )
     if newer.exists():
         return "A newer version is already published."
     return ""
 
 
-def source_url(commit: str, environment: str, agent: str, entry_point: str) -> str:
+def source_url(commit: str, path: str) -> str:
     """Return the address of the published source; empty if the repository has no pages."""
     web = settings.PUBLISHER_WEB_URL.rstrip("/")
-    return f"{web}/blob/{commit}/{environment}/{agent}/{entry_point}" if web else ""
+    return f"{web}/blob/{commit}/{path}" if web else ""

@@ -188,6 +188,23 @@ def missing_prometheus() -> str:
     return f"{missing[0]} is not installed" if missing else ""
 
 
+@cache
+def missing_sshd() -> str:
+    return "" if Path("/usr/sbin/sshd").exists() else "openssh-server is not installed"
+
+
+@cache
+def missing_pebble() -> str:
+    missing = [name for name in ("pebble", "pebble-challtestsrv", "certbot", "openssl") if not shutil.which(name)]
+    return f"{missing[0]} is not installed" if missing else ""
+
+
+@cache
+def missing_cloud_init() -> str:
+    missing = [name for name in ("cloud-init", "systemd-analyze") if not shutil.which(name)]
+    return f"{missing[0]} is not installed" if missing else ""
+
+
 MISSING: dict[str, Callable[[], str]] = {
     "docker": missing_docker,
     "gvisor": missing_gvisor,
@@ -202,6 +219,9 @@ MISSING: dict[str, Callable[[], str]] = {
     "nginx": missing_nginx,
     "prometheus": missing_prometheus,
     "registry": missing_registry,
+    "sshd": missing_sshd,
+    "pebble": missing_pebble,
+    "cloud_init": missing_cloud_init,
     "browser": missing_browser,
     "network": missing_network,
 }

@@ -169,6 +169,9 @@ def test_a_participant_does_everything_without_a_browser(
     status, out, err = arena("pull", "tic-tac-toe")
     assert status == 0, err
     assert (tmp_path / "environments" / "tic_tac_toe" / "info.yml").is_file()
+    status, out, err = arena("pull", "tic-tac-toe", "--matches", "--json")
+    assert (status, json.loads(out)["licence"]) == (0, "CC-BY-4.0"), err
+    assert (tmp_path / "tic-tac-toe-matches.jsonl").is_file()
 
     # The variable wins over the file, and a wrong token is a sentence of its own.
     monkeypatch.setenv("ARENA_TOKEN", "arena_wrong")

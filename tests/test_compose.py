@@ -13,7 +13,7 @@ from django.conf import settings
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
 SITE_AND_WORKERS = {
     "migrate", "web", "worker-build", "worker-duel", "worker-rollout", "worker-tournament", "worker-publish",
-    "monitoring-files",
+    "autoscale", "monitoring-files",
 }  # fmt: skip
 WATCHERS = {
     "prometheus", "alertmanager", "grafana", "loki", "log-shipper", "redis-exporter", "node-exporter",
@@ -26,6 +26,7 @@ HOLDERS = {
     "PIP_INDEX_URL": {"worker-build", "worker-rollout"},
     "MODEL_KEYS": {"worker-rollout"},
     "PUBLISHER_REMOTE": {"worker-publish"},
+    "SCALING": {"autoscale"},
     # They push and pull players' images.
     "PLAYER_REGISTRY": {"worker-build", "worker-duel", "worker-rollout"},
     # Every process of Django needs the key, the database (and to know of a pooler before it) and the files, may

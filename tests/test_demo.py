@@ -9,8 +9,10 @@ import socket
 import stat
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from email.message import Message
 from pathlib import Path
 
 import pytest
@@ -107,6 +109,18 @@ def processes_of(data: Path) -> list[int]:
     return found
 
 
+def static_file(port: int) -> Message:
+    """The headers of the style sheet that the home page names."""
+    base = f"http://127.0.0.1:{port}"
+    with urllib.request.urlopen(f"{base}/") as page:
+        address = re.search(rb'href="(/static/web/app\.[0-9a-f]+\.css)"', page.read())
+    assert address is not None
+    wanted = urllib.request.Request(base + address[1].decode(), headers={"Accept-Encoding": "gzip"})
+    with urllib.request.urlopen(wanted) as file:
+        headers: Message = file.headers
+        return headers
+
+
 CLOSE_OTHERS = """
 from django.core.management import call_command
 from arena_kit.environment.registry import all_specs, get_spec
@@ -136,6 +150,7 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
             lines.append(line)
             if line.startswith(f"Open http://127.0.0.1:{port}/"):
                 break
+        served = static_file(port)
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
     said = "".join(lines)
@@ -150,6 +165,7 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
     assert "Stopped. `make demo` continues where it stopped." in rest
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
+    assert (served["Content-Encoding"], served["Cache-Control"]) == ("gzip", "max-age=315360000, public, immutable")
 
 
 @pytest.mark.slow

@@ -13,9 +13,9 @@ from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee import run as referee
 from arena_kit.sandbox.base import SandboxError
-from core.evaluations.board import standing
 from core.evaluations.episodes import practice_results
 from core.evaluations.selectors import practice_list
+from core.evaluations.standing import standing
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_claim
 from core.models import Build, Environment, Evaluation, JobFault, JobState, Recording, Submission, Validation

@@ -62,11 +62,12 @@ def sign_up(page: Page, address: str) -> None:
     page.fill("[name=password1]", PASSWORD)
     page.fill("[name=password2]", PASSWORD)
     page.click("main button[type=submit]")
-    expect(page.get_by_role("link", name="newcomer")).to_be_visible()
+    expect(page.get_by_role("button", name="Menu of newcomer")).to_be_visible()
 
 
 def upload_agent(page: Page, address: str, archive: Path) -> None:
     page.goto(address + reverse("web:environment", args=["tic-tac-toe"]))
+    page.get_by_role("link", name="Upload an agent").click()
     page.fill("#upload [name=name]", "my-first-agent")
     page.set_input_files("#upload [name=archive]", archive)
     page.click("#upload button[type=submit]")

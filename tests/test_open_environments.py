@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.registry import all_specs
-from core.evaluations.board import standing
+from core.evaluations.standing import standing
 from core.models import Environment, JobState, Recording, Submission
 from tests.samples import BALANCING, archive, deliver_messages
 

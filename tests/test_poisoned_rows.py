@@ -47,6 +47,9 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
             first = tournament.duels.get()
             second = factories.duel(tournament, rival, version, number=9, state=JobState.QUEUED)
             jobs: list[Job] = [first, second]
+        case "analysis":
+            duel = factories.tournament([version, rival]).duels.get()
+            jobs = [factories.analysis(duel, number, JobState.QUEUED) for number in (1, 2)]
         case "recording":
             evaluation = factories.evaluation(scored())
             jobs = [
@@ -62,7 +65,12 @@ def expired(kind: str, version: Submission, rival: Submission) -> list[Job]:
             desk = applications.package().environment
             jobs = list(applications.batch(version.agent.owner, desk, "count", attempts=2).rollouts.order_by("pk"))
         case _:
-            make = {"build": factories.build, "validation": factories.validation, "publication": factories.publication}
+            make = {
+                "build": factories.build,
+                "validation": factories.validation,
+                "publication": factories.publication,
+                "sitting": factories.sitting,
+            }
             jobs = [make[kind](version, JobState.QUEUED) for _ in range(2)]
     rows = JOB_MODELS[kind]._default_manager.filter(pk__in=[job.pk for job in jobs])
     factories.moved(rows, JobState.RUNNING)

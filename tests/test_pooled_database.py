@@ -16,6 +16,8 @@ import psycopg2  # type: ignore[import-untyped]  # has no types
 import pytest
 from django.db import connection
 
+from tests.postgres import unprivileged_user
+
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin:/sbin")
 pytestmark = [
@@ -96,11 +98,10 @@ def pooled(direct: tuple[dict[str, str], str]) -> Iterator[str]:
     }
     settings = folder / "pgbouncer.ini"
     settings.write_text(SETTINGS.format(**values, name=name, own_port=port))
-    # It refuses to run as root.
-    user = "nobody" if os.geteuid() == 0 else None
     assert PROGRAM is not None
+    # It refuses to run as root, and a private server's socket is in a folder that only the server's user may enter.
     with subprocess.Popen(
-        [PROGRAM, str(settings)], user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [PROGRAM, str(settings)], user=unprivileged_user(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     ) as run:
         try:
             _wait_for(port)

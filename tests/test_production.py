@@ -47,7 +47,7 @@ def get(port: int, path: str, **headers: str) -> Page:
 def test_the_site_answers_under_gunicorn_with_collected_static_files(redis_url: str, tmp_path: Path) -> None:
     variables = production_variables(redis_url, tmp_path)
     # What other packages bring is compressed in the same way, and takes long.
-    others = (f"--ignore={name}" for name in ("admin", "drf_spectacular_sidecar", "rest_framework"))
+    others = (f"--ignore={name}" for name in ("admin", "rest_framework"))
     manage(variables, "collectstatic", "--noinput", "--verbosity", "0", *others)
     port = free_port()
 

@@ -379,7 +379,11 @@ def test_every_stored_file_of_a_finished_job_has_a_rule() -> None:
     }  # fmt: skip
     with_their_days = {
         "Submission.archive",
-        *(f"{kind}.{name}" for kind in ("Duel", "Validation") for name in ("records", "player_1_log", "player_2_log")),
+        *(
+            f"{kind}.{name}"
+            for kind in ("Duel", "Validation", "Sitting")
+            for name in ("records", "player_1_log", "player_2_log")
+        ),
         *(f"Evaluation.{name}" for name in ("records", "player_log")),
         *(f"Rollout.{name}" for name in ("video", "trace", "pages", "world_log", "model_log", "player_log")),
         *(f"Recording.{name}" for name in ("video", "poster", "steps", "text", "replay_document", "replay_page")),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-JOBS = ("build", "validation", "duel", "evaluation", "recording", "packagebuild", "rollout", "publication")
+JOBS = (
+    "build", "validation", "duel", "evaluation", "recording", "analysis", "packagebuild", "rollout", "publication",
+    "sitting",
+)  # fmt: skip
 PAGES = {
     "agent": "web:agent",
     "batch": "web:batch",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.urls import include, path, re_path
+from django.views.generic import RedirectView
 
 from web.api.urls import routes
+from web.docs import views as docs
+from web.duels import analysis_views as analyses
 from web.duels import challenge_views as challenges
 from web.duels import downloads
 from web.duels import replay_views as replays
 from web.duels import views as duels
 from web.environments import kit_views as kits
 from web.environments import static_views as statics
+from web.environments import tab_views as tabs
 from web.environments import views as environments
 from web.evaluations import board_views as boards
 from web.evaluations import replay_views as recordings
@@ -30,10 +34,14 @@ from web.rollouts import rollout_views as rollouts
 from web.rollouts import views as applications
 from web.site import errors, home
 from web.site.old_addresses import old_addresses
+from web.sittings import branch_views as branches
+from web.sittings import views as sittings
+from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
 from web.submissions import views as agents
 from web.tournaments import bracket_views as brackets
+from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import season_views as seasons
 from web.tournaments import views as tournaments
@@ -65,6 +73,10 @@ site = [
     path("inbox/read/", inbox.read_all, name="inbox_read"),
     path("inbox/<int:notice_id>/read/", inbox.read, name="notice_read"),
     path("unsubscribe/<str:token>/", inbox.unsubscribe, name="unsubscribe"),
+    path("docs/", docs.doc, name="docs"),
+    path("docs/<path:name>/", docs.doc, name="doc"),
+    path("search/", docs.search, name="search"),
+    path("tournaments/", calendar.calendar, name="tournament_calendar"),
     path("users/<str:username>/", users.user, name="user"),
     path("submit/", submitting.submit, name="submit"),
     path("status/", status.status, name="status"),
@@ -77,12 +89,15 @@ site = [
     path("kit/simple/<str:name>/", kit.project, name="kit_project"),
     path("kit/files/<str:sha256>/<str:filename>", kit.file, name="kit_file"),
     path("kit/<str:filename>.whl", kit.latest, name="kit_latest"),
-    path("starter-kit/<slug:name>.zip", environments.starter_kit, name="starter_kit"),
+    path("starter-kit/<slug:name>.zip", tabs.starter_kit, name="starter_kit"),
     path("static/environments/<slug:slug>/<str:name>", statics.environment_file, name="environment_file"),
     path("static/environment-<slug:slug>/<str:name>", statics.environment_file, name="environment_file_before"),
+    path("environments/", RedirectView.as_view(url="/#environments"), name="environments"),
     path("environments/<slug:slug>/", environments.environment, name="environment"),
     path("environments/<slug:slug>/kits/<slug:name>.zip", kits.kit, name="starter"),
-    path("environments/<slug:slug>/rules.zip", environments.rules, name="rules"),
+    path("environments/<slug:slug>/rules/", tabs.rules, name="environment_rules"),
+    path("environments/<slug:slug>/rules.zip", tabs.rules_zip, name="rules"),
+    path("environments/<slug:slug>/write/", tabs.write, name="environment_write"),
     path("environments/<slug:slug>/leaderboard.<slug:kind>", exports.leaderboard, name="leaderboard_file"),
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
@@ -92,6 +107,8 @@ site = [
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "sit/", sittings.begin, name="sit"),
+    path(agent + "opponents/", sittings.opponents, name="agent_opponents"),
     path(agent + "description/", agents.agent_describe, name="agent_describe"),
     path(agent + "versions/", agents.submission_create, name="submission_create"),
     path(agent + "versions/<int:number>/delete/", agents.submission_delete, name="submission_delete"),
@@ -123,6 +140,12 @@ site = [
     path("environments/<slug:slug>/challenges/", challenges.create, name="challenge_create"),
     path("challenges/<int:challenge_id>/", challenges.challenge, name="challenge"),
     path("challenges/<int:challenge_id>/cancel/", challenges.cancel, name="challenge_cancel"),
+    path("play/", sittings.play, name="play"),
+    path("sittings/<uuid:public_id>/", sittings.sitting, name="sitting"),
+    path("sittings/<uuid:public_id>/move/", sittings.move, name="sitting_move"),
+    path("sittings/<uuid:public_id>/resign/", sittings.resign, name="sitting_resign"),
+    path("sittings/<uuid:public_id>/frames.json", sittings.sitting_frames, name="sitting_frames"),
+    path("sittings/<uuid:public_id>/replay.<slug:form>", sittings.sitting_replay, name="sitting_replay"),
     path("evaluations/<int:evaluation_id>/", evaluations.evaluation, name="evaluation"),
     path("evaluations/<int:evaluation_id>/records.zip", evaluations.records, name="evaluation_records"),
     path("evaluations/<int:evaluation_id>/logs/<slug:log>/", evaluations.log, name="evaluation_log"),
@@ -145,7 +168,12 @@ site = [
     path("duels/<int:duel_id>/", duels.duel, name="duel"),
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
+    path("duels/<int:duel_id>/matches/<int:number>/analysis/", analyses.analysis, name="match_analysis"),
+    path("duels/<int:duel_id>/matches/<int:number>/analyse/", analyses.analyse, name="match_analyse"),
     path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/", branches.go_on, name="go_on"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/sit/", branches.sit_down, name="go_on_sit"),
+    path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/play/", branches.let_play, name="go_on_play"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/", replays.embedded_match, name="embedded_match"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/card.png", replays.match_card, name="match_card"),
     path("duels/<int:duel_id>/results.json.gz", downloads.duel_results, name="duel_results"),
@@ -162,6 +190,7 @@ site = [
         replays.validation_replay,
         name="validation_replay",
     ),
+    path("submissions/<int:submission_id>/source/", sources.source, name="submission_source"),
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
     path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),

@@ -19,7 +19,7 @@ from tqdm import tqdm
 from arena_kit.cli.archives import Unpackable, archive_of
 from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, add_json_option, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
-from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
@@ -135,10 +135,11 @@ def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -
     spec.make()
     sandbox = chosen_sandbox(options, folder / "channel")
     sandbox.check()
-    packages = install(options.player, admitted.requirements, options)
     image = FOLDER_PREFIX + str(folder / "player")
     if admitted.report.is_script:
+        packages = install(options.player, of_script(admitted.requirements, options), options)
         return replace(_run_script(sandbox, image, packages, spec), warnings=warnings)
+    packages = install(options.player, admitted.requirements, options)
     return replace(_play(options, sandbox, image, packages, spec), warnings=warnings)
 
 

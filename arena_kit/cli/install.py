@@ -8,6 +8,7 @@ import os
 import sys
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import replace
 
 from arena_kit.cli.common import BadArgument
 from arena_kit.cli.needed import PREFIX, check_installed
@@ -21,12 +22,22 @@ from arena_kit.upload.requirements import Requirements
 INDEX_VARIABLES = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY")
 """How containers reach the package index. The site reads the same variables."""
 CERTIFICATES_VARIABLE = "PIP_CERT"
+DEFAULT_REQUIREMENTS = ("gymnasium",)
+"""What a script without requirements has on a site whose operator has named no others."""
 LAST_LINES = 10
 
 
 def add_install_option(parser: argparse.ArgumentParser) -> None:
     """Add the option `--no-install`."""
     parser.add_argument("--no-install", action="store_true", help="only name what is missing")
+
+
+def of_script(required: Requirements, options: argparse.Namespace) -> Requirements:
+    """Return the requirements of a script as a site installs them: if it names none, those that it gives every script.
+
+    With `--no-install` they are its own.
+    """
+    return required if required.lines or options.no_install else replace(required, lines=DEFAULT_REQUIREMENTS)
 
 
 def install(name: str, required: Requirements, options: argparse.Namespace) -> str:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from arena_kit.cli.common import DONE, BadArgument
+from arena_kit.cli.common import DONE, BadArgument, tell
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.output import content_write
 from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
 from arena_kit.environment.local_document import local_record
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.replay_file.classic_html import can_clean
 from arena_kit.environment.replay_file.document import (
     EVERYTHING,
     ReplayOptions,
@@ -29,6 +30,10 @@ from arena_kit.text import plain_text
 
 MAX_DOCUMENT_BYTES = 1 << 30
 ZIP = b"PK\x03\x04"
+NO_PICTURES = (
+    "The page shows each state as JSON. For what the environment draws, install the package nh3 "
+    "(the extra `classic` of arena-kit), and write it again."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,8 @@ def write_replay(
     Raises BadArgument, and NotDrawable if the record does not fit its rules.
     """
     if html is not None:
+        if replay.spec.classic is not None and not can_clean():
+            tell(NO_PICTURES)
         content_write(html, lambda: replay_page(replay.spec, replay.record, replay.facts).encode())
     if document is not None:
         compress = document.suffix == ".gz"

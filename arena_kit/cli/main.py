@@ -25,7 +25,7 @@ VERBS = {
     "board": "Show the best of an environment.",
     "challenge": "Let an agent of yours play against another one, or the top ten.",
     "replay": "Show or write a match of a file or a site, or where your player would move otherwise.",
-    "pull": "Fetch the files of a version, or the folder of an environment.",
+    "pull": "Fetch the files of a version, or the folder or the matches of an environment.",
 }
 """Each verb is a module of this package with a function `main(arguments) -> int`."""
 DONE = 0

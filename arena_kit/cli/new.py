@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.common import BadArgument, add_json_option, print_json, run_command
-from arena_kit.environment.registry import all_specs, get_spec
+from arena_kit.cli.environments import add_environment_options, chosen_spec
+from arena_kit.environment.registry import all_specs
 from arena_kit.kits import KITS, kit_write
 
 MADE = 0
@@ -21,7 +22,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    slugs = ", ".join(spec.slug for spec in all_specs())
     kits = "; ".join(f"{kit.name}: {kit.about}" for kit in KITS)
     parser = argparse.ArgumentParser(
         prog="arena new",
@@ -29,18 +29,18 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Exit code: 0 the folder is there, 2 wrong arguments or the folder exists already.",
     )
     parser.add_argument("folder", type=Path, help="the new folder, named as the agent")
-    parser.add_argument("--environment", required=True, metavar="NAME", help=f"one of: {slugs}")
+    add_environment_options(parser, (spec.slug for spec in all_specs()))
     parser.add_argument("--kit", default="random", metavar="KIT", help=f"{kits} (default random)")
     add_json_option(parser)
     return parser
 
 
 def _new(options: argparse.Namespace) -> int:
-    spec = get_spec(options.environment)
+    spec = chosen_spec(options)
     # Without the final slash that a shell completes, and with a name for "."
     folder = Path(options.folder)
     try:
-        paths = kit_write(folder, spec, options.kit)
+        paths = kit_write(folder, spec, options.kit, str(options.environments or ""))
     except FileExistsError:
         raise BadArgument(f"{folder} exists already, and nothing in it was changed. Choose another name.") from None
     except OSError as error:

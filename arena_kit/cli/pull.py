@@ -1,4 +1,4 @@
-"""`arena pull`: fetch the files of a version, or the folder of an environment."""
+"""`arena pull`: fetch the files of a version, or the folder or the matches of an environment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_com
 from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
+from arena_kit.datasets.lines import NotADataset, read_dataset
 from arena_kit.upload.archive import unpack_archive
 from arena_kit.upload.zip_safety import ArchiveRefused
 
@@ -25,13 +26,17 @@ def main(arguments: Sequence[str]) -> int:
     """Fetch files from a site. Returns 0 if they are there."""
     parser = argparse.ArgumentParser(
         prog="arena pull",
-        description="Fetch the files of a version of yours or of a public agent, or the folder of an environment.",
+        description="Fetch the files of a version of yours or of a public agent, or the folder of an environment, or "
+        "its rated matches as a data set.",
         epilog="Exit code: 0 fetched, 3 there is nothing that you may fetch, 1 the network or the site failed, "
         "2 wrong arguments, 4 log in first.",
     )
     parser.add_argument("what", metavar="VERSION|ENVIRONMENT", help=f"{VERSION_HELP}; or the name of an environment")
     parser.add_argument(
         "--output", type=Path, metavar="FOLDER", help="default: named after the version, or `environments`"
+    )
+    parser.add_argument(
+        "--matches", action="store_true", help="fetch all rated matches of the environment, as lines of JSON"
     )
     add_site_option(parser)
     add_json_option(parser)
@@ -41,6 +46,8 @@ def main(arguments: Sequence[str]) -> int:
 
 def _pull(options: argparse.Namespace, temporary: Path) -> int:
     client, unpacked = client_of(options), temporary / "pulled"
+    if options.matches:
+        return _pull_matches(options, client, temporary)
     with tempfile.TemporaryFile() as made:
         file = cast(IO[bytes], made)
         folder = options.output or Path(_fetch(client, options.what, file))
@@ -53,6 +60,27 @@ def _pull(options: argparse.Namespace, temporary: Path) -> int:
     names = _move(unpacked, folder)
     data = {"folder": str(folder), "files": names}
     show(options, data, f"{folder}: {', '.join(names)}. Look at the code before you run it.")
+    return DONE
+
+
+def _pull_matches(options: argparse.Namespace, client: Client, temporary: Path) -> int:
+    """Fetch a data set, and keep it only if it is whole. Raises BadArgument."""
+    fetched = temporary / "matches.jsonl"
+    with fetched.open("w+b") as file:
+        slug = client.environment(options.what).slug
+        client.environment_matches(slug, file)
+        file.seek(0)
+        try:
+            header, *matches = read_dataset(file)
+        except (NotADataset, ValueError) as error:
+            show(options, {"error": str(error)}, f"Not kept: {error}")
+            return NO
+    folder = options.output or Path()
+    (unpacked := temporary / "kept").mkdir()
+    fetched.rename(unpacked / f"{slug}-matches.jsonl")
+    (name,) = _move(unpacked, folder)
+    data = {"file": str(folder / name), "matches": len(matches), "licence": header["licence"]}
+    show(options, data, f"{folder / name}: {len(matches)} matches of {header['environment']}, {header['licence']}.")
     return DONE
 
 

@@ -7,13 +7,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, add_json_option, positive, run_command
-from arena_kit.cli.environments import add_folder_option
+from arena_kit.cli.common import DONE, BadArgument, add_json_option, positive, run_command, show
+from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.cli.install import add_install_option
-from arena_kit.cli.local_replay import replay_local
+from arena_kit.cli.local_replay import read_replay, replay_local
 from arena_kit.cli.players import add_sandbox_options
 from arena_kit.cli.site_replay import compare, replay_site
 from arena_kit.cli.sites import add_site_option
+from arena_kit.cli.why import why
 from arena_kit.environment.replay_file.document import MAX_FRAMES, ReplayOptions
 
 WHICH = re.compile(r"(\d{1,15})/(\d{1,9})", re.ASCII)
@@ -45,6 +46,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-actions", action="store_true", help=f"leave out what each seat played {document}")
     parser.add_argument("--max-frames", type=positive, default=MAX_FRAMES, metavar="N",
                         help=f"at most this many states {document}, default {MAX_FRAMES}")  # fmt: skip
+    parser.add_argument("--why", action="store_true", help="say who could have forced a win after each move, and which "
+                        "moves gave it away (files only)")  # fmt: skip
     parser.add_argument("--diff", metavar="MY_PLAYER", help="a folder or zip with player.py (DUEL/MATCH only)")
     parser.add_argument("--side", type=int, choices=(1, 2), help="which player it is (default: your own agent)")
     add_folder_option(parser)
@@ -64,7 +67,11 @@ def _replay(options: argparse.Namespace, folder: Path) -> int:
     if path.exists() and (path.is_file() or of_site is None):
         if options.diff:
             raise BadArgument("--diff compares a player with a match of a site: give DUEL/MATCH, e.g. 12/3.")
+        if options.why:
+            return _why(options)
         return replay_local(options, wanted)
+    if options.why:
+        raise BadArgument("--why is for files: download the records of the duel, or read the match's page.")
     if of_site is None:
         raise BadArgument(f"There is no file {options.what}, and it is not of the form DUEL/MATCH, e.g. 12/3.")
     if options.match is not None:
@@ -73,3 +80,11 @@ def _replay(options: argparse.Namespace, folder: Path) -> int:
     if options.diff:
         return compare(options, duel, number, folder)
     return replay_site(options, duel, number, wanted)
+
+
+def _why(options: argparse.Namespace) -> int:
+    """Tell a match of a file."""
+    use_own_environments(options)
+    told = why(read_replay(Path(options.what), options.match or 1))
+    show(options, {"why": told.splitlines()}, told.rstrip())
+    return DONE

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arena_kit.cli.common import LABEL, BadArgument, add_json_option, print_json, run_command
-from arena_kit.cli.install import add_install_option, install
+from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, output_check
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, image_name, sandbox_check, unpack
@@ -22,8 +22,6 @@ from arena_kit.text import plain_text
 
 SCORED, NOT_RUN, NO_SCORE = 0, 1, 3
 FILE = "submission.py"
-DEFAULT_REQUIREMENTS = ("gymnasium",)
-"""What a script without requirements has on a site whose operator has named no others."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -72,8 +70,8 @@ def _run(options: argparse.Namespace, folder: Path) -> int:
     except ValueError as error:
         raise BadArgument(str(error)) from None
     required = requirements_of(options.script, image)
-    if not required.lines and image.startswith(FOLDER_PREFIX) and not options.no_install:
-        required = replace(required, lines=DEFAULT_REQUIREMENTS)
+    if image.startswith(FOLDER_PREFIX):
+        required = of_script(required, options)
     sandbox = chosen_sandbox(options, folder / "channel")
     try:
         sandbox_check(sandbox, image)

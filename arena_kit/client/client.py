@@ -99,6 +99,13 @@ class Client:
         """Write the folder of an environment as a zip; return its file name."""
         return self._transport.download(f"{API}/environments/{_part(slug)}/folder.zip", target)
 
+    def environment_matches(self, slug: str, target: IO[bytes]) -> str:
+        """Write all rated matches of an environment as lines of JSON; return the name of the file.
+
+        `arena_kit.datasets.lines.read_dataset` reads them and checks that they are complete.
+        """
+        return self._transport.download(f"{API}/environments/{_part(slug)}/matches.jsonl", target)
+
     def board(self, name: str, *, limit: int = 20) -> Board:
         """Return the best of an environment, by ratings or by scores."""
         environment = self.environment(name)

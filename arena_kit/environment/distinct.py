@@ -1,4 +1,4 @@
-"""Counts how many matches of a duel are distinct: matches that only repeat others say nothing new about two players."""
+"""Finds the matches of a duel that only repeat others: they say nothing new about two players."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ Look = tuple[object, ...]
 """What a match looks like after its opening and at its end."""
 
 
-def distinct_count(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> int:
-    """Return how many matches are distinct.
+def first_alike(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> tuple[int, ...]:
+    """Return, for each match, the number of the first one that is the same; its own number if there is none before it.
 
     Two matches are the same if the players sit in the same seats, the positions after the opening are the same, however
     they were reached, the later actions are the same, and the matches end in the same way and in the same state. The
@@ -26,9 +26,13 @@ def distinct_count(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> int
     for match in matches:
         key = (match.seats, match.actions[match.opening_count :], match.outcome, match.error_code)
         alike[key].append(match)
-    return sum(
-        len(group) if len(group) == 1 else len({_look(spec, match) for match in group}) for group in alike.values()
-    )
+    found: dict[int, int] = {}
+    for group in alike.values():
+        first: dict[Look, int] = {}
+        for match in group:
+            look = () if len(group) == 1 else _look(spec, match)
+            found[match.number] = first.setdefault(look, match.number)
+    return tuple(found[number] for number in sorted(found))
 
 
 def _look(spec: EnvironmentSpec, match: MatchRecord) -> Look:

@@ -20,27 +20,29 @@ ATTEMPTS = 1_000
 """Openings drawn for a match before the environment counts as broken."""
 CHECKED_SEEDS = 20
 """Openings drawn by `check_openings`."""
-Solver = Callable[[Environment], bool]
+Decided = Callable[[Environment], bool]
 
 
 class NoOpening(BrokenEnvironment):
     """No opening can be drawn: the key `openings` or the book does not fit the rules."""
 
 
-@lru_cache(maxsize=8192)  # the duels of an edition share their openings, and a solver takes longer than a match
+@lru_cache(
+    maxsize=8192
+)  # the duels of an edition share their openings, and to see that it is open takes longer than a match
 def opening_of(spec: EnvironmentSpec, seed: int) -> tuple[int, ...]:
     """Return the actions of the opening of a match; `()` without openings.
 
     The actions are those of a record: one for each seat that acts, step by step. Positions that are already over, and
-    those that the solver calls decided, are drawn again. Of an environment from outside, its server draws the opening.
-    seed: of the match, see `pair_seed`. Raises NoOpening, and whatever the rules and the solver raise.
+    those that the key `decided` rejects, are drawn again. Of an environment from outside, its server draws the opening.
+    seed: of the match, see `pair_seed`. Raises NoOpening, and whatever the rules and that function raise.
     """
     openings = spec.openings
     if openings is None:
         return ()
     if spec.runs_apart:
         return draw_opening(spec, seed)
-    decided = _solver(spec, openings)
+    decided = _decided(spec, openings)
     environment = spec.make()
     for attempt in range(ATTEMPTS):
         environment.reset(seed)
@@ -89,9 +91,9 @@ def check_openings(spec: EnvironmentSpec) -> None:
             opening_of(spec, seed)
         return
     try:
-        decided = _solver(spec, openings)
+        decided = _decided(spec, openings)
     except (ImportError, AttributeError) as error:
-        raise NoOpening(f"{openings.where}: solver: {openings.solver} cannot be loaded: {error}.") from None
+        raise NoOpening(f"{openings.where}: decided: {openings.decided} cannot be loaded: {error}.") from None
     for line in openings.lines:
         name = f"{openings.where}: file: the opening {in_words(line)} of {openings.file}"
         environment = spec.make()
@@ -111,9 +113,9 @@ def check_openings(spec: EnvironmentSpec) -> None:
         opening_of(spec, seed)
 
 
-def _solver(spec: EnvironmentSpec, openings: Openings) -> Solver:
-    solver: Solver = load(openings.solver, spec.folder) if openings.solver else _undecided
-    return solver
+def _decided(spec: EnvironmentSpec, openings: Openings) -> Decided:
+    decided: Decided = load(openings.decided, spec.folder) if openings.decided else _undecided
+    return decided
 
 
 def _undecided(_: Environment) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 RANDOM, BOOK = "random", "book"
-KEYS = ("plies", "from", "file", "solver")
+KEYS = ("plies", "from", "file", "decided")
 LONGEST = 100
 """The largest number of plies of an opening: a longer one would leave little of a match to the players."""
 BOOK_BYTES = 1 << 20
@@ -24,14 +24,14 @@ class Openings:
     """How the first plies of every match are chosen, before the players act.
 
     plies: the least and the greatest number of steps of the environment. lines: the lines of the book, each the actions
-    of one opening in the order of a record; empty where openings are random. solver: `module:function`, in the
+    of one opening in the order of a record; empty where openings are random. decided: `module:function`, in the
     environment's folder or installed, which takes an environment after the opening and says whether the match is
-    decided there; empty without a solver. where: the file and the key, for complaints.
+    decided there; empty if every open position will do. where: the file and the key, for complaints.
     """
 
     plies: tuple[int, int]
     lines: tuple[tuple[int, ...], ...] = field(default=(), hash=False)
-    solver: str = ""
+    decided: str = ""
     file: str = ""
     """Name of the book in the environment's folder; empty where openings are random."""
     where: str = field(default="openings", compare=False)
@@ -51,21 +51,21 @@ def read_openings(where: str, value: object, folder: Path) -> Openings:
     source = value.get("from", RANDOM)
     if source not in (RANDOM, BOOK):
         raise ValueError(f"{where}: from: must be {RANDOM} or {BOOK}, not {source!r}.")
-    solver = value.get("solver", "")
-    if not isinstance(solver, str) or (solver and not re.fullmatch(r"[\w.]+:\w+", solver)):
-        raise ValueError(f"{where}: solver: must be written module:function.")
+    decided = value.get("decided", "")
+    if not isinstance(decided, str) or (decided and not re.fullmatch(r"[\w.]+:\w+", decided)):
+        raise ValueError(f"{where}: decided: must be written module:function.")
     if source == RANDOM:
         if "file" in value:
             raise ValueError(f"{where}: file: only openings from a {BOOK} have a file.")
         if "plies" not in value:
             raise ValueError(f"{where}: plies: this key is missing.")
-        return Openings(_plies(where, value["plies"]), solver=solver, where=where)
+        return Openings(_plies(where, value["plies"]), decided=decided, where=where)
     name = value.get("file", "")
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w.-]*", name):
         raise ValueError(f"{where}: file: must be the name of a book beside this file, e.g. openings.txt.")
     lines = _read_book(f"{where}: file", folder / name)
     plies = _plies(where, value["plies"]) if "plies" in value else (1, LONGEST)
-    return Openings(plies, lines, solver, name, where)
+    return Openings(plies, lines, decided, name, where)
 
 
 def _plies(where: str, value: object) -> tuple[int, int]:

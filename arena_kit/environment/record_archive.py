@@ -51,6 +51,8 @@ class MatchSummary:
     """Index of the player that sat in seat 0."""
     moves: int
     """The number of actions of the match, those of its opening included."""
+    same_as: int | None = None
+    """The number of the first match that is the same; None where that was not found out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +66,18 @@ class DuelHeader:
     players: tuple[str, str]
     match_count: int
     summary: DuelSummary
-    distinct_matches: int | None
+    opening: tuple[int, ...] | None
     """As in `DuelRecord`."""
 
 
 def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
     """Write all records of a duel to a binary file."""
-    index = [
+    index: list[list[object]] = [
         [match.outcome.value, match.fault.value, match.faulty_player, match.seats[0], len(match.actions)]
         for match in record.matches
     ]
+    if record.alike is not None:
+        index = [[*row, same_as] for row, same_as in zip(index, record.alike, strict=True)]
     header = {
         "format": FORMAT_VERSION,
         "environment": record.environment,
@@ -81,7 +85,7 @@ def write_duel(record: DuelRecord, file: IO[bytes]) -> None:
         "players": list(record.players),
         "match_count": len(record.matches),
         "summary": asdict(record.summary),
-        **({} if record.distinct_matches is None else {"distinct_matches": record.distinct_matches}),
+        **({} if record.opening is None else {"opening": list(record.opening)}),
         "index": index,
     }
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -126,8 +130,14 @@ class DuelArchive:
         return self.header.summary
 
     @property
+    def alike(self) -> tuple[int, ...] | None:
+        """As in `DuelRecord`, from the index."""
+        found = tuple(row.same_as for row in self.index if row.same_as is not None)
+        return found if len(found) == self.match_count > 0 else None
+
+    @property
     def distinct_matches(self) -> int | None:
-        return self.header.distinct_matches
+        return None if self.alike is None else len(set(self.alike))
 
     @property
     def match_count(self) -> int:
@@ -147,9 +157,15 @@ class DuelArchive:
             for number, line in enumerate(self._lines(block), start=block * BLOCK_MATCHES + 1):
                 yield match_read(line, number)
 
+    def lines(self) -> Iterator[str]:
+        """Yield the line of each match in order, as `match_line` made it, without reading what it says."""
+        for block in range((self.match_count + BLOCK_MATCHES - 1) // BLOCK_MATCHES):
+            yield from self._lines(block)
+
     def record(self) -> DuelRecord:
         """Read the whole duel."""
-        return DuelRecord(self.environment, self.seed, self.players, tuple(self.matches()), self.distinct_matches)
+        head = self.header
+        return DuelRecord(head.environment, head.seed, head.players, tuple(self.matches()), self.alike, head.opening)
 
     def _lines(self, block: int) -> list[str]:
         lines = self._read(_block_name(block)).split("\n")
@@ -191,7 +207,7 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         draws=_whole(counts["draws"]),
         scores=_pair(counts["scores"], _number),
     )
-    distinct = data.get("distinct_matches")
+    opening = data.get("opening")
     return DuelHeader(
         format=FORMAT_VERSION,
         environment=str(data["environment"]),
@@ -199,14 +215,22 @@ def _header(data: dict[str, Any]) -> DuelHeader:
         players=(str(first), str(second)),
         match_count=_whole(data["match_count"]),
         summary=summary,
-        distinct_matches=None if distinct is None else _whole(distinct),
+        opening=None if opening is None else tuple(_whole(action) for action in opening),
     )
 
 
 def _index(data: dict[str, Any]) -> tuple[MatchSummary, ...]:
     rows = tuple(
-        MatchSummary(number, Outcome(outcome), Fault(fault), _player(faulty), _whole(first), _whole(moves))
-        for number, (outcome, fault, faulty, first, moves) in enumerate(data["index"], start=1)
+        MatchSummary(
+            number,
+            Outcome(outcome),
+            Fault(fault),
+            _player(faulty),
+            _whole(first),
+            _whole(moves),
+            _whole(same_as[0]) if same_as else None,
+        )
+        for number, (outcome, fault, faulty, first, moves, *same_as) in enumerate(data["index"], start=1)
     )
     if len(rows) != data["match_count"] or any(row.first_player not in (0, 1) for row in rows):
         raise ValueError("The index does not fit the number of matches.")

@@ -98,8 +98,16 @@ class DuelRecord:
     players: tuple[str, str]
     """Names of player_1 and player_2."""
     matches: tuple[MatchRecord, ...]
-    distinct_matches: int | None = None
-    """How many of its matches are distinct, see `arena_kit.environment.distinct`; None where that was not counted."""
+    alike: tuple[int, ...] | None = None
+    """For each match the number of the first one that is the same, see `arena_kit.environment.distinct`; None where
+    that was not found out."""
+    opening: tuple[int, ...] | None = None
+    """The actions that all matches begin with if they go on from a recorded match, whose seed they then have."""
+
+    @property
+    def distinct_matches(self) -> int | None:
+        """How many of its matches are distinct; None where that was not found out."""
+        return None if self.alike is None else len(set(self.alike))
 
     @property
     def summary(self) -> DuelSummary:

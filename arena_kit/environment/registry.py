@@ -236,6 +236,9 @@ def get_spec(name: str) -> EnvironmentSpec:
     kept = _read_kept(kept_text(name))
     if kept is not None and name in (kept.slug, kept.id):
         return kept
+    because = next((one.because for one in _left_out if one.slug in (name, re.sub(r"-v\d+$", "", name))), "")
+    if because:
+        raise UnknownEnvironment(f"The environment {name!r} is left out: {because}")
     known = ", ".join(spec.slug for spec in all_specs())
     missed = "".join(f" Left out: {one.because}" for one in _left_out)
     raise UnknownEnvironment(f"There is no environment {name!r}. The environments are: {known}.{missed}")

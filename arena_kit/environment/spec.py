@@ -123,6 +123,10 @@ class EnvironmentSpec:
     """`module:Class` of the Environment, in `folder` or installed; where `gymnasium` is set, it takes this spec."""
     renderer: str
     """`module:function`, which takes a frame and returns SVG text."""
+    solver: str = ""
+    """`module:Class` of the solver, see `arena_kit.environment.solver`; empty without one."""
+    move_words: str = ""
+    """`module:function`, which takes the frame before a move and the action, and returns the move as people call it."""
     seats: int
     observation: ArraySpec
     action_count: int = 0
@@ -250,9 +254,11 @@ class EnvironmentSpec:
             faults.append(("image", "must be the name of a file under static/, of letters, digits, _, - and ."))
         faults += [
             (name, "must be written module:name.")
-            for name in ("entry_point", "renderer")
+            for name in ("entry_point", "renderer", *(key for key in ("solver", "move_words") if getattr(self, key)))
             if not re.fullmatch(r"[\w.]+:\w+", getattr(self, name))
         ]
+        if self.solver and self.seats != 2:
+            faults.append(("solver", "is for environments with two seats."))
         if faults:
             raise ValueError(": ".join(faults[0]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html import escape
 
 # Every selector begins with .frame, so that an inline picture does not style the page around it.
@@ -14,6 +15,18 @@ STYLE = """
 .frame .ink{fill:#e5e9f2}.frame .muted{fill:#98a2b8}.frame .first{fill:#6ea0ff}.frame .second{fill:#ff8a66}
 .frame .stroke-first{stroke:#6ea0ff}.frame .stroke-second{stroke:#ff8a66}.frame .rim{stroke:#fff2}}
 """
+
+
+SWAPPED_STYLE = re.sub("first|second", lambda found: "second" if found[0] == "first" else "first", STYLE)
+"""The same with the colours of the two seats exchanged."""
+
+
+def in_colours_of_players(picture: str, seats: tuple[int, ...]) -> str:
+    """Return a picture in which player 1 has the first colour, wherever it sits: one colour a player through a duel.
+
+    seats: as in a record, seats[seat] is the player that sits there.
+    """
+    return picture.replace(STYLE, SWAPPED_STYLE, 1) if seats == (1, 0) else picture
 
 
 def svg(width: int, height: int, title: str, parts: list[str], *, description: str = "") -> str:

@@ -42,11 +42,14 @@ class Duel:
         clock: Callable[[], float],
         on_progress: Callable[[int], None],
         decided: Decided | None = None,
+        opening: tuple[int, ...] | None = None,
     ) -> None:
         self.notes = Notes()
         self.playing_seconds = 0.0
         encoder = Encoder(spec.observation, spec.action_count)
-        self.matches = DuelMatches(spec, encoder, seed=seed, count=match_count, bank_seconds=limits.bank_seconds)
+        self.matches = DuelMatches(
+            spec, encoder, seed=seed, count=match_count, bank_seconds=limits.bank_seconds, opening=opening
+        )
         first, second = (
             PlayerLink(
                 player,

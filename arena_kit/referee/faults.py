@@ -23,6 +23,8 @@ class PlayerFault(StrEnum):
     TOO_MANY_RESTARTS = "too_many_restarts"
     DUEL_TIME = "duel_time_exhausted"
     EVALUATION_TIME = "evaluation_time_exhausted"
+    RESIGNED = "person_resigned"
+    LEFT = "left_the_board"
 
 
 SENTENCES: dict[PlayerFault, str] = {
@@ -39,6 +41,8 @@ SENTENCES: dict[PlayerFault, str] = {
     PlayerFault.TOO_MANY_RESTARTS: "The player had to be restarted too often; it forfeits the remaining matches.",
     PlayerFault.DUEL_TIME: "The time of the duel was used up, and this player thought longer.",
     PlayerFault.EVALUATION_TIME: "The time of the evaluation was used up, most of it by this player.",
+    PlayerFault.RESIGNED: "The person resigned.",
+    PlayerFault.LEFT: "The person left the board.",
 }
 
 LAST_LINES = 8

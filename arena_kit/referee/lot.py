@@ -50,7 +50,7 @@ class LotPlayer:
 class DuelPart:
     """A duel of the lot. players: indexes of its two players. trial_seconds: see `Trial`, None for a whole duel.
 
-    test: the values of the SequentialTest that may end it early; None without one.
+    test: the values of the SequentialTest that may end it early; None without one. opening: as in `run_duel`.
     """
 
     id: str
@@ -63,6 +63,7 @@ class DuelPart:
     limits: Limits
     trial_seconds: float | None = None
     test: dict[str, Any] | None = None
+    opening: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +189,7 @@ def _play_duel(
         on_progress=progress,
         decided=decided,
         trial_until=_until(part.trial_seconds, clock),
+        opening=None if part.opening is None else tuple(part.opening),
     )
 
 

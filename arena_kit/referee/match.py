@@ -29,9 +29,18 @@ class Match:
     """The state of a match between two players. The referee decides which actions are legal."""
 
     def __init__(
-        self, spec: EnvironmentSpec, encoder: Encoder, *, number: int, seed: int, seats: tuple[int, ...], bank: float
+        self,
+        spec: EnvironmentSpec,
+        encoder: Encoder,
+        *,
+        number: int,
+        seed: int,
+        seats: tuple[int, ...],
+        bank: float,
+        opening: tuple[int, ...] | None = None,
     ) -> None:
-        self.number, self.seed, self.seats = number, seed, seats
+        """opening: the actions that the match begins with; None to draw them from the seed as the spec says."""
+        self.number, self.seed, self.seats, self._opening = number, seed, seats, opening
         self.record: MatchRecord | None = None
         self.is_over = False
         """Whether it is decided; a plain attribute, which is fast to read after every move."""
@@ -116,7 +125,8 @@ class Match:
     def beginning(self) -> tuple[Environment, tuple[int, tuple[int, ...]]]:
         """Return the environment, and the seed and opening that `start` gives it. Raises PlatformFault."""
         try:
-            return self._environment, (self.seed, opening_of(self._spec, self.seed))
+            opening = opening_of(self._spec, self.seed) if self._opening is None else self._opening
+            return self._environment, (self.seed, opening)
         except Exception as error:
             raise self._broken(error) from error
 

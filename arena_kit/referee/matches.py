@@ -15,10 +15,21 @@ class DuelMatches:
     """Begins the matches of a duel in order, and keeps their records.
 
     seed: that of the duel. count: the number of matches that count. bank_seconds: of each player in each match.
+    opening: as in `run_duel`.
     """
 
-    def __init__(self, spec: EnvironmentSpec, encoder: Encoder, *, seed: int, count: int, bank_seconds: float) -> None:
+    def __init__(
+        self,
+        spec: EnvironmentSpec,
+        encoder: Encoder,
+        *,
+        seed: int,
+        count: int,
+        bank_seconds: float,
+        opening: tuple[int, ...] | None = None,
+    ) -> None:
         self._spec, self._encoder, self._seed, self._bank = spec, encoder, seed, bank_seconds
+        self._opening = opening
         self.count = count
         """Number of matches that count; it drops when the duel ends early."""
         self.records: dict[int, MatchRecord] = {}
@@ -65,9 +76,10 @@ class DuelMatches:
                 self._spec,
                 self._encoder,
                 number=number,
-                seed=pair_seed(self._seed, pair),
+                seed=pair_seed(self._seed, pair) if self._opening is None else self._seed,
                 seats=(1, 0) if is_swapped else (0, 1),
                 bank=self._bank,
+                opening=self._opening,
             )
             self._coming.append(match)
         if self._spec.runs_apart:

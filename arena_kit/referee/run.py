@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.episodes import EpisodeRecord, EvaluationRecord
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
@@ -198,6 +198,7 @@ def run_duel(
     on_progress: Callable[[int], None] | None = None,
     decided: Decided | None = None,
     trial_until: float | None = None,
+    opening: tuple[int, ...] | None = None,
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
@@ -209,7 +210,8 @@ def run_duel(
     one_core: whether both containers are pinned to the same core, and so take time from each other. on_progress: called
     with the number of finished matches; may raise to stop the duel. decided: ends the duel early, see `Decided`.
     trial_until: makes it a trial, which ends at the first fault, and at this time by the clock at the latest; see
-    `arena_kit.referee.trial`.
+    `arena_kit.referee.trial`. opening: the actions that every match begins with, all of them with the duel's own seed;
+    None to draw each pair's opening from its seed.
     """
     kind = Duel if trial_until is None else partial(Trial, until=trial_until)
     duel = kind(
@@ -223,6 +225,7 @@ def run_duel(
         clock=clock,
         on_progress=on_progress or (lambda _: None),
         decided=decided,
+        opening=opening,
     )
     with contextlib.ExitStack() as stack:
         for link in duel.links:
@@ -230,19 +233,19 @@ def run_duel(
         stack.enter_context(_without_collector())
         duel.play()
     records = duel.matches.played
-    record = DuelRecord(spec.id, seed, names, records, _distinct(spec, records))
+    record = DuelRecord(spec.id, seed, names, records, _alike(spec, records), opening)
     return PlayedDuel(record, "\n".join(duel.notes.lines), (duel.links[0].log, duel.links[1].log), duel.playing_seconds)
 
 
-def _distinct(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> int | None:
-    """Return how many matches are distinct; None where they cannot be simulated again to compare them.
+def _alike(spec: EnvironmentSpec, records: Sequence[MatchRecord]) -> tuple[int, ...] | None:
+    """Return which matches repeat others; None where they cannot be simulated again to compare them.
 
     The duel has been played to its end, so an environment that fails now does not make it void.
     """
     if not spec.deterministic:
         return None
     try:
-        return distinct_count(spec, records)
+        return first_alike(spec, records)
     except Exception:
         logger.warning("The distinct matches of a duel of %s could not be counted.", spec.id, exc_info=True)
         return None

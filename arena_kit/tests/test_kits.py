@@ -19,10 +19,12 @@ from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.kits import KITS, BadName, UnknownKit, kit_files, kit_write, kit_zip, kits_for
 from arena_kit.opponents import opponent_maker
+from arena_kit.tests.environment.outside import classic, outside
 from arena_kit.tests.environment.playing import installed
 from arena_kit.tests.playing import folders, play
 from arena_kit.upload.archive import inspect_archive
 from arena_kit.upload.compiling import check_python_compiles
+from arena_kit.upload.source_warnings import warnings_of
 
 ROOT = Path(__file__).parents[2]
 PAIRS = [(spec, kit.name) for spec in all_specs() for kit in kits_for(spec)]
@@ -39,6 +41,8 @@ def test_a_kit_passes_the_checks_of_an_upload(spec: EnvironmentSpec, kit: str) -
     check_python_compiles(archive)
     assert report.entry_point == ("submission.py" if kit == "script" else "player.py")
     files = kit_files(spec, kit, "my_agent")
+    sources = {name: content for name, content in files.items() if name.endswith(".py")}
+    assert warnings_of(sources, has_requirements=False, python=(3, 11)) == []
     readme = files["README.md"].decode()
     assert f"arena check my_agent --environment {spec.slug} --sandbox process" in readme
     assert "arena submit my_agent" in readme
@@ -198,6 +202,28 @@ def test_the_command_says_what_it_made_as_json(
     assert made["next"][0] == "arena check mine --environment tic-tac-toe --sandbox process"
     assert main(["new", "mine", "--environment", "tic-tac-toe", "--json"]) == 2
     assert json.loads(capsys.readouterr().out)["code"] == "bad_arguments"
+
+
+@pytest.mark.slow
+def test_a_kit_for_an_organisers_environment_says_where_its_rules_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    classic(tmp_path / "own", "heap")
+    monkeypatch.chdir(tmp_path)
+    with outside(tmp_path / "own", monkeypatch):
+        words = ["--environment", "heap", "--environments", "own", "--kit", "q-learning"]
+        assert main(["new", "mine", *words]) == 0
+        readme = (tmp_path / "mine" / "README.md").read_text()
+        assert "```\narena check mine --environment heap --environments own --sandbox process\n" in readme
+        assert "arena play mine mine --environment heap --environments own --matches 20" in readme
+        assert 'ENVIRONMENTS = "own"\n' in (tmp_path / "mine" / "train.py").read_text()
+        _, info = arena_kit.make("heap", "random", environments="own").reset(seed=1)
+        assert info["action_mask"].tolist() == [1, 1]
+        with pytest.raises(ValueError, match="There is no folder nowhere"):
+            arena_kit.make("heap", environments="nowhere")
+        # On the site the folder is not yet at the participant's home.
+        fetched = kit_files(get_spec("heap"), "random", "mine")["README.md"].decode()
+        assert "```\narena pull heap\narena check mine --environment heap --environments environments --s" in fetched
 
 
 def test_an_existing_folder_is_never_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

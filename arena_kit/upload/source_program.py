@@ -64,8 +64,8 @@ def _wrong(name: str, archive: zipfile.ZipFile) -> tuple[str, int | None, str] |
     except ValueError as error:
         # Until Python 3.11.4 a null byte was no error of syntax.
         return name, None, f"{name} does not compile: {error}"
-    except (RecursionError, MemoryError, OverflowError) as error:
-        return name, None, f"{name} does not compile: {type(error).__name__}: {error}"
+    except (RecursionError, MemoryError, OverflowError):
+        return name, None, f"{name} does not compile: it is too large or too deeply nested for Python"
     return None
 
 

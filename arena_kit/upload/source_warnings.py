@@ -14,6 +14,11 @@ from typing import Any
 MAX_LINES = 5000
 MAX_WARNINGS = 100
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
+SCRIPT_ENTRY_POINT = "submission.py"
+OF_SCRIPTS = frozenset({"gymnasium", "cloudpickle", "farama_notifications", "typing_extensions"})
+"""Modules that a script has without requirements, on a site whose operator has named no others."""
+OF_PLAYERS = frozenset({"print_in_loop", "thread_at_import"})
+"""Codes of warnings about what costs a player time in its duels; a script and files that no player loads have none."""
 PLAYER_METHODS = ("start", "step", "end")
 FORMS = frozenset({"Player", "Agent", "create_agent", "agent", "act", "get_action", "predict"})
 """Names by which the player server knows a player."""
@@ -44,19 +49,25 @@ def warnings_of(sources: dict[str, bytes], *, has_requirements: bool, python: tu
     found: list[Finding] = []
     own = {name.split("/")[0].removesuffix(".py") for name in sources}
     entry = next((name for name in ENTRY_POINTS if name in sources), "")
-    imported: dict[str, tuple[str, int]] = {}
+    is_script = not entry and SCRIPT_ENTRY_POINT in sources
+    files: dict[str, _File] = {}
     for name, source in sorted(sources.items()):
         tree = ast.parse(source, name)
-        looked = _File(name, tree)
-        found += looked.warnings()
+        files[name] = _File(name, tree)
+        found += files[name].warnings()
         found += _newer_python(name, source, python)
         if (count := source.count(b"\n") + 1) > MAX_LINES:
             found.append(_finding("long_file", f"{name} has {count} lines. Data is better kept in a file.", name, 1))
         if name == entry:
             found += _entry_warnings(name, tree)
-        for module, line in looked.needed:
+    imported: dict[str, tuple[str, int]] = {}
+    loaded = _loaded(SCRIPT_ENTRY_POINT if is_script else entry, files)
+    for name in sorted(loaded):
+        for module, line in files[name].needed:
             imported.setdefault(module, (name, line))
-    known = {*sys.stdlib_module_names, *own, "numpy"}
+    known = {*sys.stdlib_module_names, *own, "numpy", *(OF_SCRIPTS if is_script else ())}
+    playing: set[str] = set() if is_script else loaded
+    found = [item for item in found if item["code"] not in OF_PLAYERS or item["file"] in playing]
     others = [(file, line, module) for module, (file, line) in imported.items() if module not in known]
     if others and not has_requirements:
         file, line, _ = min(others)
@@ -73,6 +84,8 @@ class _File:
         self.name, self.tree = name, tree
         self.bound: dict[str, str] = {}
         """What an import bound to a name: its module, or `module.name`."""
+        self.imported: set[str] = set()
+        """Top-level modules that the file imports, perhaps only in some cases."""
         self.needed: list[tuple[str, int]] = []
         """Top-level modules that the file cannot do without, and where it imports them."""
         self.defined: set[str] = set()
@@ -125,6 +138,7 @@ class _File:
             if module in RISKY_MODULES:
                 why = f"{module} is imported: {RISKY_MODULES[module]} usually fails where players run."
                 self._add(f"imports_{module}", why, node.lineno)
+            self.imported.add(module)
             if not is_optional:
                 self.needed.append((module, node.lineno))
 
@@ -168,6 +182,25 @@ class _File:
     def _add(self, code: str, message: str, line: int) -> None:
         if not any(item["code"] == code and item["line"] == line for item in self.found):
             self.found.append(_finding(code, message, self.name, line))
+
+
+def _loaded(entry: str, files: dict[str, _File]) -> set[str]:
+    """Return the files that loading the entry point may load, folders as a whole; all files if there is none.
+
+    Others, such as a program that trains, need nothing in the arena.
+    """
+    if not entry:
+        return set(files)
+    modules: dict[str, list[str]] = {}
+    for name in files:
+        modules.setdefault(name.split("/")[0].removesuffix(".py"), []).append(name)
+    loaded, waiting = {entry}, [entry]
+    while waiting:
+        for module in files[waiting.pop()].imported:
+            fresh = modules.pop(module, [])
+            waiting += [name for name in fresh if name not in loaded]
+            loaded.update(fresh)
+    return loaded
 
 
 def _children(

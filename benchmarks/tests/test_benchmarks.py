@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from benchmarks import (
+    datasets,
     early_stopping,
     evaluations,
     fairness,
@@ -291,6 +292,7 @@ def test_a_tick_follows_all_lots_of_an_api(
     [
         (runner.main, "How many matches a second"),
         (recording.main, "What it costs to store a match"),
+        (datasets.main, "How fast the matches of an environment"),
         (fairness.main, "Whether a player can slow its opponent"),
         (tournament.main, "A whole tournament"),
         (leaderboard.main, "who stands where"),

@@ -9,7 +9,8 @@ from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from arena_kit.examples import EXAMPLES, Example, make_archive, names
-from core.models import Agent, Environment, Submission, Tournament, TournamentState, User
+from core.models import Agent, Environment, Opponents, Submission, Tournament, TournamentState, User
+from core.sittings.services import opponents_set
 from core.submissions.existing import submission_rebuild
 from core.submissions.services import agent_create
 from core.tournaments.services import tournament_cancel
@@ -78,10 +79,12 @@ def _is_here(environment: Environment, player: str) -> bool:
 
 
 def _create(owner: User, environment: Environment, player: str, archive: bytes) -> Submission:
-    return agent_create(
+    submission = agent_create(
         owner=owner,
         environment=environment,
         name=player.replace("_", "-"),
         is_public=True,
         archive=SimpleUploadedFile("player.zip", archive, content_type="application/zip"),
     )
+    opponents_set(agent=submission.agent, opponents=Opponents.EVERYONE)
+    return submission

@@ -16,10 +16,11 @@ from arena_kit.environment.replay_file.page import PageExtras, page_policy, repl
 from arena_kit.environment.replay_file.views import FrameView, NotDrawable, frame_views
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored, match_get, spec_get
-from core.models import Duel, PlayedJob, Submission, Validation
+from core.models import Duel, PlayedJob, Sitting, Submission, Validation
 from core.version import arena_version
 
 Names = tuple[str, str]
+Replayable = Duel | Validation | Sitting
 
 
 class ReplayForm(StrEnum):
@@ -48,6 +49,11 @@ def validation_names(row: Validation) -> Names:
     return f"{row.submission} (player 1)", f"{row.submission} (player 2)"
 
 
+def sitting_names(row: Sitting) -> Names:
+    """Return the names of a sitting's players, the person first."""
+    return row.persons_name, str(row.submission)
+
+
 def match_views(
     job: PlayedJob, record: MatchRecord, names: Names, *, html_of: Callable[[Frame], str] | None = None
 ) -> list[FrameView]:
@@ -58,17 +64,22 @@ def match_views(
         raise NotStored(str(error)) from None
 
 
-def replay_facts(job: Duel | Validation, number: int) -> ReplayFacts:
+def replay_facts(job: Replayable, number: int) -> ReplayFacts:
     """Return what a replay file says about a match besides its states."""
-    players: tuple[Submission, Submission]
-    if isinstance(job, Duel):
-        players, names = (job.player_1, job.player_2), duel_names(job)
-    else:
-        players, names = (job.submission, job.submission), validation_names(job)
+    players: tuple[Submission | None, Submission]
+    match job:
+        case Duel():
+            players, names, name = (job.player_1, job.player_2), duel_names(job), f"duel-{job.pk}-match-{number}"
+        case Sitting():
+            players, names, name = (None, job.submission), sitting_names(job), f"sitting-{job.public_id}"
+        case _:
+            players, names = (job.submission, job.submission), validation_names(job)
+            name = f"validation-{job.pk}-match-{number}"
     return ReplayFacts(
-        match_id=f"{job.KIND}-{job.pk}-match-{number}",
+        match_id=name,
         agents=tuple(
-            ReplayAgent(str(player.agent_id), name, player.number) for player, name in zip(players, names, strict=True)
+            ReplayAgent("person", shown) if player is None else ReplayAgent(str(player.agent_id), shown, player.number)
+            for player, shown in zip(players, names, strict=True)
         ),
         start_time=job.started_at.isoformat() if job.started_at else None,
         end_time=job.ended_at.isoformat() if job.ended_at else None,
@@ -77,7 +88,7 @@ def replay_facts(job: Duel | Validation, number: int) -> ReplayFacts:
 
 def replay_file_make(
     *,
-    job: Duel | Validation,
+    job: Replayable,
     number: int,
     form: ReplayForm,
     options: ReplayOptions = EVERYTHING,
@@ -105,7 +116,7 @@ def embedded_page(*, job: Duel, number: int, extras: PageExtras) -> str:
         raise NotStored(str(error)) from None
 
 
-def replay_tag(job: Duel | Validation, number: int, *choices: object) -> str:
+def replay_tag(job: Replayable, number: int, *choices: object) -> str:
     """Return an ETag that differs whenever the file of a match would.
 
     A stored record never changes, and names of stored files are never reused. What else enters the file is in the facts

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from arena_kit.environment.records import DuelRecord, DuelSummary, MatchRecord, half_points, summarise
 from arena_kit.ranking.sequential import SequentialTest, decide
+from core.duels.positions import Position
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import CHALLENGE_TASK, TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_succeed
@@ -42,11 +43,13 @@ def duel_create(
     expected: float | None = None,
     reason: str = "",
     test: SequentialTest | None = None,
+    position: Position | None = None,
 ) -> Duel:
     """Create a duel by today's rules for exactly one of tournament, promotion, challenge and run.
 
     number: from 1, within the tournament, promotion or challenge. expected: predicted share of the points of player_1.
     reason: why the two meet. test: the sequential test that may end the duel early; then match_count is the maximum.
+    position: of a recorded match, from which all its matches go on, with the seed of that match instead of `seed`.
     """
     with transaction.atomic():
         duel = Duel.objects.create(
@@ -59,11 +62,11 @@ def duel_create(
             player_1=player_1,
             player_2=player_2,
             environment_version=player_1.agent.environment.spec_id,
-            seed=seed,
             match_count=match_count,
             expected=expected,
             reason=reason[:200],
             test=None if test is None else test.as_json,
+            **({"seed": seed} if position is None else position.fields),
         )
         job_enqueue(job=duel)
     return duel

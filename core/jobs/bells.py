@@ -33,6 +33,7 @@ BASE_IMAGE_TASK = "base_image_ensure"
 CHALLENGE_TASK = "challenge_follow"
 MAIL_TASK = "mails_send"
 DELIVERIES_TASK = "deliveries_run"
+REPOSITORY_TASK = "repository_refresh"
 
 STALE_AFTER = timedelta(seconds=5)
 """Age at which an unanswered bell is rung again if no message waits in its queue."""

@@ -2,7 +2,8 @@
 
 Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
 workers of that one live. Otherwise they take such a job when nothing else waits, or after ten minutes without one,
-so that none starves; and one of several workers always stays free for the other lines.
+so that none starves; and one of several workers always stays free for the other lines. Jobs that people may hold keep
+at most half of the workers.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
             perform = one.action()
         if perform is None:
             continue
-        job = _claim_last(queue, one, worker) if one in service.last else _claim_head(waiting(one), worker)
+        job = _claim_of(queue, one, worker)
         if job is not None:
             rota.serve(one)
             return Claim(job, perform, one)
@@ -79,9 +80,18 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
     service = SERVICES.get(queue, QueueService())
-    if any(waiting(one).exists() for one in (*service.first, *service.by_turns)):
+    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.by_turns)):
         return True
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
+
+
+def is_line_waiting(queue: str) -> bool:
+    """Return whether any job waits in a queue, whether or not a worker may claim it now."""
+    return any(waiting(one).exists() for one in SERVICES.get(queue, QueueService()).lines)
+
+
+def _is_room(one: Line) -> bool:
+    return not one.is_held or _is_room_to_hold(one)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
@@ -92,13 +102,27 @@ def waiting(one: Line) -> QuerySet[Job]:
     return rows.exclude(**{f"{one.kind.ENVIRONMENT}__in": list(_left_out)})
 
 
-def _claim_last(queue: str, one: Line, worker: str) -> Job | None:
+def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
+    """Claim the head of a line, where room is left for another worker in it."""
+    is_last = one in SERVICES.get(queue, QueueService()).last
+    if not is_last and not one.is_held:
+        return _claim_head(waiting(one), worker)
     if not waiting(one).exists():
         return None
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
-        name_lock(f"claims of the last lines of {queue}")
-        return _claim_head(waiting(one), worker) if _is_room_for_last(queue) else None
+        name_lock(f"claims of the last lines of {queue}" if is_last else f"claims of {one.kind.KIND}")
+        is_room = _is_room_for_last(queue) if is_last else _is_room_to_hold(one)
+        return _claim_head(waiting(one), worker) if is_room else None
+
+
+def _is_room_to_hold(one: Line) -> bool:
+    """Return whether another worker may begin a job that people may hold: at most half of them, but always one."""
+    queues = [name for name, service in SERVICES.items() if one in service.lines]
+    workers = workers_alive().filter(queue__in=queues, engine_error="")
+    # A job whose worker is dead holds none.
+    held = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
+    return of_line(held, one.where).count() < max(1, workers.count() // 2)
 
 
 def _is_room_for_last(queue: str) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import platform
-import socket
 import threading
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -15,6 +14,7 @@ from django.conf import settings
 from django.db import Error, connection
 from django.db.models.functions import Now
 
+from core.jobs.hosts import host_is_draining, host_name
 from core.jobs.workers import worker_appear, worker_beat, worker_stop
 from core.models import Job, Worker
 from core.version import arena_version
@@ -45,6 +45,8 @@ class Activity:
     jobs_done: int = 0
     faults: int = 0
     last_fault: str = ""
+    is_draining: bool = False
+    """Whether its host is drained. Written by the heartbeat, read before a claim."""
 
     def begin(self, job: Job) -> None:
         self.job_kind, self.job_id = job.KIND, job.pk
@@ -98,13 +100,14 @@ class Heartbeat:
             self._engine = self._look_at_engine()
         self._beats += 1
         fields = asdict(now) | self._engine
+        del fields["is_draining"]
         if now.faults > self._faults_told:
             fields["last_fault_at"] = Now()
         # If the row was pruned or deleted meanwhile, the worker appears anew.
         if self._worker is None or not worker_beat(worker=self._worker, news=fields):
             self._worker = worker_appear(
                 name=self._name,
-                host=socket.gethostname()[:80],
+                host=host_name(),
                 pid=os.getpid(),
                 queue=self._queue,
                 version=arena_version(),
@@ -112,6 +115,7 @@ class Heartbeat:
                 **fields,
             )
         self._faults_told = now.faults
+        activity.is_draining = host_is_draining(host_name())
 
     def _ask_engine(self) -> dict[str, str]:
         if self._queue not in engine_queues():

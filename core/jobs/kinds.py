@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from core.models import Build, Duel, Evaluation, Job, PackageBuild, Publication, Recording, Rollout, Validation
+from core.models import (
+    Analysis,
+    Build,
+    Duel,
+    Evaluation,
+    Job,
+    PackageBuild,
+    Publication,
+    Recording,
+    Rollout,
+    Sitting,
+    Validation,
+)
 
 JOB_MODELS: dict[str, type[Job]] = {
-    model.KIND: model for model in (Build, Validation, Duel, Evaluation, Recording, PackageBuild, Rollout, Publication)
+    model.KIND: model
+    for model in (
+        Build,
+        Validation,
+        Duel,
+        Evaluation,
+        Recording,
+        Analysis,
+        Sitting,
+        PackageBuild,
+        Rollout,
+        Publication,
+    )
 }
 LOST_CODE = "worker_lost"
 """The error code of an attempt whose lease expired."""
+PERSONS_TURN_CODE = "persons_turn"
+"""The code of a job that is delayed until a person acts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar
 
 from django.conf import settings
@@ -15,7 +15,7 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.jobs.bells import ring
-from core.jobs.kinds import JOB_MODELS
+from core.jobs.kinds import JOB_MODELS, PERSONS_TURN_CODE
 from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, turn_begun
@@ -191,6 +191,22 @@ def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str =
         error_code=code[:50],
         error=error,
         public_error=error,
+        log=log_tail(log),
+    )
+
+
+def job_park(*, job: Job, until: datetime, log: str = "") -> None:
+    """Give a running job back until a person acts, which wakes it, or a moment comes. That was no attempt."""
+    said = {"error_code": PERSONS_TURN_CODE, "error": "", "public_error": ""}
+    transition(
+        job,
+        JobState.QUEUED,
+        expected_token=job.claim_token,
+        **AGAIN,
+        **said,
+        attempt=job.attempt - 1,
+        not_before=until,
+        fault=JobFault.NONE,
         log=log_tail(log),
     )
 

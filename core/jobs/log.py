@@ -7,7 +7,18 @@ from contextlib import AbstractContextManager
 
 from arena_kit.log_context import bind
 from core.jobs.states import seconds_running
-from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, PackageBuild, Recording, Rollout
+from core.models import (
+    Analysis,
+    Duel,
+    Environment,
+    Evaluation,
+    Job,
+    JobFault,
+    JobState,
+    PackageBuild,
+    Recording,
+    Rollout,
+)
 from core.tracing import Current, span, stage
 
 logger = logging.getLogger(__name__)
@@ -34,6 +45,8 @@ def job_about(job: Job, worker: str) -> dict[str, object]:
     }
     if isinstance(job, Duel):
         fields |= {"duel_id": job.pk, "submission_ids": [job.player_1_id, job.player_2_id]}
+    elif isinstance(job, Analysis):
+        fields |= {"duel_id": job.duel_id, "submission_ids": [job.duel.player_1_id, job.duel.player_2_id]}
     elif isinstance(job, Recording):
         fields |= {"evaluation_id": job.evaluation_id, "submission_id": job.evaluation.submission_id}
     elif isinstance(job, PackageBuild):
@@ -81,6 +94,8 @@ def log_end(job: Job, traced: Current, *, is_refused: bool) -> None:
 def _environment(job: Job) -> Environment:
     if isinstance(job, Duel):
         return job.player_1.agent.environment
+    if isinstance(job, Analysis):
+        return job.duel.environment
     if isinstance(job, Recording):
         return job.evaluation.environment
     if isinstance(job, PackageBuild):

@@ -116,6 +116,9 @@ def _flow_name(job: Job, owner: int) -> str:
     if isinstance(job, Duel) and job.promotion_id is not None:
         # Not behind the challenges that the owner has asked for.
         return f"promotions of owner {owner}"
+    if isinstance(job, Duel) and job.challenge is not None and job.opening is not None:
+        # The person who asked may own neither agent.
+        return _flow_of_owner(job.challenge.user_id)
     if isinstance(job, Duel) and job.run is not None:
         # A caller's programs wait behind one another, also when their agents have different owners.
         return f"runs of caller {job.run.caller_id}"

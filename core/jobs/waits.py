@@ -12,7 +12,7 @@ from django.db import models
 from django.db.models import Count, Q
 from django.utils import timezone
 
-from core.jobs.kinds import LOST_CODE
+from core.jobs.kinds import LOST_CODE, PERSONS_TURN_CODE
 from core.jobs.lines import places_of
 from core.jobs.registry import queues_of
 from core.jobs.turns import HEAVY
@@ -43,6 +43,7 @@ class WaitCode(models.TextChoices):
     """What a job waits for."""
 
     IN_LINE = "in_line", "other jobs are before it"
+    PERSONS_TURN = "persons_turn", "a person has to act"
     DELAYED = "delayed", "it is delayed after a fault of the arena"
     WORKER_STOPPED = "worker_stopped", "its worker was stopped, another one takes it"
     WORKER_LOST = "worker_lost", "its worker was lost, another one takes it"
@@ -129,6 +130,8 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.error_code == UNAVAILABLE_CODE:
         # The time of the next look at the environment says nothing about when the job is played.
         return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
+    if job.error_code == PERSONS_TURN_CODE:
+        return Wait(WaitCode.PERSONS_TURN, "It waits for a person.", until=job.not_before)
     if job.error_code == HELD_CODE:
         return Wait(
             WaitCode.ON_HOLD,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import time
 from collections.abc import Callable
 from enum import Enum
@@ -20,6 +19,7 @@ from core.jobs.artifacts import store_is_down
 from core.jobs.bells import ring
 from core.jobs.claims import charge, claim_next, is_work_waiting
 from core.jobs.heartbeat import activity
+from core.jobs.hosts import host_name
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_hand_back, job_release
 from core.jobs.log import job_about, job_span, log_end, log_start
@@ -83,7 +83,7 @@ class Performed(Enum):
 
 def worker_name() -> str:
     """Return the name of this process, as pages show it beside jobs."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{host_name()}:{os.getpid()}"
 
 
 def work(queue: str) -> None:
@@ -105,7 +105,7 @@ def step(queue: str, *, before: Callable[[], None] | None = None) -> Performed:
 
     before: called between the claim and the work.
     """
-    claim = None if is_stopping() or not is_well() else claim_next(queue, worker=worker_name())
+    claim = claim_next(queue, worker=worker_name()) if may_begin() else None
     if claim is None:
         return Performed.NOTHING
     if before is not None:
@@ -124,6 +124,11 @@ def _ring_if_work_waits(queue: str) -> None:
     except Error as error:
         # The reaper rings once the database is back; the claimed job comes first.
         logger.warning("The queue %s could not be checked for more work: %s", queue, error)
+
+
+def may_begin() -> bool:
+    """Return whether this process may claim a job: it does not stop, its host is not drained, and no fault persists."""
+    return not is_stopping() and not activity.is_draining and is_well()
 
 
 def is_well() -> bool:

@@ -1,9 +1,11 @@
 """The arena's rows, one concept per file."""
 
-from core.models.agent import Agent, Submission, SubmissionForm
+from core.models.agent import Agent, Opponents, Submission, SubmissionForm
 from core.models.alarm import Alarm
+from core.models.analysis import AnalysedPosition, Analysis
 from core.models.audit import AuditEntry
 from core.models.batch import Batch, BatchPurpose, RolloutAgent
+from core.models.branch import Branch
 from core.models.build import Build
 from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
@@ -41,6 +43,7 @@ from core.models.rollout import (
 from core.models.run import Run
 from core.models.schedule import TournamentSchedule
 from core.models.season import Season
+from core.models.sitting import Sitting, SittingMove
 from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
 from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
@@ -50,18 +53,22 @@ from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
 from core.models.worker import Bell, Duty, Worker
+from core.models.worker_host import HostState, WorkerHost
 
 __all__ = [
     "LADDER",
     "Acceptance",
     "Agent",
     "Alarm",
+    "AnalysedPosition",
+    "Analysis",
     "ApiToken",
     "Audience",
     "AuditEntry",
     "Batch",
     "BatchPurpose",
     "Bell",
+    "Branch",
     "Build",
     "CancelCode",
     "Challenge",
@@ -78,6 +85,7 @@ __all__ = [
     "Evaluation",
     "EventKind",
     "FollowedStrike",
+    "HostState",
     "Job",
     "JobFault",
     "JobState",
@@ -97,6 +105,7 @@ __all__ = [
     "Notice",
     "NoticeChoice",
     "NoticeKind",
+    "Opponents",
     "Package",
     "PackageBuild",
     "PairTotal",
@@ -126,6 +135,8 @@ __all__ = [
     "Season",
     "SeedList",
     "SeedPurpose",
+    "Sitting",
+    "SittingMove",
     "Submission",
     "SubmissionForm",
     "Task",
@@ -142,5 +153,6 @@ __all__ = [
     "Webhook",
     "WebhookFormat",
     "Worker",
+    "WorkerHost",
     "WorldLease",
 ]

@@ -27,6 +27,14 @@ agent_name = RegexValidator(
 )
 
 
+class Opponents(models.TextChoices):
+    """Which people may sit down against an agent in the browser."""
+
+    NOBODY = "NOBODY", "no other person"
+    MEMBERS = "MEMBERS", "people with an account"
+    EVERYONE = "EVERYONE", "everyone"
+
+
 class Agent(models.Model):
     """An agent that a user uploads and names; it belongs to one environment and has numbered submissions."""
 
@@ -34,10 +42,19 @@ class Agent(models.Model):
     owner = models.ForeignKey(User, on_delete=models.PROTECT, related_name="agents")
     name = models.CharField(max_length=50, validators=[agent_name])
     is_public = models.BooleanField(default=False, help_text="Everyone can read its source and logs.")
+    shares_moves = models.BooleanField(
+        null=True, help_text="Whether its matches are part of public data sets; empty: if it is public."
+    )
     description = models.TextField(blank=True, max_length=2000, help_text="What its owner says about it, in Markdown.")
     is_disabled = models.BooleanField(default=False, help_text="A disabled agent does not take part.")
     disabled_reason = models.CharField(max_length=200, blank=True)
     is_resting = models.BooleanField(default=False, help_text="Its owner keeps it out of everything new.")
+    opponents = models.CharField(
+        max_length=8,
+        choices=Opponents.choices,
+        default=Opponents.MEMBERS,
+        help_text="Who may play it in the browser. Agents of organisers are open to everyone, unless closed.",
+    )
     quarantined_at = models.DateTimeField(
         null=True, editable=False, help_text="When the arena disabled it for crashing; empty otherwise."
     )
@@ -58,6 +75,9 @@ class Agent(models.Model):
                 | models.Q(quarantined_at__isnull=False, quarantined_number__isnull=False, is_disabled=True),
                 name="agent_quarantine_whole",
             ),
+            models.CheckConstraint(
+                condition=models.Q(opponents__in=["NOBODY", "MEMBERS", "EVERYONE"]), name="agent_opponents_known"
+            ),
         ]
         indexes = [
             models.Index(fields=["environment", "owner"], name="agent_owned"),
@@ -66,6 +86,11 @@ class Agent(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def is_in_datasets(self) -> bool:
+        """Whether its matches are part of public data sets."""
+        return self.is_public if self.shares_moves is None else self.shares_moves
 
     @property
     def is_quarantined(self) -> bool:
@@ -87,21 +112,30 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Return submissions that may play for their agent; the newest one of each agent does."""
         return self.valid().filter(is_benched=False, agent__is_resting=False)
 
+    def publishable(self) -> SubmissionQuerySet:
+        """Return submissions whose source may be shown: those that work, whether or not they play at present."""
+        is_valid = (
+            models.Q(validation_state="SUCCEEDED") | models.Q(form="SCRIPT") | models.Q(agent__environment__kind="APP")
+        )
+        return self.alias(build_state=latest_state("Build"), validation_state=latest_state("Validation")).filter(
+            is_valid, build_state="SUCCEEDED", deleted_at=None, is_trial=False
+        )
+
     def validated(self) -> SubmissionQuerySet:
         """Return submissions that can play: latest build and validation succeeded, image kept."""
-        latest = {"submission": models.OuterRef("pk")}
-        builds = apps.get_model("core", "Build").objects.filter(**latest).order_by("-pk")
-        validations = apps.get_model("core", "Validation").objects.filter(**latest).order_by("-pk")
-        return self.alias(
-            build_state=models.Subquery(builds.values("state")[:1]),
-            validation_state=models.Subquery(validations.values("state")[:1]),
-        ).filter(
+        return self.alias(build_state=latest_state("Build"), validation_state=latest_state("Validation")).filter(
             build_state="SUCCEEDED",
             validation_state="SUCCEEDED",
             deleted_at=None,
             image_removed_at=None,
             is_trial=False,
         )
+
+
+def latest_state(kind: str) -> models.Subquery:
+    """Return the state of a submission's latest job of a kind, for a query of submissions."""
+    jobs = apps.get_model("core", kind).objects.filter(submission=models.OuterRef("pk")).order_by("-pk")
+    return models.Subquery(jobs.values("state")[:1])
 
 
 class SubmissionForm(models.TextChoices):

@@ -11,6 +11,7 @@ from core.models.user import User
 class ChallengeKind(models.TextChoices):
     AGENT = "AGENT", "one agent"
     TOP_TEN = "TOP_TEN", "the top ten"
+    BRANCH = "BRANCH", "another agent from a position"
 
 
 class Challenge(models.Model):

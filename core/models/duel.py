@@ -3,6 +3,7 @@ from __future__ import annotations
 from django.db import models
 
 from core.models.agent import Submission
+from core.models.branch import Branch
 from core.models.challenge import Challenge
 from core.models.environment import Environment
 from core.models.job import PlayedJob, job_indexes
@@ -22,7 +23,7 @@ class DuelOutcome(models.TextChoices):
     DRAW = "DRAW", "draw"
 
 
-class Duel(PlayedJob, Checkable):
+class Duel(PlayedJob, Checkable, Branch):
     """N matches between two submissions. A duel that FAILED by a platform fault is void and does not count.
 
     It belongs to a tournament, a promotion, a challenge or a run; only duels of tournaments are in the ledger.
@@ -81,6 +82,10 @@ class Duel(PlayedJob, Checkable):
         constraints = [
             *PlayedJob.Meta.constraints,
             *Checkable.Meta.constraints,
+            *Branch.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(opening=None) | models.Q(challenge__isnull=False), name="duel_branch_is_unrated"
+            ),
             models.CheckConstraint(
                 condition=models.Q(
                     state="SUCCEEDED",

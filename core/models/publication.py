@@ -15,6 +15,19 @@ class Publication(Job):
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="publications")
     url = models.URLField(blank=True, max_length=500)
+    folder = models.CharField(max_length=150, blank=True, editable=False, help_text="Its folder in the repository.")
+    removed_at = models.DateTimeField(
+        null=True, editable=False, help_text="When its folder was removed; the repository's history still has it."
+    )
+
+    class Meta(Job.Meta):
+        constraints = [
+            *Job.Meta.constraints,
+            models.CheckConstraint(
+                condition=models.Q(removed_at=None) | models.Q(state="SUCCEEDED", url=""),
+                name="publication_removed_was_there",
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"publication of {self.submission}"

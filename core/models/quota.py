@@ -14,6 +14,7 @@ class QuotaName(models.TextChoices):
     CONCURRENT_JOBS = "concurrent_jobs", "versions in progress"
     UPLOAD_BYTES = "upload_bytes", "size of an upload"
     CHALLENGES_PER_DAY = "challenges_per_day", "duels of challenges a day"
+    SITTINGS_PER_DAY = "sittings_per_day", "sittings a day"
     ROLLOUTS_PER_DAY = "rollouts_per_day", "rollouts a day"
     CONCURRENT_ROLLOUTS = "concurrent_rollouts", "rollouts at once"
     ROLLOUT_COST_PER_DAY = "rollout_cost_per_day", "cost of rollouts a day"
@@ -32,6 +33,7 @@ class QuotaNumbers(models.Model):
     quota_concurrent_jobs = _number("Versions of one person that are built, validated or evaluated at once.")
     quota_upload_bytes = _number("Size of one archive; never above upload_bytes in QUOTAS.")
     quota_challenges_per_day = _number("Challenge duels of one person in an environment, per day in UTC.")
+    quota_sittings_per_day = _number("Sittings of one person or visitor in an environment, per day in UTC.")
     quota_rollouts_per_day = _number("Rollouts of one person in an application, per day in UTC.")
     quota_concurrent_rollouts = _number("Rollouts of one person in an application that wait or run at once.")
     quota_rollout_cost_per_day = _number("Cost of one person's rollouts, in millionths of the unit of prices, per day.")

@@ -42,8 +42,8 @@ from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.submissions.existing import WORK, submission_rebuild
 from core.submissions.news import agent_quarantined
-from core.submissions.phases import publication_again
 from core.submissions.promotions import promotion_pass, promotions_review
+from core.submissions.publishing import publication_again, repository_review
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +98,9 @@ def user_ban(*, user: User, reason: str) -> None:
         _stop([agent_lock(pk) for pk in sorted(working | playing | _tested(locked))], CancelCode.OWNER_BANNED)
         for rollout in Rollout.objects.filter(batch__owner=locked, state__in=OPEN).order_by("pk"):
             job_cancel_if_open(job=rollout, code=CancelCode.OWNER_BANNED, reason=SAID[CancelCode.OWNER_BANNED])
+        for sitting in locked.sittings.filter(state__in=OPEN).order_by("pk"):
+            job_cancel_if_open(job=sitting, code=CancelCode.OWNER_BANNED, reason=SAID[CancelCode.OWNER_BANNED])
+        repository_review()
     user.refresh_from_db()
 
 
@@ -110,6 +113,7 @@ def user_unban(*, user: User) -> None:
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
         stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
         _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)
+        repository_review()
     user.refresh_from_db()
 
 

@@ -35,6 +35,7 @@ from core.models import (
     RecheckVerdict,
     Recording,
     Rollout,
+    Sitting,
     Submission,
     TournamentState,
     Validation,
@@ -58,6 +59,7 @@ DELETION = timedelta(hours=1)
 PLAYER_LOGS: tuple[tuple[type[Job], tuple[str, ...]], ...] = (
     (Duel, ("player_1_log", "player_2_log")),
     (Validation, ("player_1_log", "player_2_log")),
+    (Sitting, ("player_1_log", "player_2_log")),
     (Evaluation, ("player_log",)),
     (Rollout, ("player_log", "world_log", "model_log")),
 )
@@ -144,6 +146,7 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
     drawn = Recording.objects.filter(evaluation=OuterRef("pk"), state__in=OPEN)
     evaluations = _over(Evaluation, before).filter(~Exists(drawn), is_current=False)
     count = _remove_files(_over(Validation, before), "records", now, dry_run)
+    count += _remove_files(_over(Sitting, before), "records", now, dry_run)
     count += _remove_files(_checked(duels), "records", now, dry_run)
     return count + _remove_files(_checked(evaluations), "records", now, dry_run)
 

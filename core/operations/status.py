@@ -199,7 +199,7 @@ def _stuck() -> list[StuckJob]:
     return [
         StuckJob(job.KIND, job.pk, wait.code.value, wait.sentence, job.created_at)
         for job, wait in found
-        if wait is not None and wait.code is not WaitCode.IN_LINE
+        if wait is not None and wait.code not in (WaitCode.IN_LINE, WaitCode.PERSONS_TURN)
     ]
 
 

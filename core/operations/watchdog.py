@@ -89,6 +89,7 @@ def _standstill(queue: str, before: datetime) -> str:
         .exclude(halted)
         .exists()
         for kind in kinds
+        if not kind.WAITS_FOR_PEOPLE
     )
     if not waits and not _is_overdue(queue, before):
         return ""

@@ -57,7 +57,9 @@ def quota_limit(name: QuotaName, *, owner: User, environment: Environment) -> in
 
 OF_ROLLOUTS = (QuotaName.ROLLOUTS_PER_DAY, QuotaName.CONCURRENT_ROLLOUTS, QuotaName.ROLLOUT_COST_PER_DAY)
 """Quotas of applications only: core.rollouts.quotas counts them."""
-COUNTED = tuple(name for name in QuotaName if name not in (QuotaName.UPLOAD_BYTES, *OF_ROLLOUTS))
+COUNTED = tuple(
+    name for name in QuotaName if name not in (QuotaName.UPLOAD_BYTES, QuotaName.SITTINGS_PER_DAY, *OF_ROLLOUTS)
+)
 NOT_OF_ANONYMOUS = frozenset(
     {QuotaName.STORAGE_BYTES, QuotaName.ACTIVE_AGENTS, QuotaName.CHALLENGES_PER_DAY, *OF_ROLLOUTS}
 )

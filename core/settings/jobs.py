@@ -1,13 +1,14 @@
 """Background work: queues, workers, retention and publishing."""
 
 import os
+from pathlib import Path
 from typing import Any
 
 from core.settings.base import env
 from core.settings.players import SANDBOX
 from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
 from core.settings.state import REDIS_URL
-from core.variables import whole_number
+from core.variables import decimal, whole_number, words
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
 ROLLOUT_QUEUE = "rollout"
@@ -55,6 +56,21 @@ Q_CLUSTER: dict[str, Any] = {
     },
 }
 
+# --- Scaling ----------------------------------------------------------------------------------------------
+# `manage.py autoscale` creates and removes hosts of workers; core.operations.scaling reads them.
+SCALING: dict[str, Any] = env.pairs(
+    "SCALING",
+    "provider=,queues=duel,min=0,max=2,minutes=10,slots=1,hours_per_day=0,program=,namespace=arena,"
+    "deployment=worker-duel,region=,size=,image=,ssh_keys=,tag=,user_data=,token=",
+    str,
+    apart={
+        **dict.fromkeys(("queues", "ssh_keys"), words),
+        **dict.fromkeys(("min", "max", "slots"), whole_number),
+        **dict.fromkeys(("minutes", "hours_per_day"), decimal),
+    },
+    is_secret=True,  # the token
+)
+
 # --- Retention --------------------------------------------------------------------------------------------
 # core.operations.retention has the retention times that all arenas share.
 KEEP_DAYS = env.pairs("KEEP_DAYS", "logs=0,records=0,recordings=0,rollouts=30,images=0", whole_number)
@@ -62,3 +78,5 @@ KEEP_DAYS = env.pairs("KEEP_DAYS", "logs=0,records=0,recordings=0,rollouts=30,im
 # --- Publishing -------------------------------------------------------------------------------------------
 PUBLISHER_REMOTE = env.secret("PUBLISHER_REMOTE")
 PUBLISHER_WEB_URL = env.text("PUBLISHER_WEB_URL")
+# The private key and `known_hosts` for an ssh address, where ssh itself looks for them.
+PUBLISHER_SSH_FOLDER = Path.home() / ".ssh"

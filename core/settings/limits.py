@@ -11,7 +11,7 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024
 # apply, so that they do not hinder developers.
 _QUOTAS = env.pairs(
     "QUOTAS",
-    "uploads_per_day=20,active_agents=10,storage_bytes=2147483648,concurrent_jobs=5,challenges_per_day=20,"
+    "uploads_per_day=20,active_agents=10,storage_bytes=2147483648,concurrent_jobs=5,challenges_per_day=20,sittings_per_day=50,"
     f"upload_bytes={_UPLOAD_BYTES},"
     "rollouts_per_day=200,concurrent_rollouts=50,rollout_cost_per_day=5000000,"
     "anonymous_uploads_per_day=500,anonymous_storage_bytes=21474836480",

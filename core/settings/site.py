@@ -20,6 +20,7 @@ TIME_ZONE = "UTC"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 INSTALLED_APPS = [
+    "web",  # before the admin, whose frame it draws in the site's colours
     "web.admin.site.OrganiserConfig",  # django.contrib.admin, with an audit log of what organisers do
     "django.contrib.auth",
     "django.contrib.contenttypes",
@@ -37,14 +38,12 @@ INSTALLED_APPS = [
     "rest_framework",
     "django_filters",
     "drf_spectacular",
-    "drf_spectacular_sidecar",
     "builder",
     "duel_runner",
     "tournament_manager",
     "publisher",
     "rollout_runner",
     "executor",
-    "web",
 ]
 MIDDLEWARE = [
     "web.site.observing.Observed",

@@ -21,5 +21,11 @@ def agent_describe(*, agent: Agent, description: str) -> None:
     agent.save(update_fields=["description"])
 
 
+def agent_share(*, agent: Agent, shares_moves: bool) -> None:
+    """Say whether the matches of an agent may be part of public data sets."""
+    agent.shares_moves = shares_moves
+    agent.save(update_fields=["shares_moves"])
+
+
 def _is_shown(letter: str) -> bool:
     return letter.isprintable() or letter in "\t\u200c\u200d" or unicodedata.category(letter) == "Zs"

@@ -14,10 +14,21 @@ from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
-from core.models import Build, CancelCode, Evaluation, Publication, Rollout, Submission, TournamentState, Validation
+from core.models import (
+    Build,
+    CancelCode,
+    Evaluation,
+    Publication,
+    Rollout,
+    Sitting,
+    Submission,
+    TournamentState,
+    Validation,
+)
 from core.submissions.promotions import promotions_review
+from core.submissions.publishing import repository_review
 
-WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication)
+WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
 
 
@@ -61,3 +72,4 @@ def submission_delete(*, submission: Submission) -> None:
         # If the store fails, the retention deletes it later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
         wake("build", IMAGES_TASK)
+        repository_review()

@@ -5,20 +5,19 @@ from __future__ import annotations
 import secrets
 from dataclasses import asdict
 
-from django.conf import settings
 from django.db import transaction
 
-from core.errors import Refused
 from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.locks import agent_lock
 from core.jobs.written import written_once
-from core.models import Agent, Build, JobFault, JobState, Publication, Submission, SubmissionForm, Validation
+from core.models import Agent, Build, JobFault, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin
 from core.submissions.news import version_validated
 from core.submissions.promotions import promotion_begin
+from core.submissions.publishing import publication_begin
 
 
 @written_once
@@ -66,13 +65,13 @@ def build_succeed(
         )  # fmt: skip
         if environment.is_app:
             # There is no duel with itself: the first rollouts show whether it works.
-            _publish(submission)
+            publication_begin(submission)
             ranking_begin(submission=submission)
             return
         if submission.form == SubmissionForm.SCRIPT and submission.is_trial:
             return
         if submission.form == SubmissionForm.SCRIPT:
-            _publish(submission)
+            publication_begin(submission)
             evaluation_create(submission=submission)
             return
         validation = Validation.objects.create(
@@ -96,7 +95,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
         if submission.is_trial:
             return
         submission.refresh_from_db(fields=["is_benched"])
-        _publish(submission)
+        publication_begin(submission)
         if agent.environment.is_scored:
             version_validated(submission)
             evaluation_ensure(submission=submission)
@@ -118,27 +117,3 @@ def validation_fail(*, validation: Validation, artifacts: DuelArtifacts, code: s
     """Fail a validation by the submission's own fault."""
     with transaction.atomic():
         job_fail(job=validation, fault=JobFault.PLAYER, code=code, error=error, log=log, **asdict(artifacts))
-
-
-def publication_again(*, publication: Publication) -> Publication:
-    """Publish a submission again after a failed or cancelled publication. Raises Refused."""
-    submission = publication.submission
-    with transaction.atomic():
-        agent_lock(submission.agent_id)
-        latest = Submission.objects.select_for_update(no_key=True).get(pk=submission.pk).latest_publication
-        if submission.deleted_at is not None or not submission.agent.is_public:
-            raise Refused("Only existing versions of public agents are published.")
-        if latest is not None and latest.state not in (JobState.FAILED, JobState.CANCELLED):
-            raise Refused(f"Its latest publication is {latest.get_state_display()}.")
-        return _publication_create(submission)
-
-
-def _publish(submission: Submission) -> None:
-    if submission.agent.is_public and settings.PUBLISHER_REMOTE:
-        _publication_create(submission)
-
-
-def _publication_create(submission: Submission) -> Publication:
-    publication = Publication.objects.create(submission=submission)
-    job_enqueue(job=publication)
-    return publication

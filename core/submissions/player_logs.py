@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db.models.fields.files import FieldFile
 
 from core.duels.selectors import NotStored, file_get
-from core.models import Duel, Evaluation, Job, Validation
+from core.models import Duel, Evaluation, Job, Sitting, Validation
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import player_log_visible
 from core.tournaments.results import Viewer
@@ -23,7 +23,7 @@ def job_player_log_visible(job: Job, player: int, viewer: Viewer) -> bool:
     match job:
         case Evaluation():
             return player_log_visible(job, viewer)
-        case Validation():
+        case Validation() | Sitting():
             return agent_source_visible(job.submission.agent, viewer)
         case Duel():
             return agent_source_visible((job.player_1, job.player_2)[player - 1].agent, viewer)
@@ -40,6 +40,6 @@ def _file(job: Job, player: int) -> FieldFile:
     match job:
         case Evaluation() if player == 1:
             return job.player_log
-        case Validation() | Duel():
+        case Validation() | Duel() | Sitting():
             return job.player_1_log if player == 1 else job.player_2_log
     raise NotStored(NONE_HERE)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from core.evaluations.episodes import seeds_hidden
 from core.models import (
+    Analysis,
     Build,
     Duel,
     Evaluation,
@@ -16,6 +17,7 @@ from core.models import (
     Publication,
     Recording,
     Rollout,
+    Sitting,
     Submission,
     Validation,
 )
@@ -71,7 +73,7 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
 def submission_of(job: Job) -> Submission | None:
     """Return the submission of a job; None for a duel, which has two."""
     match job:
-        case Build() | Validation() | Publication() | Evaluation():
+        case Build() | Validation() | Publication() | Evaluation() | Sitting():
             return job.submission
         case Recording():
             return job.evaluation.submission
@@ -90,9 +92,11 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
     match job:
         case Duel():
             return duel_visible(job, viewer)
+        case Analysis():
+            return duel_visible(job.duel, viewer)
         case Evaluation():
             return arena_log_visible(job, viewer)
-        case Recording() | PackageBuild() | Rollout():
+        case Recording() | PackageBuild() | Rollout() | Sitting():
             return viewer.is_staff
     submission = submission_of(job)
     return submission is not None and agent_source_visible(submission.agent, viewer)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from core.evaluations.board import standing
 from core.evaluations.services import (
     EpisodeRow,
     evaluation_create,
     evaluation_fail,
     evaluation_succeed,
 )
+from core.evaluations.standing import standing
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.lifecycle import job_claim
 from core.models import (

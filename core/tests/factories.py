@@ -22,6 +22,8 @@ from core.evaluations.services import standing_decide
 from core.jobs.locks import agent_lock
 from core.models import (
     Agent,
+    AnalysedPosition,
+    Analysis,
     Build,
     CancelCode,
     Challenge,
@@ -51,6 +53,7 @@ from core.models import (
     Run,
     Season,
     SeedList,
+    Sitting,
     Submission,
     SubmissionForm,
     Tournament,
@@ -152,6 +155,21 @@ def validation(submission: Submission, state: JobState = JobState.SUCCEEDED, **f
     return _job(row, state, seconds=9, **fields)
 
 
+def sitting(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Sitting:
+    """Return a match of a person, the agent's owner, in the first seat."""
+    row = Sitting(
+        user=submission.agent.owner,
+        submission=submission,
+        environment_version=submission.agent.environment.spec_id,
+        seed=7,
+        match_count=1,
+        persons_seat=0,
+        persons_turn_at=NOON,
+        outcome=DuelOutcome.PLAYER_1 if state == JobState.SUCCEEDED else DuelOutcome.NONE,
+    )
+    return _job(row, state, seconds=9, **fields)
+
+
 def publication(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Publication:
     return _job(Publication(submission=submission), state, seconds=1, **fields)
 
@@ -224,6 +242,15 @@ def recording(
 ) -> Recording:
     """A drawn episode, without its files."""
     return _job(Recording(evaluation=evaluation, choice=choice, episode_number=1), state, seconds=3, **fields)
+
+
+def analysis(duel: Duel, number: int = 1, state: JobState = JobState.SUCCEEDED, **fields: object) -> Analysis:
+    """The analysis of a match, asked for by the owner of player 1, with one solved position."""
+    asked_by = duel.player_1.agent.owner
+    made = _job(Analysis(duel=duel, match_number=number, asked_by=asked_by), state, seconds=3, **fields)
+    if state == JobState.SUCCEEDED:
+        AnalysedPosition.objects.create(analysis=made, ply=0, to_move=0, value=0, plies=9, best=[4])
+    return made
 
 
 def script(agent: Agent) -> Submission:
@@ -425,6 +452,8 @@ def moved(rows: QuerySet[AnyJob], state: JobState, **fields: object) -> None:
         done = F("match_count") if state == JobState.SUCCEEDED else 0
         outcome = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
         values |= {**dict.fromkeys(won, 0), "draws": done, "matches_done": done, "outcome": outcome}
+    if rows.model is Sitting:
+        values["outcome"] = DuelOutcome.DRAW if state == JobState.SUCCEEDED else DuelOutcome.NONE
     if rows.model is PackageBuild and state == JobState.SUCCEEDED:
         values |= {"state_digest": "d" * 64, "fresh": "fresh.zip"}
     if rows.model is Rollout:

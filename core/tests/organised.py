@@ -15,7 +15,7 @@ from django_q.signing import SignedPackage
 
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
-from core.models import AuditEntry, Environment, LanguageModel, LedgerVoid, RatingPool, Registration
+from core.models import AuditEntry, Environment, LanguageModel, LedgerVoid, RatingPool, Registration, WorkerHost
 from core.notices.alarms import alarm_raise
 from core.operations.watchdog import duty_take
 from core.people.audit_log import Operator, audit_record
@@ -67,6 +67,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         tournament,
         tournament.participants.first(),
         duel,
+        factories.analysis(duel),
         entry,
         ledger_void,
         tournament.participants.earliest("pk").submission.rating,
@@ -83,11 +84,13 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         Registration.objects.create(tournament=tournament, agent=anna.agent),
         factories.promotion(players[1], players[0]),
         factories.challenge(anna),
+        factories.sitting(anna),
         factories.run(people.alice, anna, players[1]),
         alarm_raise(key="anna", message="Anna's record does not verify."),
         token_create(owner=people.alice, name="anna's laptop", now=timezone.now(), days=1)[0],
         audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "root"), action="migrate"),
         worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3"),
+        WorkerHost.objects.create(name="host", provider="local", created_at=timezone.now()),
         duty_take(name="watch", every=timedelta(seconds=30), worker="host:1"),
         AccessAttempt.objects.create(username="bob@arena.example", ip_address="192.0.2.1", failures_since_start=5),
         Group.objects.create(name="helpers"),

@@ -38,6 +38,7 @@ from core.models import (
     TournamentState,
     User,
     Validation,
+    WorkerHost,
 )
 from core.notices.alarms import alarm_raise
 from core.operations.watchdog import watch
@@ -50,7 +51,7 @@ from core.times import moment
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
     "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
-    "plan", "planstage", "planmeeting", "planrow",
+    "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
 })  # fmt: skip
 """Rows that workers keep for themselves: what they hold is shown where it belongs, on boards and brackets."""
 CLOSED: tuple[type[Model], ...] = (
@@ -86,6 +87,8 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.recording(
         factories.evaluation(factories.ready(factories.agent(players[0].agent.owner, factories.task())))
     )
+    factories.sitting(players[0])
+    factories.analysis(entry.duel)
     factories.letter()
     factories.upload(players[0].agent.owner, players[0].agent.environment)
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
@@ -103,6 +106,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     alarm_raise(key="anna", message="Anna's record does not verify.")
     token_create(owner=players[0].agent.owner, name="anna's laptop", now=timezone.now(), days=1)
     worker_appear(name="anna:1", host="anna", pid=1, queue="duel", version="1", python="3", job_kind="duel", job_id=1)
+    WorkerHost.objects.create(name="anna", provider="local", created_at=timezone.now())
     watch(worker="anna:1")
     audit_record(operator=Operator(AuditEntry.Channel.COMMAND, "anna"), action="migrate")
 

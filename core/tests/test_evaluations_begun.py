@@ -10,11 +10,11 @@ from django.utils import timezone
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.errors import Refused
-from core.evaluations.board import standing
 from core.evaluations.services import (
     evaluation_again,
     evaluation_create,
 )
+from core.evaluations.standing import standing
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
 from core.models import (

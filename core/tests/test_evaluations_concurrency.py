@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
 from core.errors import Refused
-from core.evaluations.board import standing
 from core.evaluations.seeds import final_phase_start
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluation_again
+from core.evaluations.standing import standing
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.states import StaleJob
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission

@@ -14,6 +14,8 @@ from core.append_only import unprotected
 from core.jobs.kinds import JOB_MODELS
 from core.models import (
     Agent,
+    AnalysedPosition,
+    Analysis,
     Batch,
     Delivery,
     Duel,
@@ -36,6 +38,7 @@ from core.models import (
     Plan,
     PlanMeeting,
     Promotion,
+    Publication,
     Rating,
     RatingPoint,
     RatingPool,
@@ -45,11 +48,14 @@ from core.models import (
     Run,
     Season,
     SeedList,
+    Sitting,
+    SittingMove,
     Submission,
     Task,
     Tournament,
     TournamentSchedule,
     TournamentState,
+    WorkerHost,
 )
 from core.ratings.ledger import ledger_change
 from core.tests import applications, factories
@@ -220,8 +226,17 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("evaluation_current_has_score", Evaluation, {"state": "CANCELLED"}),
     ("evaluation_verdict_is_dated", Evaluation, {"verdict": "MISMATCH"}),
     ("seedlist_purpose_known", SeedList, {"purpose": "SECRET"}),
+    ("analysis_match_in_range", Analysis, {"match_number": 0}),
+    ("analysed_position_is_whole", AnalysedPosition, {"value": 2, "plies": 1}),
+    ("analysed_position_is_whole", AnalysedPosition, {"value": 1, "plies": None}),
     ("recording_in_range", Recording, {"choice": "FUNNY"}),
     ("recording_in_range", Recording, {"episode_number": 0}),
+    ("publication_removed_was_there", Publication, {"removed_at": NOON, "url": "https://git.example/"}),
+    ("publication_removed_was_there", Publication, {**CANCELLED, "removed_at": NOON}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "GONE"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "DRAINING"}),
+    ("workerhost_state_is_whole", WorkerHost, {"state": "ENDED"}),
+    ("workerhost_state_is_whole", WorkerHost, {"ended_at": NOON}),
     ("notice_is_mailed_once", Notice, {"mailed_at": NOON, "mail_next_at": NOON}),
     ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
@@ -234,6 +249,15 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("pair_total_players_differ", PairTotal, {"second": F("first")}),
     ("plan_meeting_in_range", PlanMeeting, {"winner": 3}),
     ("plan_meeting_in_range", PlanMeeting, {"score_1": INFINITE}),
+    ("agent_opponents_known", Agent, {"opponents": "FRIENDS"}),
+    ("duel_branch_is_whole", Duel, {"origin_match": 1}),
+    ("duel_branch_is_unrated", Duel, {"opening": [4], "origin_match": 1, "origin_ply": 1}),
+    ("sitting_branch_is_whole", Sitting, {"origin_match": 1}),
+    ("sitting_result_is_whole", Sitting, {"outcome": ""}),
+    ("sitting_is_one_match_of_two", Sitting, {"match_count": 2}),
+    ("sitting_is_one_match_of_two", Sitting, {"persons_seat": 2}),
+    ("sitting_move_took_time", SittingMove, {"seconds": -1.0}),
+    ("sitting_move_took_time", SittingMove, {"seconds": INFINITE}),
 ]
 NEGATIVE = [
     (Duel, "draws"),
@@ -255,6 +279,7 @@ def arena() -> None:
     owner = factories.user("ann")
     players = [factories.ready(factories.agent(owner, factories.environment())) for _ in range(2)]
     factories.publication(players[0])
+    WorkerHost.objects.create(name="host", provider="local", created_at=NOON)
     tournament = factories.tournament(players)
     duel = tournament.duels.get()
     LedgerVoid.objects.create(duel=duel, reason="The clock was wrong.")
@@ -264,6 +289,7 @@ def arena() -> None:
     )  # fmt: skip
     evaluation = factories.evaluation(factories.ready(factories.agent(owner, factories.task())))
     factories.recording(evaluation)
+    factories.analysis(duel)
     kind = LedgerChange.Kind.RESULT
     ledger_change(environment_id=tournament.environment_id, kind=kind, tournament=tournament, duel=duel)
     LedgerSums.objects.create(environment=tournament.environment, version=1, rated_version=1)
@@ -281,6 +307,7 @@ def arena() -> None:
     factories.promotion(players[1], players[0])
     # Its duel would be a second kind of duel, with conditions of its own.
     factories.run(owner, players[0], players[1]).duel.delete()
+    SittingMove.objects.create(sitting=factories.sitting(players[0]), step=0, seat=0, action=4)
     factories.notice(owner)
     factories.webhook()
     applications.everything(owner)

@@ -14,7 +14,16 @@ from core.management.operated import CHANGING, Operated, who_types
 from core.models import AuditEntry
 from core.tests import factories
 
-READING = {"arena_status", "demo", "kubernetes_check", "monitoring_files", "qcluster", "run_workers", "sandbox_check"}
+READING = {
+    "arena_status",
+    "autoscale",
+    "demo",
+    "kubernetes_check",
+    "monitoring_files",
+    "qcluster",
+    "run_workers",
+    "sandbox_check",
+}
 """Commands of the arena that change nothing themselves, or run the arena."""
 OURS = ("core", "builder", "duel_runner", "tournament_manager", "publisher", "rollout_runner", "web")
 

@@ -9,10 +9,10 @@ import pytest
 
 from arena_kit.environment.episodes import seeds_sha256
 from core.errors import Refused
-from core.evaluations.board import standing
 from core.evaluations.seeds import final_phase_start, seed_lists_ensure
 from core.evaluations.selectors import practice_list, ranking_list
 from core.evaluations.services import evaluation_create
+from core.evaluations.standing import standing
 from core.jobs.lifecycle import job_claim
 from core.jobs.states import StaleJob
 from core.models import Environment, Evaluation, JobState, SeedPurpose

@@ -1,4 +1,4 @@
-"""The running, planned and past tournaments of an environment, and registrations."""
+"""The running, planned and past tournaments of an environment or of all, and registrations."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class TournamentEntry:
     winners: tuple[Participant, ...] = ()
 
 
-def tournament_planned_list(environment: Environment) -> list[TournamentEntry]:
-    """Planned tournaments, the next one first; those without a date last."""
+def tournament_planned_list(environment: Environment | None) -> list[TournamentEntry]:
+    """Planned tournaments, the next one first; those without a date last. environment: None for all."""
     held = HOLDS_PLACE & Q(tournament=OuterRef("pk"))
     counted = Registration.objects.filter(held).order_by().values("tournament").annotate(count=Count("pk"))
     rows = _of(environment, TournamentState.PLANNED).annotate(
@@ -38,15 +38,21 @@ def tournament_planned_list(environment: Environment) -> list[TournamentEntry]:
     return [TournamentEntry(row, min(row.taking_part, row.max_participants or row.taking_part)) for row in found]
 
 
-def tournament_running_list(environment: Environment) -> list[TournamentEntry]:
-    rows = _of(environment, TournamentState.RUNNING).annotate(taking_part=Count("participants")).order_by("-edition")
+def tournament_running_list(environment: Environment | None) -> list[TournamentEntry]:
+    """Running tournaments, of one environment the newest first. environment: None for all."""
+    rows = _of(environment, TournamentState.RUNNING).annotate(taking_part=Count("participants"))
+    rows = rows.order_by("environment__name", "-edition")
     return [TournamentEntry(row, row.taking_part) for row in rows]
 
 
-def tournament_past_rows(environment: Environment) -> QuerySet[Tournament]:
-    """Finished and cancelled tournaments, the newest first."""
-    over = environment.tournaments.filter(state__in=[TournamentState.FINISHED, TournamentState.CANCELLED])
-    return over.order_by("-edition")
+def tournament_past_rows(environment: Environment | None) -> QuerySet[Tournament]:
+    """Finished and cancelled tournaments, the newest first. environment: None for those of organisers, of all."""
+    over = _of(environment, TournamentState.FINISHED, TournamentState.CANCELLED)
+    return (
+        over.filter(is_automatic=False).order_by("-ended_at", "-pk")
+        if environment is None
+        else over.order_by("-edition")
+    )
 
 
 def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEntry]:
@@ -69,5 +75,7 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
     return [TournamentEntry(row, counts.get(row.pk, 0), tuple(winners.get(row.pk, ())[:MOST_WINNERS])) for row in rows]
 
 
-def _of(environment: Environment, state: TournamentState) -> QuerySet[Tournament]:
-    return environment.tournaments.filter(state=state)
+def _of(environment: Environment | None, *states: TournamentState) -> QuerySet[Tournament]:
+    """Return the tournaments in these states, of one environment or of all that are active."""
+    rows = Tournament.objects.select_related("environment").filter(state__in=states)
+    return rows.filter(environment__is_active=True) if environment is None else rows.filter(environment=environment)

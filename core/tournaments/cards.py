@@ -36,8 +36,17 @@ class EnvironmentCard:
 
 def environment_cards() -> list[EnvironmentCard]:
     """Active environments with the numbers of participants and the leaders."""
-    environments = list(Environment.objects.filter(is_active=True))
-    counts = _counts()
+    return _cards(list(Environment.objects.filter(is_active=True)))
+
+
+def environment_card(environment: Environment) -> EnvironmentCard:
+    """One environment with its numbers and its leader. Two queries."""
+    (card,) = _cards([environment])
+    return card
+
+
+def _cards(environments: list[Environment]) -> list[EnvironmentCard]:
+    counts = _counts(environments)
     leaders = _leaders([environment for environment in environments if not environment.is_scored])
     best = _best([environment for environment in environments if environment.is_scored and not environment.is_app])
     tasks = _tasks([environment for environment in environments if environment.is_app])
@@ -53,11 +62,11 @@ def environment_cards() -> list[EnvironmentCard]:
     ]
 
 
-def _counts() -> dict[int, tuple[int, int]]:
+def _counts(environments: list[Environment]) -> dict[int, tuple[int, int]]:
     """By environment: how many agents can play or are on the board, and how many owners they have."""
     on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
     playing = Submission.objects.active().filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(environment__is_active=True, is_disabled=False, owner__is_active=True)
+    rows = Agent.objects.filter(environment__in=environments, is_disabled=False, owner__is_active=True)
     ranked = Rollout.objects.filter(submission__agent=OuterRef("pk"), is_ranked=True, submission__deleted_at=None)
     at_work = Exists(ranked.exclude(outcome=""))
     rows = rows.filter(
@@ -73,17 +82,6 @@ def _tasks(environments: list[Environment]) -> dict[int, int]:
         return {}
     rows = Task.objects.filter(environment__in=environments, is_current=True).exclude(split=TaskSplit.HIDDEN)
     return dict(rows.order_by().values_list("environment").annotate(Count("pk")))
-
-
-def environment_groups() -> list[tuple[str, list[Environment]]]:
-    """Active environments by name, in the groups of the home page."""
-    rows = list(Environment.objects.filter(is_active=True).only("slug", "name", "seats", "kind"))
-    groups = [
-        ("Games", [row for row in rows if not row.is_scored]),
-        ("Tasks", [row for row in rows if row.is_scored and not row.is_app]),
-        ("Applications", [row for row in rows if row.is_app]),
-    ]
-    return [(name, found) for name, found in groups if found]
 
 
 def _leaders(environments: list[Environment]) -> dict[int, Participant]:
@@ -105,7 +103,10 @@ def _leaders(environments: list[Environment]) -> dict[int, Participant]:
     )
     first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
     chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner")
+    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner").only(
+        "rank", "tournament__environment", "tournament__name", "tournament__edition", "tournament__format",
+        "submission__number", "submission__agent__name", "submission__agent__owner__username",
+    )  # fmt: skip
     return {row.tournament.environment_id: row for row in shown}
 
 
@@ -113,7 +114,7 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
     """The first of the board of each environment, verified ones before others. One query, none without any."""
     if not environments:
         return {}
-    # As `board.standing`, for all environments at once.
+    # As `standing`, for all environments at once.
     board = Evaluation.objects.filter(
         environment=OuterRef("pk"),
         is_current=True,

@@ -10,7 +10,7 @@ from arena_kit.referee.part import Failed, PlayedPart
 from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, channel_of
 from core.jobs.images import player_registry
 from core.models import Duel, Job, Submission, SubmissionForm, Validation
-from duel_runner.rules import limits_of, rules
+from duel_runner.rules import branch_of, limits_of, rules
 from duel_runner.steps import Episodes, MatchesOfJob, PlayResult
 
 
@@ -111,6 +111,7 @@ def _duel(wish: MatchesOfJob, first: int, second: int) -> DuelPart:
         limits=limits_of(job, environment),
         trial_seconds=wish.trial_seconds,
         test=wish.test,
+        opening=branch_of(job),
     )
 
 

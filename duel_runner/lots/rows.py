@@ -27,8 +27,8 @@ from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import from_now, job_fail, job_postpone
 from core.jobs.log import job_about, job_span, log_end, log_start
-from core.jobs.stopping import WorkerStopped, is_stopping
-from core.jobs.worker import Performed, is_well, settled, worker_name
+from core.jobs.stopping import WorkerStopped
+from core.jobs.worker import Performed, may_begin, settled, worker_name
 from core.models import Duel, Evaluation, Job, JobFault, JobState, Validation
 from core.tracing import stages
 from duel_runner.evaluating import evaluation_steps
@@ -108,7 +108,7 @@ class LotRows:
     def claim(self, count: int) -> list[LotJob]:
         lots: list[LotJob] = []
         try:
-            while len(lots) < count and not is_stopping() and is_well():
+            while len(lots) < count and may_begin():
                 claim = claim_next(self._queue, worker=worker_name())
                 if claim is None:
                     break

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 
 from arena_kit.environment.record_archive import DuelArchive, MatchSummary
 from arena_kit.environment.records import DuelRecord, half_points
@@ -17,7 +18,7 @@ from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
 from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, rounded, row_faults
-from duel_runner.rules import decided_by, limits_of, rules
+from duel_runner.rules import branch_of, decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
 
@@ -46,6 +47,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
             clock=time.monotonic,
             one_core=place.core is not None,
             decided=decided_by(duel.test),
+            opening=branch_of(duel),
         ).record
 
 
@@ -53,7 +55,7 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Rechecked[DuelRecord]:
     with records_open(duel) as archive:
         record = archive.record()
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
-    found += verify_record(spec, record, sha256=duel.record_sha256)
+    found += verify_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
     return Rechecked(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 
@@ -66,7 +68,7 @@ def _archive_faults(archive: DuelArchive, record: DuelRecord) -> Iterator[Mismat
         played = MatchSummary(
             match.number, match.outcome, match.fault, match.faulty_player, match.seats[0], len(match.actions)
         )
-        if listed != played:
+        if replace(listed, same_as=None) != played:
             yield Mismatch(match.number, "it differs from the index of the record.")
 
 

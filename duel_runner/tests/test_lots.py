@@ -35,6 +35,7 @@ from core.jobs.stopping import ask_to_stop
 from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (
+    Analysis,
     Bell,
     CancelCode,
     Duel,
@@ -394,7 +395,7 @@ def test_a_version_without_an_image_is_the_platforms_fault(
 def test_every_kind_that_its_queue_serves_has_steps() -> None:
     assert {line.kind for line in registry.SERVICES["lots"].lines} == set(LotRows.KINDS)
     assert [registry.queue_of(kind) for kind in (Validation, Duel, Evaluation)] == ["lots"] * 3
-    assert registry.kinds_of("duel") == [Recording]
+    assert registry.kinds_of("duel") == [Recording, Analysis]
 
 
 def test_a_driver_needs_no_bell(player: Callable[..., Submission]) -> None:

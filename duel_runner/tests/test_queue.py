@@ -12,6 +12,7 @@ from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.registry import SERVICES
 from core.jobs.worker import Performed, step, work
+from core.jobs.workers import worker_appear
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
 from core.tests.working import answer_bells, rung
@@ -133,3 +134,20 @@ def test_a_reserved_worker_takes_what_is_short(played: list[str]) -> None:
     work("quick")
     assert played == ["cleo", "evaluation", "recording"]
     assert step("quick") is Performed.NOTHING
+
+
+def alive(*names: str) -> None:
+    for number, name in enumerate(names):
+        worker_appear(name=name, host="host", pid=number, queue="duel", version="1", python="3")
+
+
+def test_people_at_the_board_leave_half_of_the_workers_to_others(duel: Duel, played: list[str]) -> None:
+    alive("worker-1")
+    factories.sitting(duel.player_1, JobState.RUNNING)
+    waiting = factories.sitting(duel.player_1, JobState.QUEUED)
+    work("duel")
+    assert (played, claims.is_work_waiting("duel"), claims.is_line_waiting("duel")) == (["duel"], False, True)
+    alive("worker-2", "worker-3", "worker-4")
+    claim = claims.claim_next("duel", worker="host:1")
+    assert claim is not None
+    assert claim.job == waiting

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
@@ -23,3 +26,11 @@ def frame_to_svg(frame: Frame) -> str:
     parts += [label(40 + 60 * column, 402, 15, str(column)) for column in range(7)]
     seats = ("The first seat", "The second seat")
     return svg(440, 412, "Connect Four board", parts, description=result_text(frame, seats))
+
+
+def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
+    """Return the columns: a key with their number, and their place on the board."""
+    areas = {column: (10.0 + 60 * column, 0.0, 60.0, 412.0) for column in valid_actions}
+    return [
+        Choice(column, (Part(str(column), f"Column {column}", str(column), area),)) for column, area in areas.items()
+    ]

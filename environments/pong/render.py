@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, svg
 
@@ -12,6 +15,8 @@ LEFT, TOP, ACROSS, DOWN = 40, 40, 400, 300
 """The court that the ball's centre moves in; the paddles stand outside of it, at both ends."""
 BALL, PADDLE = 8, 12
 SEATS = ("The first seat", "The second seat")
+ACTIONS = (("Up", "ArrowUp"), ("Stay", "ArrowRight"), ("Down", "ArrowDown"))
+"""By action: its name, and the key that chooses it."""
 
 
 def frame_to_svg(frame: Frame) -> str:
@@ -56,3 +61,12 @@ def _description(frame: Frame) -> str:
         return f"{end}, {first} to {second}."
     scored = "" if frame["scorer"] is None else f" {SEATS[frame['scorer']]} has just scored."
     return f"{first} to {second} points.{scored}"
+
+
+def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
+    """Return the three ways to move a paddle, each a third of the picture from the top."""
+    third = HEIGHT / 3
+    return [
+        Choice(action, (Part(str(action), *ACTIONS[action], (0, third * action, WIDTH, third)),))
+        for action in valid_actions
+    ]

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
+
+from .words import cell_name
+
+LIGHT, DARK = 'fill="#f5dcaa" stroke="#8a6426"', 'fill="#7a3f12" stroke="#d19a5c"'
+"""How pieces are painted: their colour is a trait, so it is none of the two seats' colours."""
 
 
 def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
     """Draw a piece centred on (x, y). Its bits: 1 is the colour, 2 round or square, 4 large or small, 8 hollow."""
-    colour = "second" if piece & 1 else "first"
+    paint = DARK if piece & 1 else LIGHT
     half = size * (0.42 if piece & 4 else 0.28)
     parts = []
     if piece & 2:
-        parts.append(f'<circle class="{colour}" cx="{x}" cy="{y}" r="{half:.1f}"/>')
+        parts.append(f'<circle {paint} stroke-width="2" cx="{x}" cy="{y}" r="{half:.1f}"/>')
     else:
         parts.append(
-            f'<rect class="{colour}" x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
+            f'<rect {paint} stroke-width="2" x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" '
             f'height="{2 * half:.1f}" rx="4"/>'
         )
     if piece & 8:
@@ -24,7 +32,7 @@ def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:
 
 
 def frame_to_svg(frame: Frame) -> str:
-    """Draw the board on the left, the piece in hand and the remaining pieces on the right; empty cells show numbers."""
+    """Draw the board, and right of it the piece in hand and what is left; free cells have names and numbers."""
     parts = ['<rect class="board" width="320" height="320" rx="20"/>']
     recent = (frame["last"], frame["automatic"])
     for cell, piece in enumerate(frame["cells"]):
@@ -39,7 +47,7 @@ def frame_to_svg(frame: Frame) -> str:
         if piece >= 0:
             parts += piece_parts(piece, x + 35, y + 35, 62)
         else:
-            parts.append(label(x + 58, y + 63, 11, str(cell)))
+            parts += [label(x + 12, y + 63, 11, cell_name(cell)), label(x + 58, y + 63, 11, str(cell))]
     parts.append(label(340, 24, 14, "In hand", anchor="start"))
     if frame["hand"] is not None:
         parts += piece_parts(frame["hand"], 372, 66, 64)
@@ -49,3 +57,32 @@ def frame_to_svg(frame: Frame) -> str:
         parts += piece_parts(piece, 356 + 44 * (index % 4), 156 + 44 * (index // 4), 40)
     description = result_text(frame, ("The first seat", "The second seat"))
     return svg(530, 320, "Quarto board", parts, description=description)
+
+
+def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
+    """Return the actions as two decisions: the cell for the piece in hand, and the piece for the other seat.
+
+    Keys are hexadecimal digits.
+    """
+    places = {piece: index for index, piece in enumerate(frame["reserve"])}
+    choices = []
+    for action in valid_actions:
+        cell, piece = action >> 4, action & 15
+        row, column = divmod(cell, 4)
+        where = Part(
+            str(cell), f"Cell {cell} (row {row + 1}, column {column + 1})", f"{cell:x}",
+            (14 + 74 * column, 14 + 74 * row, 70, 70),
+        )  # fmt: skip
+        line, place = divmod(places[piece], 4)
+        what = Part(str(piece), piece_name(piece), f"{piece:x}", (334 + 44 * place, 134 + 44 * line, 44, 44))
+        choices.append(Choice(action, (where, what)))
+    return choices
+
+
+def piece_name(piece: int) -> str:
+    """Return what a piece looks like, and its four bits."""
+    size = "large" if piece & 4 else "small"
+    colour = "orange" if piece & 1 else "blue"
+    form = "round" if piece & 2 else "square"
+    hole = "hollow" if piece & 8 else "solid"
+    return f"{size} {colour} {form}, {hole} ({piece:04b})"

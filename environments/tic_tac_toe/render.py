@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
@@ -31,3 +34,13 @@ def frame_to_svg(frame: Frame) -> str:
             f'<path class="mark" d="M{x1} {y1}L{x2} {y2}" stroke-width="8" stroke-linecap="round" opacity=".9"/>'
         )
     return svg(320, 320, "Tic-tac-toe board", parts, description=result_text(frame, ("X", "O")))
+
+
+def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choice]:
+    """Return the cells: a key with their number, and their place on the board."""
+    choices = []
+    for cell in valid_actions:
+        row, column = divmod(cell, 3)
+        name = f"Cell {cell} (row {row + 1}, column {column + 1})"
+        choices.append(Choice(cell, (Part(str(cell), name, str(cell), (16 + 98 * column, 16 + 98 * row, 92, 92)),)))
+    return choices

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from publisher.git import Git, GitError
-from publisher.repository import Repository
-from publisher.source import unpack_source
+from publisher.remote import remote_of
+from publisher.repository import Change, Repository, Snapshot, agent_folder
+from publisher.source import PublishedSource, unpack_source
 from publisher.tests.samples import PLAYER, Remote, new_remote, zip_of
 
 
@@ -21,7 +22,11 @@ def remote(tmp_path: Path) -> Remote:
 
 @pytest.fixture
 def repository(tmp_path: Path, remote: Remote) -> Repository:
-    return Repository.at(tmp_path / "copy.git", remote=str(remote.folder), branch="main")
+    return repository_at(tmp_path / "copy.git", str(remote.folder))
+
+
+def repository_at(folder: Path, address: str) -> Repository:
+    return Repository.at(folder, remote=remote_of(address, ssh_folder=folder.parent), branch="main")
 
 
 def publish(
@@ -29,9 +34,12 @@ def publish(
 ) -> str:
     scratch = repository.folder.with_name(f"scratch-{os.urandom(4).hex()}")
     source = unpack_source(zip_of(files), scratch)
-    return repository.publish(
-        source, environment="connect-four", agent=agent, message=message, before_push=lambda: None
-    )
+    return repository.change(as_change(source, agent), message=message, before_push=lambda: None)
+
+
+def as_change(source: PublishedSource, agent: str = "ann") -> Callable[[Snapshot], Change]:
+    folder = agent_folder("connect-four", agent)
+    return lambda _: Change((folder,), {f"{folder}/{path}": source.folder / path for path in source.paths})
 
 
 def test_an_agent_becomes_a_folder_of_an_empty_repository(repository: Repository, remote: Remote) -> None:
@@ -86,7 +94,7 @@ def test_a_commit_of_another_author_in_between_is_kept(repository: Repository, r
             remote.commit_beside(name, "quick")
 
     source = unpack_source(zip_of({"a.py": ""}), tmp_path / "source")
-    repository.publish(source, environment="connect-four", agent="ann", message="v2", before_push=somebody_is_quicker)
+    repository.change(as_change(source), message="v2", before_push=somebody_is_quicker)
 
     assert remote.subjects() == ["v2", "Change second.txt", "Change first.txt", "v1"]
     assert {"first.txt", "second.txt", "connect-four/ann/a.py"} <= set(remote.paths())
@@ -97,14 +105,13 @@ def test_a_race_that_is_always_lost_ends(repository: Repository, remote: Remote,
     names = iter(range(100))
     source = unpack_source(zip_of({"a.py": ""}), tmp_path / "source")
 
-    with pytest.raises(GitError, match="git push failed"):
-        repository.publish(
-            source,
-            environment="connect-four",
-            agent="ann",
+    with pytest.raises(GitError, match="git push failed") as error:
+        repository.change(
+            as_change(source),
             message="v2",
             before_push=lambda: remote.commit_beside(f"{next(names)}.txt", "quick"),
         )
+    assert error.value.code == "race_lost"
     assert "v2" not in remote.subjects()
 
 
@@ -117,7 +124,7 @@ def test_nothing_is_pushed_when_the_job_is_lost(repository: Repository, remote: 
 
     source = unpack_source(zip_of({}), tmp_path / "source")
     with pytest.raises(Lost):
-        repository.publish(source, environment="connect-four", agent="ann", message="v1", before_push=stop)
+        repository.change(as_change(source), message="v1", before_push=stop)
     assert remote.git("for-each-ref") == ""
 
 
@@ -187,7 +194,7 @@ def test_addresses_that_run_commands_are_refused(tmp_path: Path, address: str, s
 
 def test_a_password_in_the_address_is_never_told(tmp_path: Path) -> None:
     address = f"file://ann:secret-token@{tmp_path}/nowhere.git"
-    repository = Repository.at(tmp_path / "copy.git", remote=address, branch="main")
+    repository = repository_at(tmp_path / "copy.git", address)
     with pytest.raises(GitError, match="git ls-remote failed") as error:
         publish(repository, {}, message="v1")
     assert "secret-token" not in str(error.value)

@@ -102,7 +102,7 @@ def test_a_missing_remote_is_tried_again_until_attempts_are_used_up(
 ) -> None:
     settings.PUBLISHER_REMOTE = f"file://ann:secret-token@{tmp_path}/nowhere.git"
     job = publish(submission(agent))
-    assert (job.state, job.fault, job.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "git_failed")
+    assert (job.state, job.fault, job.error_code) == (JobState.QUEUED, JobFault.PLATFORM, "repository_missing")
     for _ in range(settings.JOB_MAX_ATTEMPTS - 1):
         Publication.objects.update(not_before=None)
         run(job)

@@ -15,6 +15,7 @@ import psycopg2  # type: ignore[import-untyped]  # it ships no types
 from redis import RedisError
 
 from tests.season.driver import Driver, Fault, Hit, NotInjected, kill, partial_file, stop
+from tests.season.hosts import host_comes_and_goes
 from tests.season.season import LEASE_SECONDS, again
 from tests.season.services import until
 
@@ -329,6 +330,8 @@ KINDS: dict[str, tuple[int, Fault]] = {
     "clock an hour off": (6, clock_wrong),
     "artifact store read-only": (6, store_read_only),
     "artifact store full": (6, store_full),
+    "host drained": (6, partial(host_comes_and_goes, drained=True)),
+    "host died": (6, partial(host_comes_and_goes, drained=False)),
 }
 """By name: how often in a deck of a whole season, and what is done."""
 

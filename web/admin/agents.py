@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.contrib import admin
 from django.db.models import Count, Prefetch, QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -12,6 +14,7 @@ from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission, UploadReservation
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
+from core.submissions.publishing import repository_review
 from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links
 from web.admin.evaluations import evaluate_again
 from web.admin.jobs import build_again
@@ -51,6 +54,11 @@ class AgentAdmin(ModelAdmin[Agent]):
 
     def has_delete_permission(self, request: HttpRequest, obj: Agent | None = None) -> bool:
         return False  # results of other agents refer to it; disable it, or delete its archives
+
+    def save_model(self, request: HttpRequest, obj: Agent, form: Any, change: bool) -> None:
+        super().save_model(request, obj, form, change)
+        # It may have become private, or have another name.
+        repository_review()
 
     def view_on_site(self, agent: Agent) -> str:
         return reverse("web:agent", args=[agent.environment.slug, agent.name])

@@ -8,7 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.models import Duel, JobState, PlayedJob, User
+from core.models import Analysis, Duel, JobState, PlayedJob, User
 from core.tournaments.strikes import duel_play_again, duel_void
 from core.tournaments.voiding import meeting_again
 from web.admin.base import OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links, text_block
@@ -20,6 +20,17 @@ VOID = OrganiserQuestion(
     button="Void",
     reason="Reason, shown on the duel's page",
 )
+
+
+@admin.register(Analysis)
+class AnalysisAdmin(JobAdmin[Analysis]):
+    list_display = ("id", "duel", "match_number", "state", "asked_by", "error_code", "worker", "created_at", "took")
+    list_display_links = ("id", "duel")
+    list_select_related = ("duel__player_1__agent", "duel__player_2__agent", "asked_by")
+    search_fields = ("=duel__id", "asked_by__username", "error", "worker")
+
+    def view_on_site(self, analysis: Analysis) -> str:
+        return f"{reverse('web:match', args=[analysis.duel_id, analysis.match_number])}#analysis"
 
 
 @admin.register(Duel)

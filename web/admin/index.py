@@ -8,8 +8,8 @@ from typing import Any
 GROUPS = (
     ("Tournaments and duels", "play", (
         "core.environment", "core.tournament", "core.tournamentschedule", "core.season", "core.registration",
-        "core.participant", "core.duel", "core.challenge", "core.run", "core.promotion",
-        "core.seedlist",
+        "core.participant", "core.duel", "core.analysis", "core.challenge", "core.sitting", "core.run",
+        "core.promotion", "core.seedlist",
     )),
     ("Agents and their versions", "agents", (
         "core.agent", "core.submission", "core.build", "core.validation", "core.evaluation", "core.recording",
@@ -27,7 +27,7 @@ GROUPS = (
         "core.ledgerentry", "core.ledgervoid", "core.rating", "core.ratingpoint", "core.ratingpool", "core.lens",
     )),
     ("Operation", "operation", (
-        "core.alarm", "core.worker", "core.duty", "core.auditentry", "core.webhook", "core.delivery",
+        "core.alarm", "core.worker", "core.workerhost", "core.duty", "core.auditentry", "core.webhook", "core.delivery",
         "django_q.ormq", "django_q.schedule", "django_q.success", "django_q.failure",
     )),
 )  # fmt: skip

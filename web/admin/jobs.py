@@ -20,7 +20,7 @@ from core.jobs.waits import wait_of
 from core.models import Build, CancelCode, Job, JobState, Publication, Submission, Validation
 from core.models.job import PRIORITIES
 from core.submissions.existing import submission_rebuild
-from core.submissions.phases import publication_again
+from core.submissions.publishing import publication_again
 from web.admin.base import OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links, text_block
 
 AnyJob = TypeVar("AnyJob", bound=Job)
@@ -180,7 +180,7 @@ class ValidationAdmin(PhaseAdmin[Validation]):
 @admin.register(Publication)
 class PublicationAdmin(PhaseAdmin[Publication]):
     exclude = (*JobAdmin.exclude, "url")
-    readonly_fields = (*JobAdmin.readonly_fields, "address")
+    readonly_fields = (*JobAdmin.readonly_fields, "address", "folder", "removed_at")
     actions = ("requeue", "prioritise", "cancel", "run_again")
 
     @admin.display

@@ -13,12 +13,14 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
+from core.errors import Refused
 from core.jobs.worker_selectors import WorkerState, worker_rows
-from core.models import Duty, Worker
+from core.models import Duty, HostState, Worker, WorkerHost
 from core.operations.queue_status import queue_statuses
+from core.operations.scaling.scaler import host_drain
 from core.operations.status import watchdog_runs
 from core.times import since
-from web.admin.base import ReadOnlyAdmin
+from web.admin.base import ReadOnlyAdmin, do_each
 
 FAULT_SHOWN = 200
 """Length in characters of a fault in the list; the worker's own page shows all of it."""
@@ -82,3 +84,20 @@ class DutyAdmin(ReadOnlyAdmin[Duty]):
 
 def _ago(moment: datetime | None) -> str:
     return "–" if moment is None else f"{since(moment, timezone.now())} ago"
+
+
+@admin.register(WorkerHost)
+class WorkerHostAdmin(ReadOnlyAdmin[WorkerHost]):
+    list_display = ("name", "provider", "state", "reason", "created_at", "ready_at", "drained_at", "ended_at")
+    list_filter = ("state", "provider")
+    search_fields = ("name",)
+    actions = ("drain",)
+
+    @admin.action(description="Drain: finish what runs, then remove the host", permissions=["change"])
+    def drain(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
+        def action(host: WorkerHost) -> str:
+            if not host_drain(host=host, reason=f"Drained by {request.user}."):
+                raise Refused(f"The host is {HostState(host.state).label}.")
+            return "is drained."
+
+        do_each(self, request, queryset, action)

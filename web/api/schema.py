@@ -1,4 +1,4 @@
-"""The OpenAPI description of the API, and the page that shows it."""
+"""The OpenAPI description of the API."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from threading import Lock
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -59,12 +58,6 @@ class DescribedView(AutoSchema):
 def schema(request: HttpRequest) -> HttpResponse:
     """Return the description as JSON."""
     return HttpResponse(schema_text(), content_type="application/vnd.oai.openapi+json")
-
-
-@require_safe
-def docs(request: HttpRequest) -> HttpResponse:
-    """Show the page on which the API can be read and tried."""
-    return render(request, "web/api/docs.html")
 
 
 @cache

@@ -9,10 +9,12 @@ from django.urls.converters import StringConverter
 from rest_framework.views import APIView
 
 from web.api.compatible import views as compatible
+from web.api.docs_views import docs
 from web.api.errors import not_found
-from web.api.schema import docs, schema
+from web.api.schema import schema
 from web.duels import api as duels
 from web.duels import challenge_api as challenges
+from web.duels import dataset_api as datasets
 from web.duels import replay_api as replays
 from web.environments import api as environments
 from web.environments import folder_api as folders
@@ -88,6 +90,7 @@ routes = [
     *native("environments/", environments.EnvironmentList, "environments"),
     *native("environments/<slug:slug>/", environments.EnvironmentShown, "environment"),
     *native("environments/<slug:slug>/folder.zip", folders.EnvironmentFolder, "environment_folder"),
+    *native("environments/<slug:slug>/matches.jsonl", datasets.EnvironmentMatches, "environment_matches"),
     *native("environments/<slug:slug>/board/", environments.EnvironmentBoard, "board"),
     *native("environments/<slug:slug>/leaderboard/", environments.EnvironmentLeaderboard, "environment_leaderboard"),
     *native("environments/<slug:slug>/seeds/", environments.EnvironmentSeeds, "seeds"),

@@ -59,7 +59,7 @@ def card_svg(record: MatchRecord, names: Names, environment: str, picture: str) 
     parts.append(_line(x, 130, 28, environment, "#566176", LINE_LETTERS))
     for place, seat in enumerate(seat_views(record, names)):
         y = 240 + 130 * place
-        colour = "#2f6fed" if seat.number == 1 else "#e4572e"
+        colour = "#2f6fed" if seat.player == 1 else "#e4572e"
         parts.append(f'<circle cx="{x + 16}" cy="{y - 16}" r="16" fill="{colour}"/>')
         parts.append(_line(x + 50, y, 34, seat.name, "#141b2b", NAME_LETTERS, bold=True))
         parts.append(_line(x + 50, y + 44, 28, f"{seat.score:g}", "#566176", LINE_LETTERS))

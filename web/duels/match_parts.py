@@ -18,6 +18,7 @@ from core.links import absolute
 from core.models import Duel
 from web.duels.cards import CARD_SIZE
 
+VALIDATION_PARTS = ("web:validation_frames", "web:validation_replay")
 FRAME_SIZE = (640, 620)
 """Width and height of an embedded match in pixels: its picture, caption and buttons."""
 
@@ -33,6 +34,27 @@ class Sharing:
     embed: str
     snippet: str
     tags: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MatchAddresses:
+    """Where the parts of a match's page are. files: by form of the replay. previous, next: of the matches beside it."""
+
+    frames: str
+    files: dict[str, str]
+    previous: str = ""
+    next: str = ""
+
+
+def match_addresses(page: str, job_id: int, number: int, count: int) -> MatchAddresses:
+    """Return the addresses of a match among others. page: the name of its page's address."""
+    frames, replay = (f"{page}_frames", f"{page}_replay") if page == "web:match" else VALIDATION_PARTS
+    return MatchAddresses(
+        reverse(frames, args=[job_id, number]),
+        {form: reverse(replay, args=[job_id, number, form]) for form in ("html", "json")},
+        reverse(page, args=[job_id, number - 1]) if number > 1 else "",
+        reverse(page, args=[job_id, number + 1]) if number < count else "",
+    )
 
 
 def match_parts(record: MatchRecord, names: Names, *, with_trace: bool) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,13 +23,25 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A kind of result on the page. count: all its matches, including those that the filter hides."""
+    """A kind of result on the page. count: all its matches, including those that the filter hides.
+
+    distinct: the first of the matches that are the same, and how many of the shown ones are.
+    """
 
     key: str
     title: str
     count: int
     matches: Sequence[MatchSummary]
     is_chosen: bool
+
+    @property
+    def distinct(self) -> list[tuple[int, int]]:
+        return sorted(Counter(match.same_as or match.number for match in self.matches).items())
+
+    @property
+    def has_repeats(self) -> bool:
+        """Whether some of its matches only repeat others."""
+        return len(self.distinct) < len(self.matches)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from django.views.decorators.http import require_safe
 
 from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions
 from arena_kit.environment.replay_file.page import PageExtras
-from core.duels.replays import ReplayFile, ReplayForm, embedded_page, replay_file_make, replay_tag
+from core.duels.replays import Replayable, ReplayFile, ReplayForm, embedded_page, replay_file_make, replay_tag
 from core.duels.selectors import NotStored, duel_get, match_get
-from core.models import Duel, Validation
+from core.models import Duel
 from core.tournaments.results import duel_check
 from web.duels.cards import card_png
 from web.duels.match_parts import sharing
@@ -59,7 +59,7 @@ def match_card(request: HttpRequest, duel_id: int, number: int) -> HttpResponseB
 
 def match_response(
     request: HttpRequest,
-    job: Duel | Validation,
+    job: Replayable,
     number: int,
     form: ReplayForm,
     options: ReplayOptions = EVERYTHING,

@@ -14,6 +14,7 @@ from django.views.decorators.gzip import gzip_page
 
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names, duel_names, match_views, validation_names
 from core.duels.selectors import (
     NotStored,
@@ -28,15 +29,14 @@ from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
+from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
-from web.duels.match_parts import match_parts, sharing
+from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
 from web.site.refusals import explained, status_of
 
 Context = dict[str, Any]
-PARTS_OF = {"web:match": "web:match_{}", "web:validation_match": "web:validation_{}"}
-"""Names of the addresses of a match's states and files, by that of its page."""
 
 
 @explained
@@ -82,12 +82,14 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
             *origin_crumbs(row),
             (reverse("web:duel", args=[row.pk]), f"{names[0]} against {names[1]}"),
         ],
+        "duel": row,
         "is_void": row.is_void,
         "can_see_trace": trace,
+        "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/",
         # Other sites show what everyone may see.
         "sharing": sharing(row, record, count) if duel_visible(row, AnonymousUser()) else None,
     }
-    return viewer(request, row, record, count, names, "web:match", context)
+    return viewer(request, row, record, count, names, match_addresses("web:match", row.pk, number, count), context)
 
 
 @explained
@@ -112,7 +114,8 @@ def validation_match(request: HttpRequest, validation_id: int, number: int) -> H
         ],
         "can_see_trace": True,
     }
-    return viewer(request, row, record, count, validation_names(row), "web:validation_match", context)
+    addresses = match_addresses("web:validation_match", row.pk, number, count)
+    return viewer(request, row, record, count, validation_names(row), addresses, context)
 
 
 def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
@@ -121,30 +124,59 @@ def validation_frames(request: HttpRequest, validation_id: int, number: int) -> 
 
 
 def viewer(
-    request: HttpRequest, job: PlayedJob, record: MatchRecord, count: int, names: Names, page: str, context: Context
+    request: HttpRequest,
+    job: PlayedJob,
+    record: MatchRecord,
+    count: int,
+    names: Names,
+    addresses: MatchAddresses,
+    context: Context,
 ) -> HttpResponse:
     """Show the page of a match: one state without JavaScript, all of them with it."""
-    number = record.number
     context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
         "match_count": count,
         "environment_version": job.environment_version,
-        "frames_url": reverse(PARTS_OF[page].format("frames"), args=[job.pk, number]),
-        "files": {
-            form: reverse(PARTS_OF[page].format("replay"), args=[job.pk, number, form]) for form in ("html", "json")
-        },
-        "previous_url": reverse(page, args=[job.pk, number - 1]) if number > 1 else "",
-        "next_url": reverse(page, args=[job.pk, number + 1]) if number < count else "",
+        "frames_url": addresses.frames,
+        "files": addresses.files,
+        "previous_url": addresses.previous,
+        "next_url": addresses.next,
     }
     try:
-        spec = spec_get(job)
-        states = match_views(job, record, names)
-        position = frame_number(request, len(states))
-        context |= {"states": states, "state": states[position], "position": position, "last": len(states) - 1}
-        context["styles"] = style_head(spec)
-        context["is_simultaneous"] = any(len(state.seats) > 1 for state in states)
+        states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
+        context |= _at(states, position) | analysed(job, record, names, position)
+        context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def _states_and_position(
+    request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, *, is_last_first: bool
+) -> tuple[list[FrameView], int]:
+    """Return the states of a match, and the number of the one to begin with. Raises NotStored."""
+    states = match_views(job, record, names)
+    if is_last_first and "ply" not in request.GET:
+        return states, len(states) - 1
+    return states, frame_number(request, len(states))
+
+
+def _at(states: list[FrameView], position: int) -> Context:
+    return {
+        "states": states,
+        "state": states[position],
+        "position": position,
+        "last": len(states) - 1,
+        "is_simultaneous": any(len(state.seats) > 1 for state in states),
+    }
+
+
+def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
+    """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
+    view = analysis_view(job, record, names) if isinstance(job, Duel) else None
+    if view is None or view.story is None or view.graph is None:
+        return {"analysis": view}
+    here = round(position * view.graph.step, 1)
+    return {"analysis": view, "share": view.shares[position], "remark": view.story.remarks[position], "here": here}
 
 
 @gzip_page

@@ -1,20 +1,59 @@
-"""The table of an edition, as the page of an environment shows it."""
+"""What the pages of an environment show: the viewer's agents, the table of an edition, and the guide with its form."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import QueryDict
 
-from core.models import Tournament
+from arena_kit.environment.registry import own_slugs
+from arena_kit.examples import names
+from core.evaluations.episodes import spec_or_none
+from core.evaluations.selectors import practice_list
+from core.models import Environment, Tournament, User
+from core.submissions.selectors import own_agent_list
 from core.tournaments.results import Viewer
+from core.tournaments.seasons import season_list
 from core.tournaments.selectors import rating_pool_get
 from core.tournaments.tables import table_rows
+from web.environments.contract import contract
+from web.environments.kit_views import kits_of
 from web.evaluations.parts import page_number
+from web.people.quota_parts import upload_quotas
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
-from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, SORT_TITLES, TableForm, own_elsewhere
+from web.submissions.forms import AgentForm
+from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
+
+
+def board_parts(viewer: Viewer, row: Environment) -> dict[str, Any]:
+    """Return what every page with a board shows beside it: the viewer's agents and the seasons."""
+    own_agents = own_agent_list(row, viewer) if isinstance(viewer, User) else []
+    return {
+        "environment": row,
+        "own_agents": own_agents,
+        "seasons": [] if row.is_scored else season_list(row),
+        "is_waiting": any(entry.is_moving for entry in own_agents),
+    }
+
+
+def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str, Any]:
+    """Return the form of an upload, and what the guide needs to know."""
+    spec = spec_or_none(row.spec_id)
+    practice = practice_list(row) if row.is_scored and not row.is_app else None
+    return {
+        "environment": row,
+        "form": form,
+        "quotas": upload_quotas(viewer, row, form) if isinstance(viewer, User) else [],
+        "players": names(row.slug),
+        "kits": kits_of(row),
+        # The folder of an organiser is not in arena-kit, nor is what a submission added.
+        "is_outside": row.is_added or row.slug in own_slugs(),
+        "contract": contract(spec, practice.seeds if practice else []) if spec and row.is_scored else None,
+        "script": settings.SCRIPT_LIMITS,
+    }
 
 
 def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, is_newest: bool) -> dict[str, Any]:
@@ -30,7 +69,6 @@ def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, i
         "as_of": AsOfForm(),
         "table": table,
         "wanted": wanted,
-        "sorts": SORT_TITLES,
         "filter": form,
         "own_elsewhere": own_elsewhere(viewer, tournament, wanted, table),
     }

@@ -29,7 +29,6 @@ LOOKS = (
     ("D", "--fourth", (9, 3, 2, 3)),
 )
 """Letter, colour and dash pattern of each compared agent, so that they differ without colour too."""
-SORT_TITLES = {"score_desc": "Best first", "date_desc": "Newest first", "date_asc": "Oldest first"}
 
 
 class BoardForm(forms.Form):

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 
 from core.evaluations.comparison import COMPARED, compare
 from core.evaluations.episodes import spec_or_none
-from core.evaluations.selectors import board_can_change, practice_list, ranking_list, revealed_lists
+from core.evaluations.selectors import board_can_change
 from core.models import Environment, User
-from web.environments.contract import contract
 from web.evaluations.board_parts import (
-    SORT_TITLES,
     BoardForm,
     board_view,
     distributions,
@@ -29,30 +26,23 @@ Context = dict[str, Any]
 FRAGMENTS = {"leaderboard": "web/evaluations/board.html", "own-agents": "web/environments/own_agents.html"}
 
 
-def scored_page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
+def scored_page(request: HttpRequest, context: Context) -> HttpResponse:
     """Render the page of an environment that is ranked by score. context: that of every environment's page."""
     row: Environment = context["environment"]
     spec = spec_or_none(row.spec_id)
     solved = spec.solved_score if spec else None
     base = reverse("web:environment", args=[row.slug])
     username = request.user.username if isinstance(request.user, User) else ""
-    ranking, practice = ranking_list(row), practice_list(row)
     context |= {
         "base": base,
         "page": f"{base}?{request.GET.urlencode()}" if request.GET else base,
         "board": board_view(row, request.GET, username, solved),
         "filter": BoardForm(request.GET, auto_id="board_%s"),
-        "sorts": SORT_TITLES,
         "solved": solved,
         "most": COMPARED,
-        "ranking": ranking,
-        "revealed": revealed_lists(row),
-        "practice": practice,
-        "contract": contract(spec, practice.seeds if practice else []) if spec else None,
-        "script": settings.SCRIPT_LIMITS,
         "is_live": context["is_waiting"] or board_can_change(row),
     }
-    return render_page(request, "web/evaluations/environment.html", context, FRAGMENTS, status)
+    return render_page(request, "web/evaluations/environment.html", context, FRAGMENTS)
 
 
 def comparison(request: HttpRequest, slug: str) -> HttpResponse:

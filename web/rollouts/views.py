@@ -42,7 +42,7 @@ PLAIN = {"null": "nothing", "scripted": "the oracle of each task"}
 TASKS_A_PAGE, BATCHES_SHOWN, ROLLOUTS_SHOWN = 50, 8, 50
 
 
-def application_page(request: HttpRequest, context: Context, status: int = 200) -> HttpResponse:
+def application_page(request: HttpRequest, context: Context) -> HttpResponse:
     """Render the page of an application. context: that of every environment's page."""
     row: Environment = context["environment"]
     viewer = viewer_of(request)
@@ -66,7 +66,7 @@ def application_page(request: HttpRequest, context: Context, status: int = 200) 
         "username": viewer.username,
     }
     fragments = {"leaderboard": "web/rollouts/board.html", "own-agents": "web/environments/own_agents.html"}
-    return render_page(request, "web/rollouts/application.html", context, fragments, status)
+    return render_page(request, "web/rollouts/application.html", context, fragments)
 
 
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:

@@ -12,7 +12,8 @@ def site(request: HttpRequest) -> dict[str, object]:
     """Return the site's name, what its organisers say and where its source is, the sandbox and the unread notices.
 
     weak_sandbox: whether players run without a real one. takes_strangers: whether people without an account may submit.
-    opens_environments: whether submissions may add environments. unread: the number of unread notices.
+    opens_environments: whether submissions may add environments. place: the first part of the page's address, by which
+    the header marks where the reader is. unread: the number of unread notices.
     """
     return {
         "SITE_NAME": settings.SITE_NAME,
@@ -21,6 +22,7 @@ def site(request: HttpRequest) -> dict[str, object]:
         "weak_sandbox": settings.SANDBOX == "process",
         "takes_strangers": settings.ANONYMOUS_SUBMISSIONS,
         "opens_environments": settings.OPEN_ENVIRONMENTS != "false",
+        "place": request.path.split("/", 2)[1],
         # Lazy, because parts of pages do not show it.
         "unread": SimpleLazyObject(lambda: _unread(request)),
     }

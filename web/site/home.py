@@ -5,16 +5,27 @@ from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
 
+from core.duels.featured import duel_featured_list
+from core.models import User
+from core.tournaments.calendar import tournament_running_list
 from core.tournaments.cards import environment_cards
+
+RUNNING_SHOWN = 4
 
 
 def home(request: HttpRequest) -> HttpResponse:
-    """Show all environments: games between agents, tasks for one agent, and whole applications."""
+    """Show what can be watched, and all environments: games, tasks for one agent, and whole applications."""
     cards = environment_cards()
+    tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     context = {
         "cards": cards,
         "games": [card for card in cards if not card.environment.is_scored],
-        "tasks": [card for card in cards if card.environment.is_scored and not card.environment.is_app],
+        # Tasks without agents are a short list of names below those with some.
+        "tasks": [card for card in tasks if card.agent_count] or tasks,
+        "waiting_tasks": [card for card in tasks if not card.agent_count] if any(c.agent_count for c in tasks) else [],
+        "featured": duel_featured_list(),
+        "running": tournament_running_list(None)[:RUNNING_SHOWN],
+        "is_new": isinstance(request.user, User) and not request.user.agents.exists(),
         "applications": [card for card in cards if card.environment.is_app],
     }
     return render(request, "web/site/home.html", context)

@@ -35,6 +35,7 @@ old_addresses = [
     path(EDITION + "duel/<str:name>/<str:opponent>/<int:number>/", duel_of),
     moved("duel/<int:duel_id>/logs/", "web:duel_log", log="arena"),
     moved("duel/<int:duel_id>/results/", "web:duel_results"),
-    moved("docs/", "api:docs"),
+    # Without a slash at its end, as FastAPI has it: /docs/ is the documentation.
+    moved("docs", "api:docs"),
     moved("openapi.json", "api:schema"),
 ]

@@ -151,10 +151,16 @@ class ChangeThrottle(AccountThrottle):
 
 
 class ReplayThrottle(Throttle):
-    """A limit on pages that play a match again or draw an episode. They do so for every method, so all count."""
+    """A limit on pages that play a match again, draw an episode or unpack an archive, for every method."""
 
     scope = "replay"
     sentence = "You have opened too many matches in a short time."
+
+
+class SearchThrottle(ReplayThrottle):
+    """A limit on searches, which read whole tables. They count together with ReplayThrottle."""
+
+    sentence = "You have searched or opened matches too often in a short time."
 
 
 class ReplayFileThrottle(Throttle):

@@ -23,7 +23,7 @@ from core.models import Agent, AuditEntry, Environment
 from core.models.agent import agent_name
 from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
 from core.ratings.opponents import opponent_list
-from core.submissions.descriptions import MOST_CHARACTERS, agent_describe
+from core.submissions.descriptions import MOST_CHARACTERS, agent_describe, agent_share
 from core.submissions.services import Labels, agent_create, submission_create
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
@@ -170,7 +170,12 @@ class AgentList(Listed[Agent], Uploading):
 
 
 class AgentChange(serializers.Serializer[Any]):
-    description = serializers.CharField(max_length=MOST_CHARACTERS, allow_blank=True, help_text="In Markdown.")
+    description = serializers.CharField(
+        max_length=MOST_CHARACTERS, allow_blank=True, required=False, help_text="In Markdown."
+    )
+    shares_moves = serializers.BooleanField(
+        required=False, help_text="Whether its rated matches are part of public data sets (CC BY 4.0)."
+    )
 
 
 class AgentShown(Shown[Agent], Acting):
@@ -192,7 +197,10 @@ class AgentShown(Shown[Agent], Acting):
             raise PermissionDenied("Only the owner of an agent may change it.")
         form = checked(AgentChange, request)
         with refusals():
-            agent_describe(agent=agent, description=form["description"])
+            if "description" in form:
+                agent_describe(agent=agent, description=form["description"])
+            if "shares_moves" in form:
+                agent_share(agent=agent, shares_moves=form["shares_moves"])
         return Response(AgentAnswer(agent).data)
 
 

@@ -159,7 +159,8 @@ class AgentForm(ArchiveForm):
     is_public = forms.BooleanField(
         required=False,
         label="Public",
-        help_text="Everyone can read the source and the logs. You cannot change this later.",
+        help_text="Everyone can read the source and the logs. You cannot change this later. Its rated matches are part "
+        "of public data sets, unless you say no on its page.",
     )
     field_order = ["name", "archive", "is_public"]
 

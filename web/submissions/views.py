@@ -21,12 +21,13 @@ from core.submissions import descriptions, existing, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
 from web.duels.challenge_parts import challenge_part
-from web.environments.views import environment_page
+from web.environments.tab_views import write_page
 from web.people.quota_parts import upload_quotas
 from web.site.forms import refuse
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
+from web.sittings.agent_parts import sitting_part
 from web.submissions.forms import ArchiveForm, agent_form, archive_form
 from web.submissions.parts import agent_rights, shown_history, shown_versions
 from web.submissions.resting import rest
@@ -36,7 +37,7 @@ from web.submissions.resting import rest
 def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
     """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
     if request.method != "POST":
-        return redirect("web:environment", slug)
+        return redirect("web:environment_write", slug)
     assert isinstance(request.user, User)
     environment = get_object_or_404(Environment, slug=slug)
     form = agent_form(environment)(request.POST, request.FILES)
@@ -55,7 +56,7 @@ def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
             refuse(form, refusal)
         else:
             return redirect("web:agent", environment.slug, submission.agent.name)
-    return answer_refused(refused, lambda status: environment_page(request, environment, form, status))
+    return answer_refused(refused, lambda status: write_page(request, environment, form, status))
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -139,6 +140,8 @@ def agent_describe(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     row = _get_own(request, slug, name)
     change = partial(descriptions.agent_describe, agent=row, description=request.POST.get("description", ""))
     said(request, "The description is saved.", change)
+    if "asks_for_moves" in request.POST:
+        descriptions.agent_share(agent=row, shares_moves="shares_moves" in request.POST)
     return redirect("web:agent", slug, row.name)
 
 
@@ -192,6 +195,7 @@ def agent_page(
         **shown_history(row, wanted),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
+        **sitting_part(row, request.user),
         # Lazy, because a version that refreshes itself does not show challenges.
         "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
         **(more or {}),

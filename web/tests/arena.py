@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from arena_kit.environment.records import DuelRecord
 from core.duels.selectors import records_open
 from core.jobs.artifacts import artifacts_stored
 from core.models import Duel, Environment, Submission, Tournament
@@ -43,8 +44,12 @@ def damage_match(duel: Duel, number: int, **fields: object) -> None:
         record = archive.record()
     changed: dict[str, Any] = dict(fields)
     matches = tuple(replace(match, **changed) if match.number == number else match for match in record.matches)
-    damaged = replace(record, matches=matches)
-    with artifacts_stored(job=duel, record=damaged, player_logs=("", ""), digests=("", "")) as artifacts:
+    store(duel, replace(record, matches=matches))
+
+
+def store(duel: Duel, record: DuelRecord) -> None:
+    """Replace the records of a duel."""
+    with artifacts_stored(job=duel, record=record, player_logs=("", ""), digests=("", "")) as artifacts:
         Duel.objects.filter(pk=duel.pk).update(records=artifacts.records)
     duel.refresh_from_db()
 

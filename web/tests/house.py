@@ -10,13 +10,13 @@ from django.utils import timezone
 from django.utils.encoding import force_bytes
 from django.utils.http import urlsafe_base64_encode
 
-from core.models import Build, NoticeKind, Recording
+from core.models import Build, JobState, NoticeKind, Recording
 from core.notices.letters import email_token
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
-from core.tests import applications
-from core.tests.factories import Cast, challenged, environment, season
+from core.tests import applications, factories
+from core.tests.factories import Cast, challenged, environment, season, sitting
 from web.kit.parts import wheel_served
 from web.tests import drawn, played, scored
 from web.tests.arena import staged
@@ -37,6 +37,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
     build = stage.anna.builds.latest("pk")
     build.sbom.save("sbom.json", ContentFile(b'{"bomFormat": "CycloneDX"}'))
     Build.objects.filter(pk=build.pk).update(log=LOG)
+    factories.analysis(stage.duel, 6)
     cup = drawn.cup([stage.anna, stage.berta, stage.clara], games, edition=2)
     task = scored.environment("frozen-lake")
     made = scored.submission(cast.alice, task, "mine", algorithm="PPO")
@@ -69,6 +70,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "evaluation": evaluation.pk,
         "token": token.pk,
         "challenge": challenged(stage.anna, stage.berta).pk,
+        "sitting": sitting(stage.anna, JobState.QUEUED).public_id,
         "notice": cast.alice.notices.latest("pk").pk,
         "confirm": email_token(cast.alice),
         "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),

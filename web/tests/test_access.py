@@ -42,7 +42,14 @@ GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/ 301 301 301 
 GET    /environment/{slug}/tournament/{edition}/duel/{agent}/rival/1/ 301 301 301 301
 GET    /duel/1/logs/                                                301 301 301 301
 GET    /duel/1/results/                                             301 301 301 301
-GET    /docs/                                                       301 301 301 301
+GET    /docs                                                        301 301 301 301
+GET    /docs/                                                       200 200 200 200
+GET    /docs/quickstart/                                            200 200 200 200
+GET    /search/?q=a                                                 200 200 200 200
+GET    /tournaments/                                                200 200 200 200
+GET    /environments/                                               302 302 302 302
+GET    /environments/{slug}/rules/                                  200 200 200 200
+GET    /environments/{slug}/write/                                  200 200 200 200
 GET    /openapi.json                                                301 301 301 301
 GET    /sign-up/                                                     200 302 302 302
 GET    /login/                                                       200 302 302 302
@@ -101,6 +108,10 @@ GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/play/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/sit/                     302 302 302 302
+POST   /environments/{slug}/agents/{agent}/sit/                     422 302 302 302
+GET    /environments/{slug}/agents/{agent}/opponents/               405 405 405 405
+POST   /environments/{slug}/agents/{agent}/opponents/               302 302 403 403
 GET    /environments/{slug}/agents/{agent}/description/             405 405 405 405
 POST   /environments/{slug}/agents/{agent}/description/             302 302 403 403
 GET    /environments/{slug}/agents/{agent}/versions/                 302 302 302 302
@@ -126,6 +137,14 @@ POST   /environments/{slug}/editions/{edition}/withdraw/             302 404 404
 GET    /environments/{slug}/seasons/{season}/                        200 200 200 200
 GET    /environments/{slug}/challenges/                              302 302 302 302
 POST   /environments/{slug}/challenges/                              302 302 302 302
+GET    /play/                                                       200 200 200 200
+GET    /sittings/{sitting}/                                         200 200 200 200
+GET    /sittings/{sitting}/move/                                    405 405 405 405
+POST   /sittings/{sitting}/move/                                    403 302 403 403
+GET    /sittings/{sitting}/resign/                                  405 405 405 405
+POST   /sittings/{sitting}/resign/                                  403 302 403 403
+GET    /sittings/{sitting}/frames.json                              409 409 409 409
+GET    /sittings/{sitting}/replay.json                              409 409 409 409
 GET    /challenges/{challenge}/                                      200 200 200 200
 GET    /challenges/{challenge}/cancel/                               405 405 405 405
 POST   /challenges/{challenge}/cancel/                               302 302 403 403
@@ -161,7 +180,15 @@ GET    /evaluations/{evaluation}/episodes/best/replay.json           404 404 404
 GET    /evaluations/{evaluation}/episodes/best/replay.html           404 404 404 404
 GET    /duels/{duel}/                                                200 200 200 200
 GET    /duels/{duel}/matches/3/                                      200 200 200 200
+GET    /duels/{duel}/matches/3/from/2/                              200 200 200 200
+GET    /duels/{duel}/matches/3/from/2/sit/                          405 405 405 405
+POST   /duels/{duel}/matches/3/from/2/sit/                          302 302 302 302
+GET    /duels/{duel}/matches/3/from/2/play/                         405 405 405 405
+POST   /duels/{duel}/matches/3/from/2/play/                         302 302 302 302
 GET    /duels/{duel}/matches/3/frames.json                           200 200 200 200
+GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
+GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
+POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
 GET    /duels/{duel}/results.json.gz                                 200 200 200 200
 GET    /duels/{duel}/records.zip                                     200 200 200 200
 GET    /duels/{duel}/logs/arena/                                     200 200 200 200
@@ -173,6 +200,7 @@ GET    /embed/duels/{duel}/matches/3/                                200 200 200
 GET    /embed/duels/{duel}/matches/3/card.png                        200 200 200 200
 GET    /validations/{validation}/matches/1/replay.json               404 200 404 200
 GET    /validations/{validation}/matches/1/frames.json               404 200 404 200
+GET    /submissions/{submission}/source/                            404 404 404 404
 GET    /submissions/{submission}/archive.zip                         404 200 404 200
 GET    /submissions/{submission}/sbom.json                           404 200 404 200
 GET    /submissions/{submission}/logs/build/                         404 200 404 200
@@ -210,6 +238,7 @@ GET    /api/v1/me/inbox/{notice}/                                    405 405 405
 POST   /api/v1/me/inbox/{notice}/                                    401 204 404 404
 GET    /api/v1/environments/                                         200 200 200 200
 GET    /api/v1/environments/{slug}/                                  200 200 200 200
+GET    /api/v1/environments/{slug}/matches.jsonl                     200 200 200 200
 GET    /api/v1/environments/{slug}/folder.zip                       200 200 200 200
 GET    /api/v1/environments/{task}/board/                            200 200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200
@@ -347,11 +376,13 @@ core.ratingpoint          200 403 200 403 403 403 200
 core.ratingpool           200 403 200 403 403 403 200
 core.run                  200 403 200 403 403 403 200
 core.recording            200 403 200 403 403 403 200
+core.analysis             200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
 core.rollout              200 403 200 403 403 403 200
 core.rolloutverdict       200 403 200 403 403 403 200
 core.season               200 200 200 200 200 200 200
 core.seedlist             200 403 200 403 403 403 200
+core.sitting              200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200
@@ -362,6 +393,7 @@ core.validation           200 403 200 403 403 403 200
 core.webhook              200 200 200 200 200 200 200
 core.worldlease           200 403 200 403 403 403 200
 core.worker                    200 403 200 403 403 403 200
+core.workerhost                200 403 200 403 403 403 200
 django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
 django_q.schedule         200 200 200 200 200 200 200

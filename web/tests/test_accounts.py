@@ -47,7 +47,7 @@ def test_a_new_user_is_logged_in_and_sent_home(client: Client) -> None:
 
 
 def test_who_signs_up_to_upload_comes_back_to_the_environment(client: Client, environment: Environment) -> None:
-    page = "/environments/tic-tac-toe/"
+    page = "/environments/tic-tac-toe/write/"
     assert f'href="/sign-up/?next={page}"' in client.get(page).content.decode()
     assert f'href="/sign-up/?next={page}"' in client.get("/login/", {"next": page}).content.decode()
     assert f'name="next" value="{page}"' in client.get("/sign-up/", {"next": page}).content.decode()

@@ -48,7 +48,7 @@ def test_the_owner_and_staff_read_why_a_version_failed(cast: Cast, agent: Agent,
         shown = page(visit(person), agent)
         assert "raised &lt;/pre&gt;" in shown
         assert "torch 1.0 has no wheel" in shown
-        assert f"/submissions/{submission.pk}/archive.zip" in shown
+        assert f"/submissions/{submission.pk}/source/" in shown
         assert "<script>alert" not in shown
 
 
@@ -69,7 +69,7 @@ def test_everybody_reads_the_logs_of_a_public_agent(cast: Cast, agent: Agent, vi
     for person in (None, cast.charlie):
         shown = page(visit(person), agent)
         assert "raised &lt;/pre&gt;" in shown
-        assert f"/submissions/{submission.pk}/archive.zip" in shown
+        assert f"/submissions/{submission.pk}/source/" in shown
 
 
 def test_a_fault_of_the_platform_is_no_secret(agent: Agent, client: Client) -> None:
@@ -298,5 +298,5 @@ def test_more_versions_and_editions_take_no_more_queries(
     for edition in range(1, 5):
         failed(agent)
         factories.tournament([factories.ready(agent), rival], edition=edition)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(21):
         assert client.get(address(agent)).status_code == 200

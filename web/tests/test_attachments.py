@@ -20,6 +20,7 @@ TYPES = {
     "application/zip",
     "application/gzip",
     "application/json",
+    "application/jsonl",
     "text/plain; charset=utf-8",
     "text/csv; charset=utf-8",
 }
@@ -51,6 +52,7 @@ FILES = [
     "/submissions/{submission}/logs/player_1/",
     "/api/v1/submissions/{public_id}/archive.zip",
     "/api/v1/environments/{slug}/folder.zip",
+    "/api/v1/environments/{slug}/matches.jsonl",
     "/api/v1/duels/{duel}/matches/3/replay/",
     "/api/v1/validations/{validation}/matches/1/replay/",
 ]

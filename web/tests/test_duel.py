@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import UTC
 
 import pytest
@@ -8,6 +9,8 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
 
+from arena_kit.environment.records import Fault, Outcome
+from core.duels.selectors import records_open
 from core.duels.verdicts import verdict_keep
 from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_claim, job_fail, job_heartbeat, job_release
@@ -16,7 +19,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.strikes import duel_void
 from web.tests import played
-from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files
+from web.tests.arena import MATCH_COUNT, Stage, damage_match, lose_files, store
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -246,3 +249,16 @@ def test_what_checking_a_duel_brought_is_shown_with_what_was_looked_at(
     assert shown == [words]
     assert "Match 3 is odd." in page
     assert HOSTILE not in page
+
+
+def test_matches_that_repeat_others_are_grouped(client: Client, stage: Stage) -> None:
+    with records_open(stage.duel) as archive:
+        record = archive.record()
+    won = [match for match in record.matches if match.outcome is Outcome.PLAYER_1 and match.fault is Fault.NONE]
+    alike = tuple(won[0].number if match in won else match.number for match in record.matches)
+    store(stage.duel, replace(record, alike=alike))
+
+    page = client.get(f"/duels/{stage.duel.pk}/")
+
+    assertContains(page, f"{len(won)} matches, 1 different")
+    assertContains(page, f"{len(won)} times")

@@ -22,6 +22,8 @@ CLOSED = (
     "/duels/{duel}/",
     "/duels/{duel}/matches/1/",
     "/duels/{duel}/matches/1/frames.json",
+    "/duels/{duel}/matches/1/from/2/",
+    "/duels/{duel}/matches/1/analysis/",
     "/duels/{duel}/matches/1/replay.json",
     "/duels/{duel}/matches/1/replay.html",
     "/duels/{duel}/results.json.gz",
@@ -48,16 +50,20 @@ SILENT = {
 PUBLIC_ALONE = {
     "/": "anna",
     "/users/alice/": "1 of 3",
+    "/environments/{slug}/rules/": "anna",
+    "/environments/{slug}/write/": "anna",
     "/environments/{slug}/tournaments/": "won by",
     "/environments/{slug}/seasons/{season}/": "anna",
     "/api/v1/seasons/{season}/table/": "anna",
 }
 """Addresses that are the same for all, so they tell only what all visitors see."""
-FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/",)
-"""Addresses that tell everyone what visitors without an account may see: test_replay_files.py looks at them."""
+FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/")
+"""Addresses that tell everyone what visitors may see: test_replay_files.py and test_calendar.py look at them."""
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
+ORDERS = ("analyse/", "sit/", "play/")
+"""How addresses end that take orders about a match alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""
 AT_THE_BORDER = {"PUBLIC": ("nobody",), "PARTICIPANTS": ("erik", "alice"), "HIDDEN": ("alice", "olga")}
@@ -100,8 +106,18 @@ def test_every_address_of_duels_and_places_is_in_the_tables(places: dict[str, ob
     ]
     # A player's log is for those who may see its agent's source, see below.
     known = {*named, *FOR_VISITORS}
-    others = [route for route in telling if route not in known and not route.endswith(TELL_NOTHING)]
+    others = [route for route in telling if route not in known and not route.endswith((*TELL_NOTHING, *ORDERS))]
     assert others == []
+
+
+def test_no_order_about_a_held_back_match_is_taken(
+    places: dict[str, object], visit: As, people: dict[str, User | None]
+) -> None:
+    Tournament.objects.update(results="HIDDEN")
+    client = visit(people["erik"])
+    for order in ("analyse/", "from/2/sit/", "from/2/play/"):
+        answer = client.post(f"/duels/{places['duel']}/matches/1/{order}", {"agent": "anna", "agent_1": "anna"})
+        assert (order, answer.status_code) == (order, 403)
 
 
 @pytest.mark.parametrize("results", ["PUBLIC", "PARTICIPANTS", pytest.param("HIDDEN", marks=pytest.mark.nightly)])

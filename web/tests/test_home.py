@@ -5,9 +5,10 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from core.models import Tournament, TournamentState
+from core.models import Audience, Duel, Tournament, TournamentState
 from core.tests import applications, factories
 from core.tests.factories import Cast
+from web.tests import scored
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -68,7 +69,8 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    with django_assert_num_queries(3):
+    # Cards, duels to watch and what runs.
+    with django_assert_num_queries(5):
         assert client.get("/").status_code == 200
 
 
@@ -94,3 +96,43 @@ def test_pages_load_nothing_from_other_hosts_and_no_inline_code(client: Client) 
     assert "<style" not in page
     assert "<script>" not in page
     assert 'src="http' not in page
+
+
+def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("a", "b", "c")]
+    edition = factories.tournament(players)
+    newest, other, first = Duel.objects.order_by("-pk")
+    assert "Watch a match" not in client.get("/").content.decode()
+    Duel.objects.update(records="records.zip")
+    Duel.objects.filter(pk=first.pk).update(expected=0.1)
+    Duel.objects.filter(pk=other.pk).update(player_1_wins=5, player_2_wins=5)
+    page = client.get("/").content.decode()
+    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+        ("Last upset", first),
+        ("Closest duel", other),
+        ("Newest duel", newest),
+    ]
+    assert f'<a href="/duels/{first.pk}/matches/1/">Watch a match</a>' in page
+    edition.results = Audience.HIDDEN
+    edition.save()
+    assert client.get("/").context["featured"] == []
+
+
+def test_a_new_user_is_told_the_first_steps_until_there_is_an_agent(cast: Cast, visit: As) -> None:
+    environment = factories.environment()
+    assert "Three steps" in visit(cast.alice).get("/").content.decode()
+    factories.agent(cast.alice, environment)
+    assert "Three steps" not in visit(cast.alice).get("/").content.decode()
+
+
+def test_tasks_without_an_agent_are_a_line_of_names_below_those_with_one(client: Client, cast: Cast) -> None:
+    learnt, _ = scored.environment("cart-pole"), factories.task("acrobot")
+    context = client.get("/").context
+    assert [len(context[name]) for name in ("tasks", "waiting_tasks")] == [2, 0]
+    scored.evaluation(scored.submission(cast.alice, learnt, "one"), scored.scores_around(200, 20))
+    context = client.get("/").context
+    assert [[card.environment.slug for card in context[name]] for name in ("tasks", "waiting_tasks")] == [
+        ["cart-pole"],
+        ["acrobot"],
+    ]

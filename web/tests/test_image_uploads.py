@@ -36,7 +36,7 @@ def test_a_form_takes_the_name_of_an_image_instead_of_a_file(
     cast: Cast, environment: Environment, visit: As, settings: Settings
 ) -> None:
     client = visit(cast.alice)
-    assert "Or a container image" in client.get("/environments/tic-tac-toe/").content.decode()
+    assert "Or a container image" in client.get("/environments/tic-tac-toe/write/").content.decode()
     assert client.post(ADDRESS, {"name": "boxed", "image": f" {IMAGE} "}).status_code == 302
     made = Submission.objects.get()
     assert (made.form, made.archive_sha256 != "") == (SubmissionForm.IMAGE, True)
@@ -47,7 +47,7 @@ def test_a_form_takes_the_name_of_an_image_instead_of_a_file(
     assert "is in no registry that this arena takes images from" in errors(elsewhere)["archive"][0]
     assert client.post(ADDRESS, form("plain")).status_code == 302
     settings.IMAGE_REGISTRIES = []
-    assert "Or a container image" not in client.get("/environments/tic-tac-toe/").content.decode()
+    assert "Or a container image" not in client.get("/environments/tic-tac-toe/write/").content.decode()
     assert errors(client.post(ADDRESS, {"name": "off", "image": IMAGE}))["archive"] == ["Choose a zip file."]
 
 

@@ -11,7 +11,8 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from pytest_django import DjangoDbBlocker
 
-from core.evaluations.board import SORTS, standing
+from core.evaluations.board import SORTS
+from core.evaluations.standing import standing
 from core.listing import (
     agent_rows,
     duel_rows,

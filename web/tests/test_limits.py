@@ -122,7 +122,7 @@ def test_a_form_knows_how_large_an_upload_may_be(cast: Cast, visit: As) -> None:
     environment = factories.environment()
     environment.quota_upload_bytes = 2 * 2**20
     environment.save()
-    text = visit(cast.alice).get("/environments/tic-tac-toe/").content.decode()
+    text = visit(cast.alice).get("/environments/tic-tac-toe/write/").content.decode()
     assert 'data-max-bytes="2097152"' in text
     assert "larger than 2 MiB" in text
 

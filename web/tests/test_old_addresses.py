@@ -30,7 +30,7 @@ from web.tests.test_limits import rates
         ("environment/quarto/tournament/7/duel/bot/rival/3/?x=1", "/environments/quarto/editions/7/agents/bot/?x=1"),
         ("duel/12/logs/", "/duels/12/logs/arena/"),
         ("duel/12/results/", "/duels/12/results.json.gz"),
-        ("docs/", "/api/docs"),
+        ("docs", "/api/docs"),
         ("openapi.json", "/api/schema"),
     ],
 )
@@ -61,7 +61,7 @@ def test_crawlers_are_asked_to_skip_logs_and_the_api(client: Client) -> None:
 
 @pytest.mark.django_db
 def test_the_rules_of_an_environment_are_a_download(client: Client, environment: Environment) -> None:
-    assert b"Download the rules" in client.get(f"/environments/{environment.slug}/").content
+    assert b"Download the rules" in client.get(f"/environments/{environment.slug}/rules/").content
     answer = client.get(f"/environments/{environment.slug}/rules.zip")
     names = zipfile.ZipFile(io.BytesIO(answer.content)).namelist()
     assert {"info.yml", "environment.py"} <= {name.rpartition("/")[2] for name in names}
@@ -75,7 +75,7 @@ def test_rules_that_are_no_longer_here_are_not_offered(client: Client, slug: str
     for version, status in ((environment.version, 200), (99, 404)):
         Environment.objects.update(version=version)
         link = f"/environments/{slug}/rules.zip"
-        assert (link.encode() in client.get(f"/environments/{slug}/").content) is (status == 200)
+        assert (link.encode() in client.get(f"/environments/{slug}/rules/").content) is (status == 200)
         assert client.get(link).status_code == status
 
 

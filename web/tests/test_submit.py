@@ -107,12 +107,12 @@ def test_where_strangers_may_not_submit_they_are_asked_to_log_in(client: Client,
     for response in (client.get(SUBMIT + "?env_id=CartPole-v1"), client.post(SUBMIT, form())):
         assert (response.status_code, response["Location"].partition("?")[0]) == (302, "/login/")
     assert not Submission.objects.exists()
-    assertNotContains(client.get("/environments/cart-pole/"), SUBMIT)
+    assertNotContains(client.get("/environments/cart-pole/write/"), SUBMIT)
     assertNotContains(client.get("/"), SUBMIT)
 
 
 def test_links_lead_to_the_form(client: Client) -> None:
-    assertContains(client.get("/environments/cart-pole/"), "/submit/?env_id=CartPole-v1")
+    assertContains(client.get("/environments/cart-pole/write/"), "/submit/?env_id=CartPole-v1")
     assertContains(client.get("/"), SUBMIT)
     assertContains(client.get("/submit/?env_id=CartPole-v1"), 'value="CartPole-v1"')
     assertNotContains(client.get('/submit/?env_id="><script>alert(1)'), "<script>alert")

@@ -29,7 +29,7 @@ def page(transactional_db: None, live_server: LiveServer, chromium: Browser, set
 def test_a_visitor_submits_copies_the_id_and_comes_back(page: Page, tmp_path: Path) -> None:
     for name in ("dqn.py", "net.py"):
         (tmp_path / name).write_text("print('{\"score\": 1}')\n")
-    page.goto("/environments/cart-pole/")
+    page.goto("/environments/cart-pole/write/")
     page.get_by_role("link", name="Submit without an account").click()
     expect(page.get_by_label("Environment")).to_have_value("CartPole-v1")
     main = page.get_by_label("Main file")

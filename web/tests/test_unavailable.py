@@ -138,7 +138,7 @@ def test_a_picture_that_is_no_file_of_the_site_breaks_no_page(
         **settings.STORAGES,
         "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.ManifestStaticFilesStorage"},
     }
-    others = ["admin*", "debug_toolbar*", "drf_spectacular*", "drf_spectacular_sidecar*", "rest_framework*"]
+    others = ["admin*", "debug_toolbar*", "drf_spectacular*", "rest_framework*"]
     call_command("collectstatic", verbosity=0, interactive=False, ignore_patterns=others)
     for address in ("/", "/environments/mine/"):
         response = visit(cast.alice).get(address)

@@ -58,7 +58,7 @@ def test_who_had_to_log_in_first_comes_back_to_the_form(cast: Cast, environment:
     factories.agent(cast.alice, environment, "mine")
     client = visit(cast.alice)
     for address, page in (
-        (ADDRESS, "/environments/tic-tac-toe/"),
+        (ADDRESS, "/environments/tic-tac-toe/write/"),
         (f"{ADDRESS}mine/versions/", f"{ADDRESS}mine/"),
     ):
         response = client.get(address)

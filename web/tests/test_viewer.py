@@ -92,8 +92,8 @@ def test_a_shared_state_that_does_not_exist_becomes_one_that_does(
 def test_seats_players_and_scores_stand_beside_the_picture(client: Client, stage: Stage) -> None:
     page = client.get(address(stage.duel, 2)).content.decode()
 
-    first, second = page.index("player 2, first seat"), page.index("player 1, second seat")
-    assert page.rindex("berta v1", 0, first) > page.rindex("seat-1", 0, first)
+    first, second = page.index(">first seat"), page.index(">second seat")
+    assert page.rindex("berta v1", 0, first) > page.rindex("disc player-2", 0, first)
     assert first < second
     assert "0.250 s, slowest move 0.125 s" in page
 
@@ -103,7 +103,7 @@ def test_players_that_move_at_once_have_seats_and_steps(client: Client, cast: Ca
 
     page = client.get(address(stage.duel) + "?ply=1")
 
-    assertContains(page, "player 1, first seat")
+    assertContains(page, ">first seat")
     assertContains(page, "Steps, with a move of both players each")
     assertNotContains(page, "moves first")
 
@@ -199,7 +199,7 @@ def test_rules_that_are_gone_leave_the_facts_of_a_match(client: Client, stage: S
     page = client.get(address(stage.duel))
 
     assertContains(page, "tic-tac-toe-v0 that this arena no longer has")
-    assertContains(page, "player 1, first seat")
+    assertContains(page, ">first seat")
     assertNotContains(page, "player.js")
 
 
@@ -235,8 +235,9 @@ def test_the_moves_of_an_opening_are_marked_and_are_nobodys() -> None:
 
     assert views[0].caption == "Start. anna v1 has the first seat; the arena plays the opening"
     assert [view.is_opening for view in views[: record.opening_count + 2]] == [False, *[True] * 4, False]
-    assert [view.caption for view in views[1:3]] == ["Opening: 4 for anna v1", "Opening: 6 for berta v1"]
-    assert views[5].caption == f"anna v1 played {record.actions[4]}"
+    assert [view.caption for view in views[1:3]] == ["Opening: column 4 for anna v1", "Opening: column 6 for berta v1"]
+    assert views[5].caption == f"anna v1 played column {record.actions[4]}"
+    assert views[5].move == f"column {record.actions[4]}"
 
 
 def test_the_page_of_a_match_counts_the_moves_of_the_opening(client: Client, stage: Stage) -> None:

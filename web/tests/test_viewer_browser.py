@@ -10,6 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from core.duels.analyses import analysis_request
+from core.jobs.worker import Performed, step
 from core.tests import factories
 from core.tests.factories import NOON
 from web.tests.arena import Stage, staged
@@ -205,3 +207,21 @@ def test_a_long_match_of_two_moves_a_step_plays_in_about_a_minute(
         page.keyboard.press("End")
         at(page, last)
         expect(page.locator("#frame")).to_have_attribute("src", re.compile("Pong(%20| )court"))
+
+
+def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, stage: Stage) -> None:
+    analysis_request(user=stage.anna.agent.owner, duel=stage.duel, number=1)
+    assert step("duel") is Performed.DONE
+    last = watch(page, stage)
+    remark, here = page.locator("#remark"), page.locator("#here")
+    expect(remark).to_have_text("With perfect play this is a draw.")
+
+    page.keyboard.press("End")
+
+    at(page, last)
+    expect(remark).to_have_text(re.compile(r"has won\.$|^Draw\.$"))
+    expect(here).to_have_attribute("x1", re.compile("^6(39|40)"))
+    page.locator("#analysis summary", has_text="Every position").click()
+    page.locator('#analysis th a[data-ply="2"]').click()
+    at(page, 2)
+    expect(here).to_have_attribute("x1", re.compile("^1[0-9]{2}"))

@@ -17,7 +17,7 @@ from web.evaluations.parts import page_number
 from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
 from web.site.fragments import render_page
-from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, SORT_TITLES, TableForm, own_elsewhere
+from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
 
 TABLE = "web/tournaments/ladder_table.html"
 FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels.html"}
@@ -58,8 +58,6 @@ def ladder_table(request: HttpRequest, tournament: Tournament) -> dict[str, Any]
         "as_of": AsOfForm(),
         "table": table,
         "wanted": wanted,
-        # Ranks follow the ratings, so sorting by rating would add nothing.
-        "sorts": {key: title for key, title in SORT_TITLES.items() if key != "rating"},
         "filter": form,
         "own_elsewhere": own_elsewhere(request.user, tournament, wanted, table),
         "window": edition_window(tournament.environment, tournament.edition),

@@ -13,7 +13,6 @@ from core.tournaments.tables import DEFAULT_SORT, LARGEST_COUNT, SORTS, TableFil
 PARTICIPANTS_A_PAGE = 50
 OWN_PLACES = 5
 """The number of the viewer's agents on other pages of the table that are named, the best ones."""
-SORT_TITLES = dict(zip(SORTS, ("Rank", "Rating", "Name", "Owner", "Most matches", "Newest"), strict=True))
 TEXT = {"autocomplete": "off"}
 
 

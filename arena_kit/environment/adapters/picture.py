@@ -23,7 +23,11 @@ MIDDLE, HALF = 256, 80
 
 def frame_to_svg(frame: Frame) -> str:
     """Draw a board of characters or a bar for each of the first values, with the last action and the return below."""
-    parts, height, description = _text(frame["text"]) if "text" in frame else _bars(frame)
+    return with_footer(frame, *(_text(frame["text"]) if "text" in frame else _bars(frame)))
+
+
+def with_footer(frame: Frame, parts: list[str], height: int, description: str) -> str:
+    """Return the picture of a state, WIDTH wide, with the last action and the return below. height: of the parts."""
     parts.insert(0, f'<rect class="board" width="{WIDTH}" height="{height + 44}" rx="20"/>')
     action = "Start" if frame["action"] is None else f"Step {frame['step']}: {_shown(frame['action'])}"
     line = action if len(action) <= ACTION_CHARACTERS else f"{action[: ACTION_CHARACTERS - 1]}…"

@@ -21,13 +21,13 @@ from arena_kit.environment.replay import ReplayStep
 from arena_kit.environment.replay_file.facts import (
     Played,
     ReplayFacts,
-    action_values,
     scores_of,
     seats_of,
     states,
 )
 from arena_kit.environment.replay_file.views import NotDrawable
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.words import action_values
 
 VERSION = "1.0"
 MAX_FRAMES = 10_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.replay import ReplayStep, replay, replay_episode
@@ -68,13 +66,6 @@ def seats_of(record: Played) -> tuple[int, ...]:
 def scores_of(record: Played) -> tuple[float, ...]:
     """Return the scores by player."""
     return (record.score,) if isinstance(record, EpisodeRecord) else record.scores
-
-
-def action_values(spec: EnvironmentSpec, action: bytes) -> list[float]:
-    """Return the values of an action that is an array."""
-    assert spec.action is not None
-    values: list[float] = np.frombuffer(action, np.dtype(spec.action.wire).newbyteorder("<")).tolist()
-    return values
 
 
 def ending(record: Played, names: tuple[str, ...]) -> str:

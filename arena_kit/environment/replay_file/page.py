@@ -207,16 +207,17 @@ def _what(record: Played) -> str:
 
 
 def _seat(seat: SeatView, *, is_alone: bool) -> str:
-    where = "" if is_alone else f'<span class="muted">player {seat.player}, {seat.ordinal} seat</span>'
+    where = "" if is_alone else f'<span class="muted">{seat.ordinal} seat</span>'
     return (
-        f'<li><span class="disc seat-{seat.number}"></span><div><strong>{_isolated(seat.name)}</strong>{where}</div>'
+        f'<li><span class="disc player-{seat.player}"></span><div><strong>{_isolated(seat.name)}</strong>{where}</div>'
         f"<b>{seat.score:g}</b></li>"
     )
 
 
 def _move(view: FrameView, place: str) -> str:
     discs = (
-        "".join(f'<span class="disc seat-{seat + 1}"></span>' for seat in view.seats) or '<span class="disc"></span>'
+        "".join(f'<span class="disc player-{player + 1}"></span>' for player in view.players)
+        or '<span class="disc"></span>'
     )
     current = ' aria-current="step"' if view.ply == 0 else ""
     return (

@@ -7,17 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from arena_kit.environment.episodes import EpisodeRecord
-from arena_kit.environment.protocol import Action, ArenaEnvironmentError, BrokenEnvironment, Frame
+from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
 from arena_kit.environment.replay import ReplayStep
-from arena_kit.environment.replay_file.facts import (
-    Played,
-    action_values,
-    ending,
-    scores_of,
-    seats_of,
-    states,
-)
+from arena_kit.environment.replay_file.facts import Played, ending, scores_of, seats_of, states
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.svg import in_colours_of_players
+from arena_kit.environment.words import move_in_words
 
 ORDINALS = ("first", "second", "third", "fourth")
 
@@ -31,7 +26,8 @@ class FrameView:
     """One state of a match. ply: the number of steps before it. caption: the moves that led to it, as a sentence.
 
     seats: the seats of these moves. is_opening: whether the arena made these moves, not the players. html: what a
-    classic environment draws; shown instead of the picture where a page can do so.
+    classic environment draws; shown instead of the picture where a page can do so. move: the moves alone, without who
+    made them; empty at the start. players: who made them (0 or 1).
     """
 
     ply: int
@@ -41,6 +37,8 @@ class FrameView:
     seats: tuple[int, ...]
     is_opening: bool = False
     html: str = ""
+    move: str = ""
+    players: tuple[int, ...] = ()
 
     @property
     def picture(self) -> str:
@@ -72,17 +70,22 @@ def frame_views(
     html_of: returns the harmless HTML of a frame.
     """
     views: list[FrameView] = []
+    before: Frame = {}
     try:
         for ply, step in enumerate(states(spec, record)):
+            moves = [(seat, move_in_words(spec, before, action)) for seat, action in step.moves]
+            before = step.frame
             views.append(
                 FrameView(
                     ply=ply,
-                    svg=spec.render(step.frame),
+                    svg=in_colours_of_players(spec.render(step.frame), step.seats),
                     text=step.text,
-                    caption=_moves(spec, record, names, ply, step) if ply else _start(record, step, names),
+                    caption=_caption(record, names, step, ply, moves) if ply else _start(record, step, names),
                     seats=tuple(seat for seat, _ in step.moves),
                     is_opening=step.is_opening,
                     html="" if html_of is None else html_of(step.frame),
+                    move="; ".join(words for _, words in moves),
+                    players=tuple(step.seats[seat] for seat, _ in step.moves),
                 )
             )
     except BrokenEnvironment:
@@ -106,20 +109,13 @@ def _start(record: Played, step: ReplayStep, names: tuple[str, ...]) -> str:
     return f"Start. {names[step.seats[0]]} moves first"
 
 
-def _moves(spec: EnvironmentSpec, record: Played, names: tuple[str, ...], ply: int, step: ReplayStep) -> str:
-    """Return the moves of a step as a sentence without a full stop."""
+def _caption(record: Played, names: tuple[str, ...], step: ReplayStep, ply: int, moves: list[tuple[int, str]]) -> str:
+    """Return the moves of a step as a sentence without a full stop. moves: seats and their moves in words."""
     if isinstance(record, EpisodeRecord):
-        return f"Step {ply}: {_shown(spec, step.moves[0][1])}. Return {step.scores[0]:.5g}"
+        return f"Step {ply}: {moves[0][1]}. Return {step.scores[0]:.5g}"
     if step.is_opening:
-        played = (f"{_shown(spec, action)} for {names[step.seats[seat]]}" for seat, action in step.moves)
-        return f"Opening: {'; '.join(played)}"
-    return "; ".join(f"{names[step.seats[seat]]} played {_shown(spec, action)}" for seat, action in step.moves)
-
-
-def _shown(spec: EnvironmentSpec, action: Action) -> str:
-    if isinstance(action, bytes):
-        return ", ".join(f"{value:.4g}" for value in action_values(spec, action))
-    return spec.action_names[action] if spec.action_names else str(action)
+        return f"Opening: {'; '.join(f'{words} for {names[step.seats[seat]]}' for seat, words in moves)}"
+    return "; ".join(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
 
 
 def seat_views(record: Played, names: tuple[str, ...]) -> list[SeatView]:

@@ -43,11 +43,12 @@ class Kind(IntEnum):
 
 
 class Drawing(StrEnum):
-    """What a server can draw of a state."""
+    """What a server can draw of a state, or say of a move."""
 
     PICTURE = "picture"
     HTML = "html"
     HEAD = "head"
+    WORDS = "words"
 
 
 class RowStatus(IntEnum):

@@ -200,6 +200,10 @@ class Server:
             what, frame = unpack_data(payload)
             if what == "picture":
                 return str(self._spec.render_here(frame))
+            if what == "words":
+                from arena_kit.environment.words import words_here
+
+                return words_here(self._spec, frame["frame"], frame["action"])
             from arena_kit.environment.adapters.classic import head_of, html_of
 
             return head_of(self._spec) if what == "head" else html_of(self._spec, frame["state"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.openings import begin, opening_of
 from arena_kit.environment.openings_key import in_words
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Environment
@@ -18,28 +18,41 @@ CHECKED = "seats, seeds, openings, legal actions, scores, outcomes, forfeits and
 """What `verify_record` checks, in words."""
 
 
-def verify_record(spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "") -> list[Mismatch]:
+def verify_record(
+    spec: EnvironmentSpec, record: DuelRecord, *, sha256: str = "", opening: tuple[int, ...] | None = None
+) -> list[Mismatch]:
     """Return everything that is wrong with a record; empty when it verifies.
 
     The players are not run, so this does not show whether they would choose these actions again.
 
-    spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown. Raises
-    CannotCheck when nothing is wrong so far and the environment's own code fails.
+    spec: the rules that the record names. sha256: the hash kept when the duel was played; empty when unknown.
+    opening: of all matches, if the duel is known to go on from a recorded match; all of them have its seed then. None
+    to take the record's word for it. Raises CannotCheck when nothing is wrong so far and the environment's own code
+    fails.
     """
     found = []
     if record.environment != spec.id:
         found.append(Mismatch(None, f"The record is of {record.environment}, not of {spec.id}."))
     if sha256 and record_sha256(record) != sha256:
         found.append(Mismatch(None, f"The record's hash is {record_sha256(record)}, not {sha256}."))
+    if opening is None:
+        opening = record.opening
+    elif record.opening != opening:
+        found.append(Mismatch(None, "The record does not begin at the position that the duel goes on from."))
     if spec.seats != 2:
         return [*found, Mismatch(None, f"{spec.id} has no duels: its number of seats is {spec.seats}.")]
     try:
         for place, match in enumerate(record.matches, start=1):
-            found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match)]
-        if not found and record.distinct_matches is not None:
-            distinct = distinct_count(spec, record.matches)
-            if record.distinct_matches != distinct:
-                sentence = f"It says that {record.distinct_matches} matches are distinct, but {distinct} are."
+            found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match, opening)]
+        if not found and record.alike is not None:
+            alike = first_alike(spec, record.matches)
+            if record.alike != alike:
+                said, distinct = record.distinct_matches, len(set(alike))
+                sentence = (
+                    f"It says that {said} matches are distinct, but {distinct} are."
+                    if said != distinct
+                    else "Which matches repeat others differs from what it says."
+                )
                 found.append(Mismatch(None, sentence))
     except BrokenEnvironment as error:
         if not found:
@@ -62,18 +75,21 @@ def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
     return found
 
 
-def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchRecord) -> Iterator[str]:
+def _match_faults(
+    spec: EnvironmentSpec, seed: int, place: int, match: MatchRecord, opening: tuple[int, ...] | None
+) -> Iterator[str]:
     """Yield a sentence for everything that is wrong with a match. place: its place in the duel, from 1."""
     pair, swapped = divmod(place - 1, 2)
     seats = (1, 0) if swapped else (0, 1)
     if match.number != place:
         yield f"it is recorded as match {match.number}."
-    if match.seed != pair_seed(seed, pair):
-        yield f"its seed is {match.seed}, not {pair_seed(seed, pair)}."
+    right_seed = pair_seed(seed, pair) if opening is None else seed
+    if match.seed != right_seed:
+        yield f"its seed is {match.seed}, not {right_seed}."
     if match.seats != seats:
         yield f"its seats are {match.seats}, not {seats}."
         return
-    if fault := _opening_fault(spec, match):
+    if fault := _opening_fault(spec, match, opening):
         yield fault
         return
     environment = spec.make()
@@ -98,13 +114,13 @@ def _match_faults(spec: EnvironmentSpec, seed: int, place: int, match: MatchReco
     yield from _result_faults(spec, match, played, is_over=not environment.to_move)
 
 
-def _opening_fault(spec: EnvironmentSpec, match: MatchRecord) -> str:
-    """Return a sentence if the opening is not the one that the seed gives; empty if it is."""
+def _opening_fault(spec: EnvironmentSpec, match: MatchRecord, given: tuple[int, ...] | None) -> str:
+    """Return a sentence if the opening is not the given one, or the one that the seed gives; empty if it is."""
     if match.fault is Fault.PLAYER and not match.actions and not match.opening_count:
         # A match forfeited before it began, because its player was lost, has no opening.
         return ""
     try:
-        opening = opening_of(spec, match.seed)
+        opening = opening_of(spec, match.seed) if given is None else given
     except BrokenEnvironment:
         raise
     except (ArenaEnvironmentError, OverflowError) as error:

@@ -11,6 +11,7 @@ import pytest
 
 from arena_kit.cli.main import main
 from arena_kit.tests.playing import player
+from arena_kit.upload.requirements import Requirements
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +39,28 @@ def test_a_player_without_faults_has_no_warnings(tmp_path: Path, capsys: pytest.
     (tmp_path / "player.py").write_text(player())
     assert main(["check", str(tmp_path), "--environment", "tic-tac-toe", "--files-only", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("requirements", "words", "installed"),
+    [("", (), ("gymnasium",)), ("numpy>=2", (), ("numpy>=2",)), ("", ("--no-install",), ())],
+)
+def test_a_script_without_requirements_gets_those_of_the_site(
+    requirements: str,
+    words: tuple[str, ...],
+    installed: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "submission.py").write_text("print('{\"score\": 1}')\n")
+    if requirements:
+        (tmp_path / "requirements.txt").write_text(requirements)
+    asked: list[tuple[str, ...]] = []
+
+    def install(_: str, required: Requirements, __: object) -> str:
+        asked.append(required.lines)
+        return ""
+
+    monkeypatch.setattr("arena_kit.cli.check.install", install)
+    assert main(["check", str(tmp_path), "--environment", "cart-pole", "--sandbox", "process", *words]) == 0
+    assert asked == [installed]

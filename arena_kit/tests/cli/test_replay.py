@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -162,3 +163,12 @@ def test_a_record_that_does_not_fit_its_rules_gets_a_sentence(
 def test_a_document_of_a_site_without_records_is_refused() -> None:
     with pytest.raises(ArtifactDamaged, match="no records of matches"):
         local_record('{"check": {"environment": "tic-tac-toe-v1", "seed": 1}, "matches": []}')
+
+
+def test_why_a_match_was_lost_is_told(document: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert replay(document, "--match", 1, "--why") == 0
+    assert re.search(r"gave (something|anything) away|ended by a forfeit", capsys.readouterr().out)
+    assert replay(document, "--why", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["why"]
+    assert replay("12/3", "--why") == 2
+    assert "--why is for files" in capsys.readouterr().err

@@ -57,8 +57,13 @@ def test_a_file_of_ones_own_that_is_wrong_is_left_out_with_a_sentence_and_the_ot
         assert "this key is missing" in reasons["bad.yml"]
         assert "is called 'CartPole-v1' already" in reasons["cart-pole.yml"]
         assert "is not YAML" in reasons["latin.yml"]
-        with pytest.raises(UnknownEnvironment, match=r"Left out: .*bad\.yml"):
-            get_spec("bad")
+        for name in ("bad", "bad-v1"):
+            with pytest.raises(
+                UnknownEnvironment, match=rf"^The environment '{name}' is left out: .*bad\.yml: .*missing\.$"
+            ):
+                get_spec(name)
+        with pytest.raises(UnknownEnvironment, match=r"The environments are: .* Left out: .*bad\.yml"):
+            get_spec("good")
 
 
 def test_a_picture_beside_a_file_of_ones_own_is_found_and_a_missing_one_is_told(

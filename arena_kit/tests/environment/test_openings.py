@@ -46,7 +46,7 @@ def test_every_seed_gives_one_legal_opening_that_leaves_the_match_open(spec: Env
     assert opening_of(spec, seed) == line
     assert spec.openings.plies[0] <= len(line) <= spec.openings.plies[1]
     assert environment.to_move
-    assert not load(spec.openings.solver, spec.folder)(environment)
+    assert not load(spec.openings.decided, spec.folder)(environment)
 
 
 @pytest.mark.parametrize(("slug", "least"), [("connect-four", 240), ("quarto", 240), ("tic-tac-toe", 150)])
@@ -89,7 +89,7 @@ def test_solvers_know_decided_positions(game: str, moves: str, decided: bool) ->
     play_opening(environment, tuple(map(int, moves.split())))
     assert spec.openings is not None
 
-    assert load(spec.openings.solver, spec.folder)(environment) is decided
+    assert load(spec.openings.decided, spec.folder)(environment) is decided
 
 
 def test_quarto_is_decided_where_a_line_of_three_fits_the_piece_in_hand() -> None:
@@ -100,7 +100,7 @@ def test_quarto_is_decided_where_a_line_of_three_fits_the_piece_in_hand() -> Non
     play_opening(environment, (16 * 0 + 7, 16 * 1 + 3, 16 * 2 + 11))
     assert spec.openings is not None
 
-    assert load(spec.openings.solver, spec.folder)(environment)
+    assert load(spec.openings.decided, spec.folder)(environment)
 
 
 class Coins:
@@ -177,7 +177,7 @@ def game(folder: Path, openings: object, **files: str) -> Path:
         ({"from": "book", "file": "text.yml"}, "openings: file: text.yml must be a list of lists of actions"),
         ({"from": "book", "file": "bomb.yml"}, "openings: file: bomb.yml uses an alias"),
         ({"from": "book", "file": "deep.yml"}, "openings: file: deep.yml must be a list of lists"),
-        ({"plies": 2, "solver": "solver"}, "openings: solver: must be written module:function"),
+        ({"plies": 2, "decided": "solver"}, "openings: decided: must be written module:function"),
     ],
     ids=str,
 )
@@ -208,8 +208,8 @@ def test_openings_need_two_seats(tmp_path: Path) -> None:
         ({}, "3 0 3 0 3 0 3\n", "the opening 3 0 3 0 3 0 3 of book.txt ends with a finished match"),
         ({}, "3 0 3 0 3 0 3 1\n", "the opening 3 0 3 0 3 0 3 1 of book.txt has an illegal move"),
         ({"plies": 2}, "3 3\n3\n", "the opening 3 of book.txt has 1 plies, but plies is 2..2"),
-        ({"solver": "solver:is_decided"}, "3 0 2 6\n", "ends with a position that is decided already"),
-        ({"solver": "solver:nothing"}, "3\n", "solver: solver:nothing cannot be loaded"),
+        ({"decided": "solver:is_decided"}, "3 0 2 6\n", "ends with a position that is decided already"),
+        ({"decided": "solver:nothing"}, "3\n", "decided: solver:nothing cannot be loaded"),
     ],
 )
 def test_a_book_that_does_not_fit_the_rules_leaves_the_environment_out(
@@ -238,7 +238,7 @@ def test_a_book_is_text_or_yaml(name: str, text: str, tmp_path: Path) -> None:
 
 
 def test_rules_without_an_open_position_are_told_and_not_tried_for_ever(tmp_path: Path) -> None:
-    spec = read_info(game(tmp_path, {"plies": 2, "solver": "always:decided"}))
+    spec = read_info(game(tmp_path, {"plies": 2, "decided": "always:decided"}))
     (tmp_path / "my_game" / "always.py").write_text("def decided(environment):\n    return True\n")
 
     with pytest.raises(NoOpening, match=r"my_game/info.yml: openings: no opening .* was found in 1000 draws"):

@@ -66,6 +66,7 @@ COINS = dataclasses.replace(
     slug="coins",
     entry_point=f"{__name__}:Coins",
     renderer=f"{__name__}:drawn",
+    move_words="",
     observation=ArraySpec((2,), "float64", "float64"),
     action_count=2,
     max_steps=3,

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
+import gzip
 import hashlib
 import json
 import re
@@ -11,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from arena_kit.cli import local_replay
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay_file import board, classic_html
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
@@ -193,6 +195,15 @@ def test_without_pictures_a_page_is_small() -> None:
     assert len(without.encode()) < 100_000
 
 
+def test_a_page_of_a_long_match_is_small_on_its_way() -> None:
+    spec = get_spec("pong")
+    page = replay_page(spec, match_record(spec, 2, seed=3), FACTS)
+
+    assert len(states(page)) > 300
+    # As nginx sends it.
+    assert len(gzip.compress(page.encode(), 1)) < 100_000
+
+
 def test_the_page_has_the_colours_and_spaces_of_the_site() -> None:
     page, site = (
         (folder / name).read_text() for folder, name in ((ASSETS, "page.css"), (ROOT / "web/static/web", "app.css"))
@@ -200,6 +211,8 @@ def test_the_page_has_the_colours_and_spaces_of_the_site() -> None:
     tokens = dict(re.findall(r"(--[\w-]+):\s*([^;]+);", page))
     of_site = dict(re.findall(r"(--[\w-]+):\s*([^;]+);", site))
 
+    # The site brings a font of its own, which would make every page larger.
+    of_site["--sans"] = of_site["--sans"].removeprefix('"Inter", ')
     assert tokens == {name: of_site.get(name) for name in tokens}
     used = set(re.findall(r"var\((--[\w-]+)\)", page + (ASSETS / "player.css").read_text()))
     assert used <= tokens.keys()
@@ -215,7 +228,7 @@ def test_an_embedded_page_leads_to_its_match() -> None:
 
 
 def test_a_classic_environment_is_drawn_with_its_own_pictures_and_nothing_from_elsewhere(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     spec = spec_of("classic_nim", action_count=3)
     record = match_record(spec, 2, seed=3)
@@ -236,5 +249,8 @@ def test_a_classic_environment_is_drawn_with_its_own_pictures_and_nothing_from_e
 
     small = replay_page(spec, record, FACTS, max_bytes=len(page.encode()) - 300)
     assert len(small.encode()) < len(page.encode()) - 300
-    monkeypatch.setattr(board, "can_clean", lambda: False)
-    assert 'id="board"' not in replay_page(spec, record, FACTS)
+    for module in (board, local_replay):
+        monkeypatch.setattr(module, "can_clean", lambda: False)
+    local_replay.write_replay(local_replay.Replay(spec, record, FACTS), html=tmp_path / "match.html")
+    assert 'id="board"' not in (tmp_path / "match.html").read_text()
+    assert "install the package nh3" in capsys.readouterr().err

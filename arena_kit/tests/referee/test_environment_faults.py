@@ -70,7 +70,7 @@ def test_players_do_not_pay_for_the_time_of_a_slow_environment(
     assert max(max(match.slowest_move_seconds) for match in duel.record.matches) < 50
 
 
-OPENINGS = "openings: {plies: 1..2, from: random, solver: 'solver:is_decided'}\n"
+OPENINGS = "openings: {plies: 1..2, from: random, decided: 'solver:is_decided'}\n"
 SOLVER = """
 import os, sys
 def is_decided(environment):

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.classic import classic_document
-from arena_kit.environment.distinct import distinct_count
+from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.openings import opening_of
 from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.record_archive import DuelArchive, write_duel
@@ -201,25 +201,26 @@ def test_matches_that_reach_the_same_position_in_another_order_are_one(record: D
     spec = CONNECT_FOUR
     base = record.matches[0]
     ways = [(0, 1, 2, 3), (2, 1, 0, 3), (0, 1, 2, 4)]
-    matches = [replace(base, actions=(*way, 5), opening_count=4) for way in ways]
+    matches = [replace(base, number=number, actions=(*way, 5), opening_count=4) for number, way in enumerate(ways, 1)]
 
-    assert distinct_count(spec, matches[:2]) == 1
-    assert distinct_count(spec, matches) == 2
-    assert distinct_count(spec, [matches[0], replace(matches[0], seats=(1, 0))]) == 2
+    assert first_alike(spec, matches[:2]) == (1, 1)
+    assert len(set(first_alike(spec, matches))) == 2
+    assert first_alike(spec, [matches[0], replace(matches[0], number=2, seats=(1, 0))]) == (1, 2)
 
 
 def test_a_duel_is_not_void_if_its_matches_cannot_be_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> int:
         raise BrokenEnvironment("its server has ended, with the signal 6.")
 
-    monkeypatch.setattr("arena_kit.referee.run.distinct_count", fails)
+    monkeypatch.setattr("arena_kit.referee.run.first_alike", fails)
     record = play(first_valid, last_valid, spec=CONNECT_FOUR, matches=4).record
     assert (len(record.matches), record.distinct_matches) == (4, None)
     assert verify_record(CONNECT_FOUR, record) == []
 
 
 def test_a_recheck_counts_the_distinct_matches_again(record: DuelRecord) -> None:
-    assert record.distinct_matches is not None
-    forged = replace(record, distinct_matches=record.distinct_matches - 1)
+    assert record.alike is not None
+    assert record.distinct_matches == 12
+    forged = replace(record, alike=(*record.alike[:-1], 1))
 
-    assert faults_of(forged) == [f"It says that {record.distinct_matches - 1} matches are distinct, but 12 are."]
+    assert faults_of(forged) == ["It says that 11 matches are distinct, but 12 are."]

@@ -18,7 +18,9 @@ PYTHON = (3, 11)
 
 def found(source: str, *, has_requirements: bool = True, name: str = "player.py") -> list[tuple[str, int]]:
     """Return the codes and lines of the warnings about a file beside a good player."""
-    sources = {"player.py": PLAYER.encode(), name: source.encode()}
+    # The player loads the other file.
+    player = PLAYER + ("" if name == "player.py" else f"import {name.removesuffix('.py')}\n")
+    sources = {"player.py": player.encode()} | {name: source.encode()}
     return [
         (item["code"], item["line"]) for item in warnings_of(sources, has_requirements=has_requirements, python=PYTHON)
     ]
@@ -112,10 +114,36 @@ def test_the_entry_point_defines_a_player(source: str, expected: list[tuple[str,
     ],
 )
 def test_packages_without_requirements_are_named(source: str, expected: list[tuple[str, int]]) -> None:
-    sources = {"player.py": PLAYER.encode(), "helper.py": b"", "lib.py": source.encode()}
+    sources = {"player.py": f"import helper{PLAYER}".encode(), "helper.py": b"import lib", "lib.py": source.encode()}
     items = warnings_of(sources, has_requirements=False, python=PYTHON)
     assert [(item["code"], item["line"]) for item in items] == expected
     assert warnings_of(sources, has_requirements=True, python=PYTHON) == []
+
+
+def test_what_only_a_program_for_training_does_costs_no_player_anything() -> None:
+    sources = {
+        "player.py": PLAYER.encode(),
+        "train.py": b"import torch\nfor i in 1, 2:\n    print(i)",
+        "tools/plot.py": b"import plots",
+    }
+    assert warnings_of(sources, has_requirements=False, python=PYTHON) == []
+    sources["player.py"] = b"try:\n    import tools.plot\nexcept ImportError: ...\n" + PLAYER.encode()
+    (item,) = warnings_of(sources, has_requirements=False, python=PYTHON)
+    assert (item["code"], item["file"], "plots" in item["message"]) == ("no_requirements", "tools/plot.py", True)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("import gymnasium, numpy\nfor i in range(9):\n    print(i)", []),
+        ("import threading\nthreading.Thread(target=print).start()", []),
+        ("import gymnasium, torch\nprint(eval('1'))", [("no_requirements", 1), ("dynamic_code", 2)]),
+    ],
+)
+def test_a_script_has_gymnasium_and_no_duels(source: str, expected: list[tuple[str, int]]) -> None:
+    items = warnings_of({"submission.py": source.encode()}, has_requirements=False, python=PYTHON)
+    assert [(item["code"], item["line"]) for item in items] == expected
+    assert not any("gymnasium" in item["message"] for item in items)
 
 
 def test_a_newer_python_than_that_of_the_base_image_is_named() -> None:

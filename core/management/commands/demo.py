@@ -45,7 +45,8 @@ LONG_STEPS, LONG_MATCHES = 100, 10
 POLL_SECONDS = 0.5
 PLAIN_SECONDS = 5.0
 """Minimum time between two lines of progress without a terminal."""
-START_SECONDS = 30.0
+START_SECONDS = 120.0
+"""Time for the site to collect its static files and to answer."""
 STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
 """Longer than `run_workers` waits for its clusters."""
@@ -217,7 +218,7 @@ class Command(BaseCommand):
     def _children(self, logs: Path, port: int) -> Iterator[list[Child]]:
         """Run the site and the workers; stop both and their containers at the end."""
         logs.mkdir(exist_ok=True)
-        site = [sys.executable, "-m", "gunicorn", "core.wsgi", "--bind", f"{HOST}:{port}", "--threads", "8"]
+        site = [sys.executable, "-m", "core.demo.site", f"{HOST}:{port}"]
         workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
         children: list[Child] = []
         try:

@@ -20,6 +20,7 @@ from django.db import connections
 
 from core.checks import TAG
 from core.jobs.forks import Fork
+from core.jobs.hosts import host_call
 from core.jobs.registry import work_load
 from core.jobs.stopping import stop_apart
 from core.jobs.worker_processes import WorkerProcesses
@@ -37,6 +38,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "queues", nargs="*", help=f"default: all of {everything}; also {extra}, for reserved workers"
         )
+        parser.add_argument("--host", default="", help="name of this host, where several share a machine")
 
     def handle(self, *args: Any, **options: Any) -> None:
         queues: list[str] = list(dict.fromkeys(options["queues"])) or list(settings.QUEUES)
@@ -44,6 +46,7 @@ class Command(BaseCommand):
         unknown = [queue for queue in queues if queue not in known]
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
+        host_call(options["host"])
         processes = WorkerProcesses(
             lambda queue: Fork(lambda: work(queue)), queues, clock=time.monotonic, write=self._say
         )

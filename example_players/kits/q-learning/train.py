@@ -12,6 +12,8 @@ from typing import Any
 import arena_kit
 
 ENVIRONMENT = "$environment"
+ENVIRONMENTS = "$environments"
+"""The folder into which `arena pull` wrote the environment; empty if arena-kit holds it."""
 OPPONENT = "random"
 """The opponent to learn against: `random`, the name of an example player, or a folder; unused with one seat."""
 STEPS = 150_000
@@ -81,7 +83,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--output", type=Path, default=Path(__file__).with_name("table.json"))
     options = parser.parse_args()
-    environment = arena_kit.make(ENVIRONMENT, OPPONENT)
+    environment = arena_kit.make(ENVIRONMENT, OPPONENT, environments=ENVIRONMENTS)
     print(f"mean return at random: {test_return(environment, {}, options.seed):.2f}")
     values = learn(environment, options.steps, options.seed)
     best = {key: max(sorted(actions), key=lambda action: actions[action]) for key, actions in values.items() if actions}

@@ -16,6 +16,8 @@ except ModuleNotFoundError:
     raise SystemExit("Training needs PyTorch: pip install -r train-requirements.txt") from None
 
 ENVIRONMENT = "$environment"
+ENVIRONMENTS = "$environments"
+"""The folder into which `arena pull` wrote the environment; empty if arena-kit holds it."""
 OPPONENT = "random"
 """The opponent to learn against: `random`, the name of an example player, or a folder; unused with one seat."""
 EPISODES = 4_000
@@ -95,7 +97,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.manual_seed(options.seed)
     torch.set_num_threads(1)
-    environment: Any = arena_kit.make(ENVIRONMENT, OPPONENT)
+    environment: Any = arena_kit.make(ENVIRONMENT, OPPONENT, environments=ENVIRONMENTS)
     inputs = int(numpy.prod(environment.observation_space.shape))
     model = network(inputs, int(environment.action_space.n))
     learn(environment, model, options.episodes, options.seed)

@@ -300,6 +300,8 @@ def test_how_long_the_queues_are(client: Client, arena: Arena) -> None:
         "duel",
         "evaluation",
         "recording",
+        "analysis",
+        "sitting",
         "packagebuild",
         "rollout",
         "publication",

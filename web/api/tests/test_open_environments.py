@@ -62,6 +62,7 @@ def test_its_board_and_its_page_are_there(cast: Cast, program: Program, client: 
     assert client.get("/api/leaderboard/?env_id=MountainCarContinuous-v0").json() == []
     page = client.get("/environments/gym-mountain-car-continuous-0/").content.decode()
     assert "added by a submission" in page
+    page = client.get("/environments/gym-mountain-car-continuous-0/write/").content.decode()
     assert "This leaderboard takes scripts" in page
     assert "Start with a player" not in page
     shown = client.get("/api/v1/environments/gym-mountain-car-continuous-0/").json()

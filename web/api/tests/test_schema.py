@@ -36,7 +36,8 @@ from core.operations.health import HEALTHY
 from core.people.tokens import token_create
 from core.tests import applications
 from web.api.compatible import views
-from web.api.schema import schema_text
+from web.api.reference import COMPATIBLE, groups
+from web.api.schema import METHODS, schema_text
 from web.api.tests.conftest import Arena
 
 SCHEMA = "/api/schema"
@@ -102,6 +103,25 @@ def test_the_description_and_its_page_are_everyone_s(client: Client, slash: str)
     assert "<script>" not in page
     assert "<style" not in page
     assert not re.search(r'(?:src|href)="(?:https?:)?//', page)
+
+
+@pytest.mark.django_db
+def test_the_page_shows_every_operation_and_its_links_lead_to_objects_on_it(client: Client) -> None:
+    page = client.get("/api/docs").content.decode()
+    operations = [
+        (path, method) for path, methods in description()["paths"].items() for method in methods if method in METHODS
+    ]
+    assert page.count('<summary><span class="method ') == len(operations)
+    anchors = set(re.findall(r' id="([^"]+)"', page))
+    assert {link for link in re.findall(r'href="#([^"]+)"', page) if link not in anchors} == set()
+    assert [group.name for group in groups()][-1] == COMPATIBLE
+    shown = page[page.index('id="get_agent_list"') :].partition("</details>")[0]
+    for words in (
+        "/api/v1/agents/",
+        "Slug of the environment.",
+        '<a href="#object-AgentAnswer">page of AgentAnswer</a>',
+    ):
+        assert words in shown
 
 
 @pytest.fixture

@@ -12,6 +12,21 @@ if (themeButton) {
   });
 }
 
+// Times ------------------------------------------------------------------------
+// Pages write times in UTC. Readers elsewhere see their own times, and UTC as the title.
+const both = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
+const clock = new Intl.DateTimeFormat("en-GB", { timeStyle: "short" });
+function showLocalTimes(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const text = time.textContent;
+    const at = new Date(time.dateTime);
+    if (!text.endsWith(" UTC") || !at.getTimezoneOffset()) continue;
+    time.title = text;
+    time.textContent = (text.includes(",") ? both : clock).format(at);
+  }
+}
+showLocalTimes(document);
+
 // Tabs -------------------------------------------------------------------------
 // Scrolls the current tab into view if the tabs do not fit on one line.
 const tab = document.querySelector(".sections [aria-current]");
@@ -53,6 +68,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     }
     for (const box of part.querySelectorAll("input[type=checkbox][id]")) box.checked = ticked.has(box.id);
     showCopyButtons(part);
+    showLocalTimes(part);
     if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
     for (const [id, before] of logs) {
       const log = document.querySelector(`#${id} pre`);

@@ -48,6 +48,7 @@ function show(wanted, isFirst = false) {
   slider.value = position;
   slider.setAttribute("aria-valuetext", `${ply}: ${captionOf(position)}`);
   mark(links[position]);
+  viewer.dispatchEvent(new CustomEvent("ply", { detail: ply }));
   if (!timer && !isFirst) remember();
 }
 

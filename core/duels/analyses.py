@@ -1,0 +1,77 @@
+"""Analyses of matches: asked for by a person, computed once by a worker, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from arena_kit.analysis.positions import Position
+from arena_kit.environment.spec import EnvironmentSpec
+from core.duels.selectors import match_get, spec_get
+from core.errors import Refused
+from core.jobs.lifecycle import job_enqueue, job_succeed
+from core.jobs.states import OPEN
+from core.jobs.written import written_once
+from core.models import AnalysedPosition, Analysis, Duel, JobState, User
+from core.people.quotas import owner_lock
+
+ANALYSES_AT_ONCE = 3
+"""How many analyses of one person may wait or run at the same time; each takes a worker at most some 20 s."""
+
+
+def analysis_request(*, user: User, duel: Duel, number: int) -> Analysis:
+    """Put the analysis of a match in line; return the one that is there already, unless it failed.
+
+    Check first that the person may see the match. Raises Refused and NotStored.
+    """
+    match_get(duel, number)
+    if not is_analysable(spec_get(duel)):
+        raise Refused(f"Matches of {duel.environment} cannot be analysed: it has no solver.")
+    with transaction.atomic():
+        locked = owner_lock(user)
+        found = Analysis.objects.select_for_update().filter(duel=duel, match_number=number).first()
+        if found is not None and found.state not in (JobState.FAILED, JobState.CANCELLED):
+            return found
+        if Analysis.objects.filter(asked_by=locked, state__in=OPEN).count() >= ANALYSES_AT_ONCE:
+            raise Refused(f"You have {ANALYSES_AT_ONCE} analyses in progress. Wait until one of them is ready.")
+        if found is not None:
+            found.delete()
+        made, is_new = Analysis.objects.get_or_create(duel=duel, match_number=number, defaults={"asked_by": locked})
+        if is_new:
+            job_enqueue(job=made)
+    return made
+
+
+@written_once
+def analysis_succeed(*, analysis: Analysis, positions: Sequence[Position], log: str) -> None:
+    """Store the positions of an analysed match. Raises StaleJob when the claim was lost."""
+    with transaction.atomic():
+        job_succeed(job=analysis, log=log)
+        AnalysedPosition.objects.bulk_create(
+            AnalysedPosition(
+                analysis=analysis,
+                ply=one.ply,
+                to_move=one.to_move,
+                value=one.value,
+                plies=one.plies,
+                best=list(one.best),
+            )
+            for one in positions
+        )
+
+
+def analysis_get(duel: Duel, number: int) -> Analysis | None:
+    """Return the analysis of a match; None if nobody has asked for it."""
+    return Analysis.objects.filter(duel=duel, match_number=number).first()
+
+
+def positions_get(analysis: Analysis) -> tuple[Position, ...]:
+    """Return the positions of an analysis that has succeeded."""
+    rows = analysis.positions.order_by("ply").values_list("ply", "to_move", "value", "plies", "best")
+    return tuple(Position(ply, to_move, value, plies, tuple(best)) for ply, to_move, value, plies, best in rows)
+
+
+def is_analysable(spec: EnvironmentSpec) -> bool:
+    """Return whether matches by these rules can be analysed."""
+    return bool(spec.solver) and not spec.runs_apart

@@ -1,0 +1,76 @@
+"""Positions of recorded matches, from which people and agents go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
+from arena_kit.environment.replay import replay
+from core.duels.selectors import NotStored, match_get, spec_get
+from core.errors import Refused
+from core.models import Duel, Environment
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A state of a recorded match. seed, opening: the match up to there. ply: the number of steps before it.
+
+    seats: the player on each seat of that match. to_move: the seats that act next; `()` at the end.
+    """
+
+    duel: Duel
+    match: int
+    ply: int
+    seed: int
+    opening: tuple[int, ...]
+    seats: tuple[int, ...]
+    to_move: tuple[int, ...]
+    frame: Frame
+    text: str
+
+    @property
+    def is_over(self) -> bool:
+        return not self.to_move
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of a row whose matches begin here, see `core.models.Branch`."""
+        return {
+            "seed": self.seed,
+            "opening": list(self.opening),
+            "origin": self.duel,
+            "origin_match": self.match,
+            "origin_ply": self.ply,
+        }
+
+
+def position_of(duel: Duel, number: int, ply: int) -> Position:
+    """Return a state of a match by its number from 1. ply: a larger one gives the last state. Raises NotStored."""
+    record, _ = match_get(duel, number)
+    actions: list[int] = []
+    try:
+        for place, state in enumerate(replay(spec_get(duel), record)):
+            actions += [action for _, action in state.moves if isinstance(action, int)]
+            reached, at = state, place
+            if place == ply:
+                break
+    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
+        sentence = f"The record of match {number} does not fit its rules, so it cannot be drawn."
+        raise NotStored(sentence) from None
+    return Position(
+        duel, number, at, record.seed, tuple(actions), record.seats, reached.to_move, reached.frame, reached.text
+    )
+
+
+def position_check(position: Position, environment: Environment) -> None:
+    """Raise Refused with a sentence unless a match by today's rules of an environment can go on from a position."""
+    if position.duel.environment.pk != environment.pk:
+        raise Refused("This agent lives in another environment than the match.")
+    if position.duel.environment_version != environment.spec_id:
+        raise Refused(
+            f"This match was played by {position.duel.environment_version}. Only matches by the rules of today, "
+            f"{environment.spec_id}, can go on."
+        )
+    if position.is_over:
+        raise Refused("The match is over here. Go back some moves first.")

@@ -1,0 +1,1 @@
+"""People who play agents in the browser."""

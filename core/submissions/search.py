@@ -1,0 +1,46 @@
+"""What a search on the site finds: agents, people and environments by their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeVar
+
+from django.db.models import Case, Model, Q, QuerySet, Value, When
+from django.db.models.functions import Lower
+
+from core.models import Agent, Environment, User
+
+Row = TypeVar("Row", bound=Model)
+
+
+def agent_search(words: Sequence[str], *, limit: int) -> list[Agent]:
+    """Return agents whose name, owner or environment has each word, those that begin with the first one first."""
+    rows = Agent.objects.filter(
+        _each(words, "name", "owner__username", "environment__name"), environment__is_active=True
+    )
+    return list(_by_name(rows.select_related("owner", "environment"), "name", words)[:limit])
+
+
+def user_search(words: Sequence[str], *, limit: int) -> list[User]:
+    """Return people with an open account whose user name or team has each word."""
+    rows = User.objects.filter(_each(words, "username", "team"), is_active=True)
+    return list(_by_name(rows, "username", words)[:limit])
+
+
+def environment_search(words: Sequence[str], *, limit: int) -> list[Environment]:
+    """Return active environments whose name, id or description has each word."""
+    rows = Environment.objects.filter(_each(words, "name", "env_id", "slug", "description"), is_active=True)
+    return list(_by_name(rows, "name", words)[:limit])
+
+
+def _each(words: Sequence[str], *columns: str) -> Q:
+    """Return the condition that every word is in one of the columns, ignoring case."""
+    condition = Q()
+    for word in words:
+        condition &= Q(*[(f"{column}__icontains", word) for column in columns], _connector=Q.OR)
+    return condition
+
+
+def _by_name(rows: QuerySet[Row], column: str, words: Sequence[str]) -> QuerySet[Row]:
+    begins = Case(When(**{f"{column}__istartswith": words[0]}, then=Value(0)), default=Value(1))
+    return rows.order_by(begins, Lower(column), "pk")

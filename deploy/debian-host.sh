@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# Makes a fresh Debian 13 host an arena, or a host of its workers, as root. Safe to run again: what is there stays.
+#   deploy/debian-host.sh site      everything of docker-compose.yml, with TLS if DOMAIN is set
+#   deploy/debian-host.sh worker    workers of duels for an arena elsewhere, from deploy/worker/ and a .env
+# Variables, also from /etc/rl-arena/host.env:
+#   DOMAIN             name of the site; empty: without TLS, on this host only
+#   ORGANISER_EMAIL    of the first organiser, whose password is written to /etc/rl-arena/organiser; empty: none is made
+#   WORKER_HOST        name of this host of workers      (default: its own)
+#   STEPS              which steps are done              (default: all of "packages firewall settings images start")
+set -euo pipefail
+what=${1:-site}
+[ "$what" = site ] || [ "$what" = worker ] || { echo "usage: $0 site|worker" >&2; exit 2; }
+[ "$(id -u)" = 0 ] || { echo "Run this as root." >&2; exit 1; }
+cd "$(dirname "$0")/.."
+here=$PWD
+# shellcheck disable=SC1091
+[ ! -e /etc/rl-arena/host.env ] || . /etc/rl-arena/host.env
+DOMAIN=${DOMAIN:-} ORGANISER_EMAIL=${ORGANISER_EMAIL:-} WORKER_HOST=${WORKER_HOST:-$(hostname)}
+STEPS=${STEPS:-packages firewall settings images start}
+export DEBIAN_FRONTEND=noninteractive
+install -d -m 711 /etc/rl-arena
+
+packages() {
+    apt-get update -qq
+    apt-get install -qq --yes --no-install-recommends \
+        ca-certificates git docker.io docker-cli docker-compose mmdebstrap ufw unattended-upgrades openssl
+    docker compose version >/dev/null || { echo "This needs Compose 2, which Debian has from version 13 on." >&2; exit 1; }
+    printf 'APT::Periodic::Update-Package-Lists "1";\nAPT::Periodic::Unattended-Upgrade "1";\n' \
+        >/etc/apt/apt.conf.d/20auto-upgrades
+}
+
+firewall() {
+    # Docker opens published ports by rules of its own, so what must stay closed is not published at all.
+    ufw allow OpenSSH >/dev/null
+    if [ "$what" = site ]; then
+        ufw allow 80/tcp >/dev/null
+        ufw allow 443/tcp >/dev/null
+    fi
+    ufw --force enable >/dev/null
+}
+
+random() { openssl rand -base64 "$1" | tr -d '\n=' | tr '+/' '-_'; }
+
+settings() {
+    # DUEL_PARALLELISM follows the cores; CHANNEL_DIR holds the sockets between referees and players.
+    install -d -o 10001 -m 711 /var/lib/rl-arena
+    umask 077
+    group=$(getent group docker | cut -d: -f3)
+    if [ "$what" = worker ]; then
+        [ -e deploy/worker/.env ] || { echo "Put the arena's .env into $here/deploy/worker/.env first." >&2; exit 1; }
+        # The last line counts: the group of this host, whatever it is elsewhere.
+        echo "DOCKER_GROUP_ID=${group:-0}" >>deploy/worker/.env
+        return
+    fi
+    [ ! -e .env ] || return 0
+    {
+        echo "SECRET_KEY=$(random 50)"
+        echo "POSTGRES_PASSWORD=$(random 24)"
+        echo "DOCKER_GROUP_ID=${group:-0}"
+        if [ -n "$DOMAIN" ]; then
+            echo "ALLOWED_HOSTS=$DOMAIN"
+            echo "SITE_URL=https://$DOMAIN"
+            echo "TLS_DOMAINS=$DOMAIN"
+            echo "COMPOSE_FILE=docker-compose.yml:docker-compose.tls.yml"
+        else
+            echo "ALLOWED_HOSTS=127.0.0.1,localhost"
+            echo "HTTP_PORT=127.0.0.1:80"
+        fi
+        if [ -n "$ORGANISER_EMAIL" ]; then
+            password=$(random 18)
+            echo "$password" >/etc/rl-arena/organiser
+            echo "SUPERUSER_EMAIL=$ORGANISER_EMAIL"
+            echo "SUPERUSER_PASSWORD=$password"
+        fi
+    } >.env
+}
+
+images() {
+    if [ "$what" = worker ]; then
+        # A host that comes and goes should not build: ARENA_IMAGE in its .env names what a registry has.
+        compose_worker pull --quiet || compose_worker build
+        return
+    fi
+    arena_kit/image/base/make-base-image.sh
+    docker compose build
+}
+
+start() {
+    unit=rl-arena-$what.service
+    sed "s#/opt/rl-arena#$here#" "deploy/systemd/$unit" >"/etc/systemd/system/$unit"
+    printf 'WORKER_HOST=%s\n' "$WORKER_HOST" >/etc/rl-arena/unit.env
+    systemctl daemon-reload
+    systemctl enable --now docker "$unit"
+}
+
+compose_worker() { WORKER_HOST=$WORKER_HOST docker compose --project-directory deploy/worker "$@"; }
+
+for step in $STEPS; do
+    echo "=== $step"
+    "$step"
+done

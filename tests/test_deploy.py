@@ -1,0 +1,138 @@
+"""What makes a host: the script, cloud-init files, units of systemd and Terraform modules."""
+
+from __future__ import annotations
+
+import base64
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from string import Template
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).resolve().parent.parent
+DEPLOY, TERRAFORM = ROOT / "deploy", ROOT / "terraform"
+MODULES = ("digitalocean", "hetzner")
+FILLED = {
+    "domain": "arena.example.org", "organiser_email": "olga@example.org", "release": "v0.1.0",
+    "repository": "https://git.example.org/arena.git", "environment": base64.b64encode(b"SECRET_KEY=x\n").decode(),
+}  # fmt: skip
+
+
+def done(command: Sequence[str], **variables: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=300
+    )
+
+
+def blocks(text: str, kind: str) -> dict[str, str]:
+    """The blocks of a kind at the top of a file in Terraform's own layout, by their last label."""
+    found = re.findall(rf'^{kind} (?:"[\w-]+" )*"([\w-]+)" \{{\n(.*?)^\}}', text, re.MULTILINE | re.DOTALL)
+    return dict(found)
+
+
+@pytest.mark.parametrize("name", ["site", "worker"])
+def test_cloud_init_runs_the_script_of_a_release(name: str) -> None:
+    text = Template((DEPLOY / f"cloud-init/{name}.yml").read_text()).substitute(FILLED)
+    content = yaml.safe_load(text)
+    clone, *_, script = content["runcmd"]
+    assert clone == ["git", "clone", "--depth=1", "--branch", "v0.1.0", FILLED["repository"], "/opt/rl-arena"]
+    assert script == [f"/opt/rl-arena/deploy/{Path(script[0]).name}", name]
+    assert os.access(DEPLOY / Path(script[0]).name, os.X_OK)
+
+
+@pytest.mark.cloud_init
+@pytest.mark.nightly
+def test_cloud_init_and_systemd_take_the_files(tmp_path: Path) -> None:
+    for name in ("site", "worker"):
+        file = tmp_path / f"{name}.yml"
+        file.write_text(Template((DEPLOY / f"cloud-init/{name}.yml").read_text()).substitute(FILLED))
+        checked = done(["cloud-init", "schema", "--config-file", str(file)])
+        assert checked.returncode == 0, checked.stderr + checked.stdout
+        unit = tmp_path / f"rl-arena-{name}.service"
+        text = (DEPLOY / f"systemd/{unit.name}").read_text()
+        # The check also looks whether the program is there.
+        unit.write_text(text.replace("/usr/bin/docker", "/bin/true"))
+        checked = done(["systemd-analyze", "verify", "--man=no", str(unit)])
+        assert (checked.returncode, unit.name in checked.stderr) == (0, False), checked.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a file system of its own takes root")
+def test_the_script_writes_settings_with_which_the_site_starts(tmp_path: Path) -> None:
+    """Its step `settings` runs for real, on a copy; what it writes outside of that is on a file system of its own."""
+    copy = tmp_path / "arena"
+    shutil.copytree(DEPLOY, copy / "deploy")
+    places = ("/etc/rl-arena", "/var/lib/rl-arena")
+    script = "set -e\n" + "".join(f"mkdir -p {place}\nmount -t tmpfs none {place}\n" for place in places)
+    script += f"{copy}/deploy/debian-host.sh site\ncp /etc/rl-arena/organiser {tmp_path}\n"
+    command = ["unshare", "--mount", "sh", "-c", script]
+    first = done(command, STEPS="settings", DOMAIN="arena.example.org", ORGANISER_EMAIL="olga@example.org")
+    assert first.returncode == 0, first.stderr
+
+    written = (copy / ".env").read_text()
+    assert (copy / ".env").stat().st_mode & 0o777 == 0o600
+    variables = dict(line.split("=", 1) for line in written.splitlines())
+    assert len(variables["SECRET_KEY"]) >= 50
+    assert variables["SUPERUSER_PASSWORD"] == (tmp_path / "organiser").read_text().strip()
+    checked = done(
+        [str(ROOT / ".venv/bin/python"), "manage.py", "check"],
+        **{name: value for name, value in variables.items() if name != "COMPOSE_FILE"}, DATA_DIR=str(tmp_path),
+        CHANNEL_DIR=str(tmp_path),
+    )  # fmt: skip
+    assert checked.returncode == 0, checked.stderr
+
+    (copy / ".env").write_text(written + "SITE_NAME=Ours\n")
+    again = done(["unshare", "--mount", "sh", "-c", script.replace("cp ", "true ")], STEPS="settings")
+    assert again.returncode == 0, again.stderr
+    assert (copy / ".env").read_text() == written + "SITE_NAME=Ours\n", "what is there stays"
+
+
+def test_modules_of_terraform_have_the_same_interface() -> None:
+    found = {
+        module: {
+            file: blocks((TERRAFORM / module / f"{file}.tf").read_text(), kind)
+            for file, kind in (("variables", "variable"), ("outputs", "output"))
+        }
+        for module in MODULES
+    }
+    one, other = (found[module] for module in MODULES)
+    assert one["variables"].keys() == other["variables"].keys()
+    assert one["outputs"].keys() == other["outputs"].keys() == {
+        "address", "private_address", "scaling", "worker_user_data",
+    }  # fmt: skip
+    for about in one["variables"].values():
+        assert "description" in about
+        assert "type " in about
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_modules_of_terraform_open_no_more_than_they_must(module: str) -> None:
+    text = "".join(file.read_text() for file in sorted((TERRAFORM / module).glob("*.tf")))
+    used = set(re.findall(r"var\.(\w+)", text))
+    assert used == blocks(text, "variable").keys(), "every variable is used, and there is no other"
+    world = [rule for rule in re.findall(r"(?:inbound_rule|rule) \{(.*?)\}", text, re.DOTALL) if "0.0.0.0/0" in rule]
+    ports = {port for rule in world for port in re.findall(r'port(?:_range)?\s*=\s*"(\d+)"', rule)}
+    assert ports == {"80", "443"}, "ssh, database and Redis are not open to the world"
+    assert "prevent_destroy = true" in text
+    assert not re.search(r'(?i)(token|password|secret)\w*\s*=\s*"', text)
+    example = (TERRAFORM / module / "secrets.tfvars.example").read_text()
+    assert set(re.findall(r"^(\w+)", example, re.MULTILINE)) <= used
+    # Both files of cloud-init get what is in braces in them.
+    for name in ("site", "worker"):
+        wanted = set(re.findall(r"\$\{(\w+)\}", (DEPLOY / f"cloud-init/{name}.yml").read_text()))
+        given = re.search(rf"cloud-init/{name}\.yml\", \{{(.*?)\}}\)", text, re.DOTALL)
+        assert given is not None
+        assert set(re.findall(r"^\s*(\w+)\s*=", given[1], re.MULTILINE)) == wanted
+
+
+def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:
+    (service,) = yaml.safe_load((DEPLOY / "worker/docker-compose.yml").read_text())["services"].values()
+    assert service["hostname"].startswith("${WORKER_HOST")
+    assert service["environment"]["Q_CLUSTER_NAME"] == "duel"
+    unit = (DEPLOY / "systemd/rl-arena-worker.service").read_text()
+    assert "EnvironmentFile=/etc/rl-arena/unit.env" in unit

@@ -1,0 +1,39 @@
+"""The documentation on the site, and the search over agents, people, environments and documentation."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+
+from core.submissions.search import agent_search, environment_search, user_search
+from web.docs.pages import INDEX, doc_group, doc_pages
+from web.docs.search import doc_search
+
+FOUND = 10
+"""The most that a search shows of each kind."""
+LONGEST = 100
+MOST_WORDS = 8
+
+
+def doc(request: HttpRequest, name: str = INDEX) -> HttpResponse:
+    """Show a page of the documentation."""
+    page = doc_pages().get(name)
+    if page is None:
+        raise Http404("The documentation has no such page.")
+    return render(request, "web/docs/doc.html", {"page": page, "siblings": doc_group(page) if page.group else []})
+
+
+def search(request: HttpRequest) -> HttpResponse:
+    """Show what has all words of `?q=`."""
+    query = request.GET.get("q", "").replace("\0", "")[:LONGEST].strip()
+    words = query.split()[:MOST_WORDS]
+    context: dict[str, object] = {"query": query, "most": FOUND}
+    if words:
+        found = {
+            "environments": environment_search(words, limit=FOUND),
+            "agents": agent_search(words, limit=FOUND),
+            "people": user_search(words, limit=FOUND),
+            "docs": doc_search(words, limit=FOUND),
+        }
+        context |= {**found, "is_empty": not any(found.values())}
+    return render(request, "web/docs/search.html", context)

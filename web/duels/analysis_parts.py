@@ -1,0 +1,112 @@
+"""The analysis of a match as its page shows it: a bar, a graph, turning points and the worst moves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arena_kit.analysis.positions import Position
+from arena_kit.analysis.sentences import Remark, Story, story
+from arena_kit.environment.records import MatchRecord
+from core.duels.analyses import analysis_get, is_analysable, positions_get
+from core.duels.replays import Names
+from core.duels.selectors import spec_get
+from core.jobs.waits import Wait, wait_of
+from core.models import Analysis, Duel, JobState
+
+WIDTH, HEIGHT, EDGE = 640.0, 120.0, 8.0
+"""Size of the graph in units of its picture, and the space above and below the lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A turning point in the graph. x, y: its place. ply, sentence: what it is."""
+
+    x: float
+    y: float
+    ply: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """The values by position, for player 1 above and player 2 below.
+
+    lines: the steps between solved positions, as paths. unknown: where it begins (x) and how wide it is. points:
+    turning points.
+    """
+
+    lines: str
+    unknown: float
+    points: tuple[Point, ...]
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """The worst moves of a player that lost."""
+
+    name: str
+    remarks: tuple[Remark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysisView:
+    """What the page shows. job: None if nobody has asked. shares: by position, player 1's share of the bar in percent,
+    or None if it is not solved; story, graph, losses: only with a result."""
+
+    job: Analysis | None
+    wait: Wait | None = None
+    story: Story | None = None
+    graph: Graph | None = None
+    shares: tuple[int | None, ...] = ()
+    losses: Losses | None = None
+
+    @property
+    def told(self) -> list[tuple[int | None, str]]:
+        """By position: share of the bar and sentence, for the script of the page."""
+        if self.story is None:
+            return []
+        return [(share, remark.sentence) for share, remark in zip(self.shares, self.story.remarks, strict=True)]
+
+
+def analysis_view(row: Duel, record: MatchRecord, names: Names) -> AnalysisView | None:
+    """Return the analysis of a match; None where its rules have no solver. Raises NotStored."""
+    spec = spec_get(row)
+    if not is_analysable(spec):
+        return None
+    job = analysis_get(row, record.number)
+    if job is None or job.state != JobState.SUCCEEDED:
+        return AnalysisView(job, None if job is None else wait_of(job))
+    positions = positions_get(job)
+    told = story(spec, record, positions, names)
+    values = [position.value_for(record.seats.index(0)) for position in positions]
+    # Won, drawn and lost are three places of one bar: a forced win is not a matter of degrees.
+    shares = tuple(None if value is None else 50 + 50 * value for value in values)
+    return AnalysisView(job, None, told, _graph(values, told), shares, _losses(record, positions, told, names))
+
+
+def _graph(values: Sequence[int | None], told: Story) -> Graph:
+    step = WIDTH / max(1, len(values) - 1)
+
+    def place(ply: int) -> tuple[float, float]:
+        value = values[ply] or 0
+        return round(ply * step, 1), round(HEIGHT / 2 - value * (HEIGHT / 2 - EDGE), 1)
+
+    first = next((ply for ply, value in enumerate(values) if value is not None), len(values) - 1)
+    x, y = place(first)
+    path = [f"M{x} {y}"]
+    for ply in range(first + 1, len(values)):
+        x, y = place(ply)
+        path.append(f"H{x}V{y}")
+    points = tuple(Point(*place(remark.ply), remark.ply, remark.sentence) for remark in told.turning_points)
+    return Graph("".join(path), round(first * step, 1), points, round(step, 2))
+
+
+def _losses(record: MatchRecord, positions: Sequence[Position], told: Story, names: Names) -> Losses | None:
+    """Return the worst moves of the player that lost; None without one, or without a mistake."""
+    final = positions[-1].value
+    if not final or positions[-1].to_move is not None:
+        return None
+    loser = 1 if final > 0 else 0
+    return Losses(names[record.seats[loser]], told.worst[loser]) if told.worst[loser] else None

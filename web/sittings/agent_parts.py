@@ -1,0 +1,22 @@
+"""The panel on an agent's page from which people play against it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser
+
+from core.duels.challenge_selectors import active_version
+from core.models import Agent, Opponents, User
+from core.sittings.permissions import sitting_hindrance
+
+
+def sitting_part(agent: Agent, viewer: User | AnonymousUser) -> dict[str, Any]:
+    """Return why a person cannot play against an agent, and whom its owner may let play; nothing for other games."""
+    if agent.environment.is_app or agent.environment.seats != 2:
+        return {}
+    user = viewer if isinstance(viewer, User) else None
+    return {
+        "sitting_hindrance": sitting_hindrance(agent, active_version(agent), user),
+        "opponents": Opponents.choices,
+    }

@@ -1,0 +1,82 @@
+"""What a person can choose at the board: places in the picture, and a list of named actions with keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from arena_kit.environment.choices import Area, Choice, Part
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in the picture that can be clicked."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @classmethod
+    def of(cls, area: Area | None) -> Place | None:
+        return None if area is None else cls(*area)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing to choose. action: the action that it plays; None if it is the first of two decisions.
+
+    word: names that decision in the page's address.
+    """
+
+    name: str
+    key: str
+    place: Place | None
+    action: int | None = None
+    word: str = ""
+
+    @property
+    def shown_key(self) -> str:
+        """The key as people call it."""
+        return {"ArrowUp": "↑", "ArrowDown": "↓", "ArrowLeft": "←", "ArrowRight": "→", " ": "space"}.get(
+            self.key, self.key
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What a person can choose now. options: the list. others: other first decisions, only as places in the picture.
+
+    chosen: the first of two decisions, if it is made.
+    """
+
+    options: tuple[Option, ...] = ()
+    others: tuple[Option, ...] = ()
+    chosen: Option | None = None
+
+    @property
+    def places(self) -> tuple[Option, ...]:
+        """What can be clicked in the picture."""
+        return tuple(option for option in (*self.others, *self.options) if option.place is not None)
+
+    @property
+    def needs_two(self) -> bool:
+        """Whether an action is two decisions and the first is to be made."""
+        return bool(self.options) and self.options[0].action is None
+
+
+def offer_of(choices: Sequence[Choice], word: str) -> Offer:
+    """Return what a person can choose. word: the first decision that they have made, where an action is two."""
+    if all(len(choice.parts) == 1 for choice in choices):
+        return Offer(tuple(_option(choice.parts[0], choice.action) for choice in choices))
+    firsts = {choice.parts[0].word: _option(choice.parts[0]) for choice in choices}
+    chosen = firsts.pop(word, None)
+    if chosen is None:
+        return Offer(tuple(firsts.values()))
+    rest = [choice for choice in choices if choice.parts[0].word == word]
+    options = tuple(_option(choice.parts[1], choice.action) for choice in rest)
+    return Offer(options, tuple(firsts.values()), chosen)
+
+
+def _option(part: Part, action: int | None = None) -> Option:
+    return Option(part.name, part.key, Place.of(part.area), action, part.word)

@@ -1,0 +1,26 @@
+"""The head that all pages of an environment share: its name, who leads, and the tabs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import template
+from django.template import Context
+
+from core.models import Environment
+from core.sittings.permissions import environment_hindrance
+from core.tournaments.cards import environment_card
+
+register = template.Library()
+
+
+@register.inclusion_tag("web/environments/head.html", takes_context=True)
+def environment_head(context: Context, environment: Environment, section: str) -> dict[str, Any]:
+    """Draw the head of a page of an environment. section: the tab that is open."""
+    return {
+        "environment": environment,
+        "section": section,
+        "card": environment_card(environment),
+        "plays_people": not environment.is_scored and not environment_hindrance(environment),
+        "user": context["user"],
+    }

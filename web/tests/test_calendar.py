@@ -1,0 +1,34 @@
+"""The tournaments of all environments on one page."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Audience, Environment, Tournament, TournamentState
+from core.tests import factories
+from core.tests.factories import Cast
+
+pytestmark = pytest.mark.django_db
+
+
+def test_it_lists_what_is_planned_and_played_and_the_winners_that_everyone_may_know(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    assertContains(client.get("/tournaments/"), "No tournament is planned")
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("anna", "berta")]
+    factories.planned(environment, name="Spring cup")
+    factories.tournament(players, edition=7, state=TournamentState.RUNNING)
+    cup = factories.tournament(players, edition=8)
+    Tournament.objects.filter(pk=cup.pk).update(is_automatic=False, name="Autumn cup")
+    # What the arena plays by itself is past on the pages of its environments only.
+    factories.tournament(players, edition=9)
+    page = client.get("/tournaments/")
+    for told in ("Spring cup", "Autumn cup", "Edition 7", "Tic-tac-toe", "won by", "<strong>anna</strong>"):
+        assertContains(page, told)
+    assertNotContains(page, "Edition 9")
+    Tournament.objects.update(results=Audience.HIDDEN)
+    page = client.get("/tournaments/")
+    assertContains(page, "results are held back")
+    assertNotContains(page, "anna")

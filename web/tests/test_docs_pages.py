@@ -1,0 +1,102 @@
+"""The documentation on the site, and the search."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from pytest_django.asserts import assertContains, assertNotContains
+
+from core.models import Environment
+from core.tests import factories
+from core.tests.factories import Cast
+from web.docs.pages import doc_pages
+from web.docs.rendering import render_document
+from web.docs.search import doc_search
+
+
+def test_every_file_of_the_documentation_is_a_page_in_a_group() -> None:
+    files = sorted((Path(settings.BASE_DIR) / "docs").rglob("*.md"))
+    pages = doc_pages()
+    assert len(pages) == len(files)
+    assert [page.name for page in pages.values() if page.name and page.name != "quickstart" and not page.group] == []
+    assert pages["participant/agents"].address == "/docs/participant/agents/"
+    assert pages[""].address == "/docs/"
+
+
+def test_links_between_pages_lead_to_their_pages_and_headings() -> None:
+    pages = doc_pages()
+    by_address = {page.address: page for page in pages.values()}
+    lost = []
+    for page in pages.values():
+        for link in re.findall(r'href="([^"]+)"', page.html):
+            address, _, anchor = link.partition("#")
+            if "://" in link or link.startswith("mailto:"):
+                continue
+            target = by_address.get(address) if address else page
+            if target is None or (anchor and anchor not in {one.heading.anchor for one in target.sections}):
+                lost.append((page.name, link))
+    assert lost == []
+
+
+def test_raw_html_is_shown_as_text_and_code_is_no_word_of_a_script() -> None:
+    done = render_document(
+        "# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "pages/a.md", str
+    )
+    assert "<script>" not in done.html
+    assert 'href="javascript' not in done.html
+    assert [(one.heading.title, one.heading.anchor, one.text) for one in done.sections] == [
+        ("A", "a", "<script>x()</script> [b](javascript:x)"),
+        ("B c", "b-c", "d"),
+    ]
+    assert '<pre tabindex="0">' in done.html
+
+
+def test_a_link_to_a_file_that_the_site_does_not_show_leads_nowhere() -> None:
+    html = render_document("# A\n\n[b](../b.env) [c](c.md#d)", "pages/x/a.md", {"pages/x/c.md": "/docs/x/c/"}.get).html
+    assert html.splitlines()[1] == '<p><a>b</a> <a href="/docs/x/c/#d">c</a></p>'
+
+
+def test_the_search_in_the_documentation_ranks_titles_above_text() -> None:
+    hits = doc_search(["REFEREE"], limit=10)
+    assert hits[0].page.name == "reference/referee"
+    assert len(hits) == 10
+    assert doc_search(["referee", "no-such-word-anywhere"], limit=10) == []
+
+
+@pytest.mark.django_db
+def test_pages_of_the_documentation_answer_with_their_contents(client: Client) -> None:
+    assertContains(client.get("/docs/"), 'href="/docs/participant/agents/"')
+    page = client.get("/docs/participant/agents/")
+    assertContains(page, '<a href="#what-happens-then">What happens then</a>')
+    assertContains(page, 'aria-current="page">Write and submit an agent</a>')
+    assertContains(client.get("/docs/participant/nothing/"), "no such page", status_code=404)
+
+
+@pytest.mark.django_db
+@pytest.mark.both_databases
+def test_a_search_finds_agents_people_environments_and_documentation(
+    client: Client, cast: Cast, environment: Environment
+) -> None:
+    factories.agent(cast.alice, environment, "Deep-Referee")
+    factories.agent(cast.bob, environment, "referee")
+    found = client.get("/search/?q=REFEREE")
+    assert [agent.name for agent in found.context["agents"]] == ["referee", "Deep-Referee"]
+    assertContains(found, 'href="/docs/reference/referee/"')
+    assert [person.username for person in client.get("/search/?q=ali").context["people"]] == ["alice"]
+    assert client.get("/search/?q=tic tac").context["environments"] == [environment]
+    assert [agent.name for agent in client.get("/search/?q=referee bob").context["agents"]] == ["referee"]
+
+
+@pytest.mark.django_db
+def test_a_search_names_no_closed_account_and_takes_any_text(client: Client, cast: Cast) -> None:
+    cast.bob.is_active = False
+    cast.bob.save()
+    assert client.get("/search/?q=bob").context["people"] == []
+    odd = client.get("/search/", {"q": "%_\0<script>alert(1)</script>" * 20})
+    assertNotContains(odd, "<script>alert")
+    assertContains(odd, "Nothing here has")
+    assertNotContains(client.get("/search/"), "Nothing here has")

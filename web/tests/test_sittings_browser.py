@@ -1,0 +1,80 @@
+"""A person at the board in a real browser: by pointer, keys, and without JavaScript. The test moves for the agent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.live_server_helper import LiveServer
+
+from core.models import Opponents, Sitting, SittingMove
+from core.sittings.services import opponents_set
+from core.tests import factories
+from web.tests.tabs import used
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pytest.mark.nightly]
+
+
+@pytest.fixture
+def game(transactional_db: None, request: pytest.FixtureRequest) -> str:
+    """Return the address of an agent of a game that is open to everyone."""
+    environment = factories.environment(getattr(request, "param", "connect-four"))
+    row = factories.ready(factories.agent(factories.user("ann"), environment, "anna"))
+    opponents_set(agent=row.agent, opponents=Opponents.EVERYONE)
+    return f"/environments/{environment.slug}/agents/anna/"
+
+
+@pytest.fixture
+def page(game: str, live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_page(base_url=live_server.url) as tab, used(tab) as page:
+        yield page
+
+
+def answer(step: int, action: int) -> None:
+    SittingMove.objects.create(sitting=Sitting.objects.get(), step=step, seat=1, action=action)
+
+
+def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, game: str) -> None:
+    page.goto(game)
+    page.locator("#sit .button").click()
+    expect(page.locator(".turn")).to_have_text("Your turn.")
+    expect(page.locator("#seat")).to_be_focused()
+    page.locator(".on-board button").nth(3).click()
+    expect(page.locator(".turn")).to_have_text("anna v1 is to move.")
+    expect(page.locator("#announcer")).to_have_text("anna v1 is to move.")
+    answer(1, 3)
+    # The page asks by itself.
+    expect(page.locator(".turn")).to_have_text("anna v1 played 3. Your turn.")
+    page.keyboard.press("2")
+    expect(page.locator(".made li")).to_have_count(3)
+    assert [move.action for move in SittingMove.objects.filter(seat=0)] == [3, 2]
+
+
+@pytest.mark.parametrize("game", ["quarto"], indirect=True)
+def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> None:
+    page.goto(game)
+    page.locator("#sit .button").click()
+    page.locator(".on-board a").nth(5).click()
+    expect(page.locator(".chosen-first")).to_contain_text("Cell 5 (row 2, column 2)")
+    # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
+    page.get_by_role("link", name="change it").click()
+    expect(page.locator(".chosen-first")).to_have_count(0)
+    expect(page.locator("#seat")).to_be_focused()
+    page.keyboard.press("a")
+    expect(page.locator(".chosen-first")).to_contain_text("Cell 10")
+    page.get_by_role("button", name="small blue square, solid (0000)").click()
+    expect(page.locator(".made li")).to_have_count(1)
+    assert SittingMove.objects.get().action == 16 * 10
+
+
+def test_forms_are_enough_without_javascript(game: str, live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_context(base_url=live_server.url, java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(game)
+        page.locator("#sit .button").click()
+        page.locator(".on-board button").nth(0).click()
+        answer(1, 6)
+        page.get_by_role("link", name="Look again").click()
+        page.get_by_role("button", name="Column 0").click()
+        expect(page.locator(".made li")).to_have_count(3)
