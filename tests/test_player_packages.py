@@ -108,7 +108,7 @@ def test_packages_win_over_the_base_but_not_over_the_standard_library_or_the_sup
     assert found["numpy"] == "/opt/requirements/numpy/__init__.py"
     assert not str(found["enum"]).startswith("/opt")
     assert not str(found["socket"]).startswith("/opt")
-    assert found["supervisor"] == ["python3", "-s", "-u"]
+    assert found["supervisor"] == ["python3", "-s", "-u", "/channel/player_server/start.py"]
     assert found["hash"] == 0
 
 

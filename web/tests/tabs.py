@@ -44,7 +44,7 @@ def used(tab: Page, cookie: str = "", *, complains: bool = False) -> Iterator[Pa
         if origin != "null":
             everything = {"origin": origin, "storageTypes": "all"}
             tab.context.new_cdp_session(tab).send("Storage.clearDataForOrigin", everything)
-    assert complains or troubles == []
+    assert complains or not troubles, troubles
 
 
 def session(person: User) -> str:

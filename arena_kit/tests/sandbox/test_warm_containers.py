@@ -236,8 +236,8 @@ import os, time
 waitpid = os.waitpid
 def watch(*arguments):
     result = waitpid(*arguments)
-    import socket
-    receive = socket.recv_fds
+    from player_server import descriptors
+    receive = descriptors.receive
     def peek(orders, *sizes):
         orders.settimeout(0.05)
         while True:
@@ -245,7 +245,7 @@ def watch(*arguments):
                 return receive(orders, *sizes)
             except TimeoutError:
                 pass
-    socket.recv_fds = peek
+    descriptors.receive = peek
     return result
 os.waitpid = watch
 """
@@ -283,8 +283,9 @@ ctypes.CDLL = seal
 def test_a_loader_that_cannot_be_stopped_is_loaded_afresh(warm: Arena) -> None:
     # The parent of a vfork waits for its child, and only SIGKILL reaches it.
     top = """
-import ctypes, os, socket, time
-receive, orders = socket.recv_fds, []
+import ctypes, os, time
+from player_server import descriptors
+receive, orders = descriptors.receive, []
 def read(*arguments):
     orders.append(receive(*arguments))
     if len(orders) == 1:
@@ -293,7 +294,7 @@ def read(*arguments):
             os.write(3, b"sealed\\n")
             time.sleep(600)
     return orders[-1]
-socket.recv_fds = read
+descriptors.receive = read
 """
     with started(warm, player(top)) as host:
         assert host.why_cold == "it has started other processes"
