@@ -42,7 +42,6 @@ def test_a_killed_process_leaves_its_duel_to_the_next(
 ) -> None:
     environment = one_by_one()
     slow, last = built(environment, "slow", SLOW), built(environment, "last", LAST)
-    duel = duel_of(slow, last)
     login = f"{settings.PLAYER_REGISTRY_USER}:{settings.PLAYER_REGISTRY_PASSWORD}"
     variables = {
         **production_variables(redis_url, tmp_path),
@@ -55,9 +54,10 @@ def test_a_killed_process_leaves_its_duel_to_the_next(
     }  # fmt: skip
     command = ("manage.py", "qcluster")
     with running(variables, *command) as process:
-        until(lambda: any(pod["status"].get("phase") == "Running" for pod in cluster.listed("pods")))
-        # Its row has it with the next sign of life.
+        # Before there is a duel, which could be over with the next sign of life.
         until(lambda: workers_alive("lots").filter(engine="Kubernetes v1.20.2", engine_error="").exists())
+        duel = duel_of(slow, last)
+        until(lambda: any(pod["status"].get("phase") == "Running" for pod in cluster.listed("pods")))
         process.send_signal(signal.SIGKILL)
         process.wait()
     with running(variables, *command) as process:
