@@ -44,7 +44,7 @@ def provider(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def played(count: int) -> None:
-    """Have an edition of slow duels among so many players, with nobody to play it yet."""
+    """Have an edition of slow duels among so many players, without a worker to play it yet."""
     environment = tic_tac_toe()
     environment.matches_per_duel, environment.matches_per_validation = 20, 2
     environment.save()

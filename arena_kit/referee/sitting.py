@@ -165,7 +165,7 @@ class Sitting:
         link.flush()
         is_busy = bool(link.outstanding)
         self._look_at_person(0.0 if is_busy else POLL_SECONDS)
-        # A player that nobody has asked is looked at as well: it may have died, or talk out of turn.
+        # A player without an open question is looked at as well: it may have died, or talk out of turn.
         self._listen(POLL_SECONDS if is_busy else 0.0)
 
     def _look_at_person(self, seconds: float = 0.0) -> None:

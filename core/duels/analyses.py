@@ -62,7 +62,7 @@ def analysis_succeed(*, analysis: Analysis, positions: Sequence[Position], log: 
 
 
 def analysis_get(duel: Duel, number: int) -> Analysis | None:
-    """Return the analysis of a match; None if nobody has asked for it."""
+    """Return the analysis of a match; None if it was not asked for."""
     return Analysis.objects.filter(duel=duel, match_number=number).first()
 
 

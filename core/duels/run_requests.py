@@ -164,7 +164,7 @@ def _named(version: str, caller: User, field: str) -> Submission:
 
 
 def _has_image(digest: str) -> Q:
-    """Select the versions that this arena has built as this image, or of this image of somebody's own."""
+    """Select the versions that this arena has built as this image, or of this submitted image."""
     theirs = Q(form=SubmissionForm.IMAGE, builds__state=JobState.SUCCEEDED, builds__base_digest=digest)
     return Q(image_digest=digest) | Q(pk__in=Submission.objects.filter(theirs).values("pk"))
 

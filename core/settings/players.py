@@ -26,7 +26,7 @@ PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
     apart=dict.fromkeys(("warm", "cache_bytes", "image_bytes"), whole_number),
 )
 IMAGE_CACHE_BYTES: int = PLAYER_CONTAINERS.pop("cache_bytes")
-# Of an image that somebody submits.
+# Of a submitted image.
 IMAGE_MAX_BYTES: int = PLAYER_CONTAINERS.pop("image_bytes")
 # With SANDBOX=kubernetes. duel_runner.lots.site reads them.
 KUBERNETES_OPTIONS: dict[str, Any] = env.pairs(

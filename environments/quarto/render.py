@@ -11,7 +11,7 @@ from arena_kit.environment.svg import label, result_text, svg
 from .words import cell_name
 
 LIGHT, DARK = 'fill="#f5dcaa" stroke="#8a6426"', 'fill="#7a3f12" stroke="#d19a5c"'
-"""How pieces are painted: their colour is a trait, so it is none of the two seats' colours."""
+"""How pieces are painted: their colour is a trait, so it differs from the colours of both seats."""
 
 
 def piece_parts(piece: int, x: float, y: float, size: float) -> list[str]:

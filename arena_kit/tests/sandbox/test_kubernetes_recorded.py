@@ -29,7 +29,7 @@ def test_what_was_seen_is_read_as_it_was_then(seen: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("seen", [seen for seen in RECORDED if seen["pods"]], ids=name_of)
 def test_what_newer_clusters_add_decides_whatever_else_was_seen(seen: dict[str, Any]) -> None:
-    """A disruption blames nobody, not even where the referee has ended well, and a deadline that is over is told."""
+    """A disruption blames no player, not even where the referee has ended well, and a deadline that is over is told."""
     job = json.loads(json.dumps(seen["job"]))
     pods = json.loads(json.dumps(seen["pods"]))
     newest = max(pods, key=lambda pod: str(pod["metadata"].get("creationTimestamp", "")))

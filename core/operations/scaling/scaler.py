@@ -93,7 +93,7 @@ class Scaler:
         if self._provider.names_hosts:
             self._provider.create("")
             return
-        # The row comes first: a host whose creation nobody noted would never be removed.
+        # The row comes first: a host without a row would never be removed.
         name = f"{self._kind[:12]}-{secrets.token_hex(4)}"
         WorkerHost.objects.create(name=name, provider=self._kind, reason=reason, created_at=now)
         self._provider.create(name)
