@@ -46,13 +46,18 @@ def tournament_running_list(environment: Environment | None) -> list[TournamentE
 
 
 def tournament_past_rows(environment: Environment | None) -> QuerySet[Tournament]:
-    """Finished and cancelled tournaments, the newest first. environment: None for those of organisers, of all."""
+    """Finished and cancelled tournaments, the newest first.
+
+    environment: None for all, with those of organisers and the last edition of each that the arena has played itself.
+    """
     over = _of(environment, TournamentState.FINISHED, TournamentState.CANCELLED)
-    return (
-        over.filter(is_automatic=False).order_by("-ended_at", "-pk")
-        if environment is None
-        else over.order_by("-edition")
+    if environment is not None:
+        return over.order_by("-edition")
+    editions = Tournament.objects.filter(
+        environment=OuterRef("environment"), is_automatic=True, state=TournamentState.FINISHED
     )
+    last = Subquery(editions.order_by("-edition").values("pk")[:1])
+    return over.filter(Q(is_automatic=False) | Q(pk=last)).order_by("-ended_at", "-pk")
 
 
 def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEntry]:

@@ -53,6 +53,8 @@ def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str
         "is_outside": row.is_added or row.slug in own_slugs(),
         "contract": contract(spec, practice.seeds if practice else []) if spec and row.is_scored else None,
         "script": settings.SCRIPT_LIMITS,
+        # The first is what an agent gets that does not ask for one.
+        "pythons": [f"{major}.{minor}" for major, minor in settings.PLAYER_BASE_IMAGES],
     }
 
 

@@ -17,12 +17,14 @@ def home(request: HttpRequest) -> HttpResponse:
     """Show what can be watched, and all environments: games, tasks for one agent, and whole applications."""
     cards = environment_cards()
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
+    waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
     context = {
         "cards": cards,
         "games": [card for card in cards if not card.environment.is_scored],
         # Tasks without agents are a short list of names below those with some.
         "tasks": [card for card in tasks if card.agent_count] or tasks,
-        "waiting_tasks": [card for card in tasks if not card.agent_count] if any(c.agent_count for c in tasks) else [],
+        "waiting_tasks": [card for card in waiting if card.environment.is_available],
+        "missing_tasks": [card for card in waiting if not card.environment.is_available],
         "featured": duel_featured_list(),
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
         "is_new": isinstance(request.user, User) and not request.user.agents.exists(),

@@ -38,9 +38,13 @@ def players(cast: Cast, environment: Environment) -> list[Submission]:
     return [factories.ready(factories.agent(owner, environment, name)) for owner, name in owners]
 
 
-def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(client: Client, environment: Environment) -> None:
+def test_anybody_reads_the_page_and_is_asked_to_log_in_to_upload(
+    client: Client, environment: Environment, settings: Settings
+) -> None:
+    settings.PLAYER_BASE_IMAGES = {(3, 11): "base", (3, 13): "newer"}
     guide = client.get(f"{ADDRESS}write/").content.decode()
     assert '<a href="/login/?next=/environments/tic-tac-toe/write/">Log in</a> to upload an agent.' in guide
+    assert "3.11 or 3.13, with NumPy" in guide
     page = client.get(ADDRESS).content.decode()
     assert "No edition has been played yet" in page
     assert "Your agents" not in page

@@ -18,7 +18,7 @@ PAST_A_PAGE = 25
 
 
 def calendar(request: HttpRequest) -> HttpResponse:
-    """Show what is played now and what is planned, and the tournaments of organisers that are over."""
+    """Show what is played now and what is planned, and the tournaments and last editions that are over."""
     page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
     context = {
         "running": tournament_running_list(None),
