@@ -33,7 +33,7 @@ from duel_runner.workplace import workplace_of_this_worker
 STAY_SECONDS = 60.0
 """How long a worker waits at the board for a person's move."""
 STAY_WANTED_SECONDS = 10.0
-"""The same where other work waits for the worker."""
+"""How long it stays at the board in all, however quickly the person moves, where other work waits for it."""
 
 
 class Parked(Exception):
@@ -45,7 +45,7 @@ class RowTable:
 
     def __init__(self, sitting: Sitting, lease: Lease) -> None:
         self._sitting, self._lease = sitting, lease
-        self._since = self._asked_at = time.monotonic()
+        self._since = self._looked_at = time.monotonic()
         """When the person's turn began, and when other work was looked for last."""
         self._step = -1
 
@@ -83,12 +83,12 @@ class RowTable:
         return None if action is None else int(action)
 
     def _stay(self) -> None:
-        """Raise Parked if the person takes longer than the worker has time."""
+        """Raise Parked if the person takes longer than the worker has time, or others have waited for it."""
         now = time.monotonic()
         if now - self._since > STAY_SECONDS:
             raise Parked
-        if now - max(self._since, self._asked_at) > STAY_WANTED_SECONDS:
-            self._asked_at = now
+        if now - self._looked_at > STAY_WANTED_SECONDS:
+            self._looked_at = now
             if is_line_waiting("duel"):
                 raise Parked
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from django.test import Client
@@ -14,6 +17,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.recheck.duels import verify_record
 from core.duels.selectors import match_get, records_open
+from core.jobs.lease import Lease
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.worker import Performed, step
 from core.models import Duel, JobState, LedgerEntry, Sitting, SittingMove, Submission, User
@@ -148,6 +152,26 @@ def test_owners_close_their_agents_and_visitors_play_only_what_is_open_to_everyo
     assertContains(member.get("/play/"), "No agent is open to you here.")
     # Its owner may try it, twice at once.
     assert [owner.post(f"{here}sit/").status_code for _ in range(3)] == [302, 302, 422]
+
+
+@pytest.mark.parametrize("is_wanted", [True, False])
+def test_a_person_who_moves_quickly_keeps_no_worker_from_other_work(
+    agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch, is_wanted: bool
+) -> None:
+    sit_down(client)
+    clock = SimpleNamespace(now=0.0, sleep=lambda _: None, monotonic=lambda: clock.now)
+    monkeypatch.setattr(sittings, "time", clock)
+    monkeypatch.setattr(sittings, "STAY_SECONDS", 60.0)
+    monkeypatch.setattr(sittings, "is_line_waiting", lambda _: is_wanted)
+    table = sittings.RowTable(Sitting.objects.get(), cast(Lease, SimpleNamespace(raise_if_lost=lambda: None)))
+
+    waited = []
+    with suppress(sittings.Parked):
+        for step in range(5):
+            clock.now += 4.0
+            table.persons_move(step, range(9), 0.05)
+            waited.append(clock.now)
+    assert waited == ([4.0, 8.0] if is_wanted else [4.0, 8.0, 12.0, 16.0, 20.0])
 
 
 def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
