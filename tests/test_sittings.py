@@ -16,12 +16,14 @@ from pytest_django.asserts import assertContains, assertNotContains
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.recheck.duels import verify_record
+from core.duels.challenge_selectors import challenge_list
 from core.duels.selectors import match_get, records_open
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.worker import Performed, step
-from core.models import Duel, JobState, LedgerEntry, Sitting, SittingMove, Submission, User
+from core.models import Agent, Duel, JobState, LedgerEntry, Rating, Sitting, SittingMove, Submission, User
 from core.sittings.services import opponents_set
+from core.tests import factories
 from duel_runner import sittings
 from duel_runner.recheck.duels import duel_recheck
 from tests.samples import FIRST, LAST, deliver_messages, tic_tac_toe, upload
@@ -159,7 +161,8 @@ def test_a_person_who_moves_quickly_keeps_no_worker_from_other_work(
     agent: Submission, client: Client, monkeypatch: pytest.MonkeyPatch, is_wanted: bool
 ) -> None:
     sit_down(client)
-    clock = SimpleNamespace(now=0.0, sleep=lambda _: None, monotonic=lambda: clock.now)
+    clock = SimpleNamespace(now=0.0, sleep=lambda _: None)
+    clock.monotonic = lambda: clock.now
     monkeypatch.setattr(sittings, "time", clock)
     monkeypatch.setattr(sittings, "STAY_SECONDS", 60.0)
     monkeypatch.setattr(sittings, "is_line_waiting", lambda _: is_wanted)
@@ -202,6 +205,15 @@ def test_two_agents_and_a_person_go_on_from_a_state_of_a_recorded_match(
     assert member.post(f"{here}play/", {"agent_1": "first", "agent_2": "nothing"}).status_code == 302
     made = member.post(f"{here}play/", {"agent_1": "first", "agent_2": "last"})
     line = Duel.objects.get(origin=duel)
+    # Others ask no more of an agent than by a challenge, and nothing where its owner lets no other person choose.
+    stranger = Client()
+    stranger.force_login(factories.user("erik"))
+    Rating.objects.all().delete()
+    for opponents, why in (("EVERYONE", "has no rating yet"), ("NOBODY", "does not let other people choose")):
+        Agent.objects.update(opponents=opponents)
+        refused = stranger.post(f"{here}play/", {"agent_1": "first", "agent_2": "last"}, follow=True)
+        assertContains(refused, why)
+    assert challenge_list(agent.agent) == []
     assert made["Location"] == f"/duels/{line.pk}/"
     assert step("duel") is Performed.DONE
     line.refresh_from_db()

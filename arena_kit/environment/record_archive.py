@@ -26,7 +26,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 # One shared encoder: `json.dumps` with these options makes a new one for every match.
 _to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _TIMES = ("thinking_seconds", "slowest_move_seconds", "cpu_seconds")
-_UNREADABLE = (
+UNREADABLE = (
     KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError,
     struct.error, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
@@ -105,7 +105,7 @@ class DuelArchive:
     def __init__(self, file: IO[bytes]) -> None:
         try:
             self._archive = zipfile.ZipFile(file)
-        except _UNREADABLE:
+        except UNREADABLE:
             raise ArtifactDamaged("The records of this duel are damaged and cannot be read.") from None
         data = self._json("duel.json")
         if isinstance(data, dict) and data.get("format") != FORMAT_VERSION:
@@ -178,7 +178,7 @@ class DuelArchive:
         try:
             with self._archive.open(name) as entry:
                 data = entry.read(MAX_ENTRY_BYTES + 1)
-        except _UNREADABLE:
+        except UNREADABLE:
             raise ArtifactDamaged(f"The part {name} of this duel's records is missing or damaged.") from None
         if len(data) > MAX_ENTRY_BYTES:
             raise ArtifactDamaged(f"The part {name} of this duel's records is larger than any real one.")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from django.db import transaction
 from django.db.models import QuerySet
 
-from core.duels.challenge_selectors import active_version
+from core.duels.challenge_selectors import active_version, rival_hindrance
 from core.duels.positions import Position, position_check
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.models import Agent, Challenge, ChallengeKind, Duel, Submission, User
+from core.models import Agent, Challenge, ChallengeKind, Duel, Opponents, Submission, User
 from core.people.quotas import challenge_quota_check, owner_lock
 
 MATCHES = 2
@@ -28,7 +28,7 @@ def branch_create(*, user: User, position: Position, agents: tuple[Agent, Agent]
             position_check(position, agent.environment)
         if agents[0].pk == agents[1].pk:
             raise Refused("Choose two different agents.")
-        first, second = (_player(agent) for agent in agents)
+        first, second = (_player(agent, locked) for agent in agents)
         challenge_quota_check(owner=locked, environment=environment, duel_count=1, what="line")
         challenge = Challenge.objects.create(user=locked, submission=first, kind=ChallengeKind.BRANCH)
         duel_create(
@@ -49,8 +49,14 @@ def branches_of(duel: Duel, number: int) -> QuerySet[Duel]:
     return rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
 
 
-def _player(agent: Agent) -> Submission:
+def _player(agent: Agent, asker: User) -> Submission:
+    """Return the version that plays. Raises Refused: of other people's agents, for what no challenge may ask either."""
     version = active_version(agent)
-    if agent.is_disabled or agent.is_resting or not agent.owner.is_active or version is None:
+    if agent.owner_id != asker.pk:
+        if agent.opponents == Opponents.NOBODY:
+            raise Refused(f"The owner of {agent} does not let other people choose what it plays.")
+        if why := rival_hindrance(agent, version):
+            raise Refused(why)
+    if version is None:
         raise Refused(f"{agent} has no version that may play at the moment.")
     return version

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from arena_kit.ranking.scores import Interval, share_interval
-from core.models import Agent, Challenge, Duel, Environment, JobState, Rating, Submission, User
+from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, Rating, Submission, User
 
 TOP = 10
 LISTED = 10
@@ -163,8 +163,9 @@ def challenge_get(challenge_id: int) -> Report:
 
 
 def challenge_list(agent: Agent) -> list[Report]:
-    """Return the latest challenges of an agent, newest first."""
-    return [report_of(row) for row in challenge_rows().filter(submission__agent=agent)[:LISTED]]
+    """Return the latest challenges of an agent, newest first; not what others let it play from a position."""
+    rows = challenge_rows().filter(submission__agent=agent).exclude(kind=ChallengeKind.BRANCH)
+    return [report_of(row) for row in rows[:LISTED]]
 
 
 def report_of(challenge: Challenge) -> Report:

@@ -9,7 +9,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.replay import replay
 from core.duels.selectors import NotStored, match_get, spec_get
 from core.errors import Refused
-from core.models import Duel, Environment
+from core.models import Audience, Duel, Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,5 +72,9 @@ def position_check(position: Position, environment: Environment) -> None:
             f"This match was played by {position.duel.environment_version}. Only matches by the rules of today, "
             f"{environment.spec_id}, can go on."
         )
+    tournament = position.duel.tournament
+    if tournament is not None and tournament.results != Audience.PUBLIC:
+        # What goes on from a match tells its moves to everyone.
+        raise Refused("The results of this match are held back. It can go on once everyone may see them.")
     if position.is_over:
         raise Refused("The match is over here. Go back some moves first.")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from django.db.models import F, OuterRef, Subquery
+
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.so_far import SoFar, so_far
 from arena_kit.referee.sitting import SittingMove as Move
@@ -15,8 +17,6 @@ from core.sittings.permissions import open_agents
 
 IDLE = timedelta(minutes=30)
 """A person who does not move for this long has left the board."""
-UNRATED = 1 << 31
-"""Comes after all ranks."""
 
 
 def sitting_get(public_id: UUID) -> Sitting:
@@ -59,11 +59,11 @@ def sittings_open(user: User) -> list[Sitting]:
 
 def opponents_of(user: User | None, environment: Environment, *, count: int) -> list[Submission]:
     """Return the versions that a person may play against in an environment, the best rated first."""
-    agents = open_agents(user).filter(environment=environment)
-    newest: dict[int, Submission] = {}
-    rows = Submission.objects.active().filter(agent__in=agents).select_related("agent__environment", "agent__owner")
-    for row in rows.order_by("number"):
-        newest[row.agent_id] = row
-    rated = Rating.objects.filter(submission__in=[row.pk for row in newest.values()], rank__isnull=False)
-    ranks = dict(rated.order_by("-rank").values_list("submission__agent", "rank"))
-    return sorted(newest.values(), key=lambda row: (ranks.get(row.agent_id) or UNRATED, row.agent.name))[:count]
+    playing = Submission.objects.active().filter(agent=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    rated = Rating.objects.filter(submission__agent=OuterRef("pk"), rank__isnull=False).order_by("rank")
+    agents = open_agents(user).filter(environment=environment).annotate(playing=Subquery(playing))
+    best = F("best_rank").asc(nulls_last=True)
+    ranked = agents.filter(playing__isnull=False).annotate(best_rank=Subquery(rated.values("rank")[:1]))
+    chosen = list(ranked.order_by(best, "name").values_list("playing", flat=True)[:count])
+    rows = Submission.objects.select_related("agent__environment", "agent__owner").in_bulk(chosen)
+    return [rows[key] for key in chosen]

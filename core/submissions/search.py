@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeVar
 
-from django.db.models import Case, Model, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, Model, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import Lower
 
 from core.models import Agent, Environment, User
+from core.models.user import ANONYMOUS_EMAIL
 
 Row = TypeVar("Row", bound=Model)
 
@@ -22,8 +23,9 @@ def agent_search(words: Sequence[str], *, limit: int) -> list[Agent]:
 
 
 def user_search(words: Sequence[str], *, limit: int) -> list[User]:
-    """Return people with an open account whose user name or team has each word."""
-    rows = User.objects.filter(_each(words, "username", "team"), is_active=True)
+    """Return people with an agent and an open account whose user name or team has each word."""
+    rows = User.objects.filter(_each(words, "username", "team"), is_active=True).exclude(email=ANONYMOUS_EMAIL)
+    rows = rows.filter(Exists(Agent.objects.filter(owner=OuterRef("pk"))))
     return list(_by_name(rows, "username", words)[:limit])
 
 

@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from core.listing import environment_rows
 from core.tournaments.datasets import dataset_chunks
 from web.api.views import one
-from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
+from web.site.throttling import AccountThrottle, DataSetThrottle, StrangerThrottle
 
 
 class EnvironmentMatches(APIView):
@@ -25,7 +25,7 @@ class EnvironmentMatches(APIView):
     """
 
     tag = "environments"
-    throttle_classes = [StrangerThrottle, AccountThrottle, ResultsThrottle]
+    throttle_classes = [StrangerThrottle, AccountThrottle, DataSetThrottle]
 
     @extend_schema(
         responses={

@@ -76,6 +76,8 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     agents = (row.player_1.agent, row.player_2.agent)
     trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
     environment = row.environment
+    # Other sites, and matches that go on from here, show what everyone may see.
+    is_public = duel_visible(row, AnonymousUser())
     context: Context = {
         "crumbs": [
             (reverse("web:environment", args=[environment.slug]), environment.name),
@@ -85,9 +87,8 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         "duel": row,
         "is_void": row.is_void,
         "can_see_trace": trace,
-        "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/",
-        # Other sites show what everyone may see.
-        "sharing": sharing(row, record, count) if duel_visible(row, AnonymousUser()) else None,
+        "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/" if is_public else "",
+        "sharing": sharing(row, record, count) if is_public else None,
     }
     return viewer(request, row, record, count, names, match_addresses("web:match", row.pk, number, count), context)
 

@@ -53,6 +53,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:challenge_cancel": (ChangeThrottle,),
     "web:register": (ChangeThrottle,),
     "web:withdraw": (ChangeThrottle,),
+    "web:play": (ReplayThrottle,),
     "web:sit": (ReplayThrottle,),
     "web:go_on": (ReplayThrottle,),
     "web:go_on_sit": (ReplayThrottle,),

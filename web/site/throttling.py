@@ -177,6 +177,13 @@ class ResultsThrottle(Throttle):
     sentence = "You have downloaded the results of too many duels in a short time."
 
 
+class DataSetThrottle(Throttle):
+    """A limit on data sets, for which all rated matches of an environment are read."""
+
+    scope = "data_set"
+    sentence = "You have downloaded too many data sets in the last hour."
+
+
 class PackedThrottle(ResultsThrottle):
     """A limit on folders that are packed for each download, which count together with ResultsThrottle."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 
+from arena_kit.environment.record_archive import UNREADABLE
 from core.duels.selectors import NotStored, file_get
 from core.models import Submission
 from web.duels.downloads import get_submission
@@ -59,7 +60,7 @@ def _read(row: Submission, wanted: str) -> Source:
             if chosen:
                 with archive.open(members[chosen]) as member:
                     content = member.read(MOST_BYTES + 1)
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError):
+    except UNREADABLE:
         raise NotStored("The files of this version cannot be shown here. Download the archive instead.") from None
     files = tuple(SourceFile(name, one.file_size) for name, one in sorted(members.items()))
     return Source(files, chosen, _as_text(content[:MOST_BYTES]), len(content) > MOST_BYTES)

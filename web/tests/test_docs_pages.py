@@ -11,6 +11,7 @@ from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
 
 from core.models import Environment
+from core.people.services import anonymous_ensure
 from core.tests import factories
 from core.tests.factories import Cast
 from web.docs.pages import doc_pages
@@ -87,6 +88,9 @@ def test_a_search_finds_agents_people_environments_and_documentation(
     assert [agent.name for agent in found.context["agents"]] == ["referee", "Deep-Referee"]
     assertContains(found, 'href="/docs/reference/referee/"')
     assert [person.username for person in client.get("/search/?q=ali").context["people"]] == ["alice"]
+    # People without an agent have no place on the site, and the account of visitors is no person.
+    factories.agent(anonymous_ensure(), environment, "strange")
+    assert client.get("/search/?q=charlie").context["people"] == client.get("/search/?q=anonym").context["people"] == []
     assert client.get("/search/?q=tic tac").context["environments"] == [environment]
     assert [agent.name for agent in client.get("/search/?q=referee bob").context["agents"]] == ["referee"]
 

@@ -7,7 +7,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import resolve
 
-from core.models import Environment, Tournament, TournamentState, User
+from core.models import Agent, Duel, Environment, Sitting, Tournament, TournamentState, User
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.plans import plan_save
@@ -118,6 +118,20 @@ def test_no_order_about_a_held_back_match_is_taken(
     for order in ("analyse/", "from/2/sit/", "from/2/play/"):
         answer = client.post(f"/duels/{places['duel']}/matches/1/{order}", {"agent": "anna", "agent_1": "anna"})
         assert (order, answer.status_code) == (order, 403)
+
+
+def test_nothing_that_everyone_sees_goes_on_from_a_held_back_match(
+    places: dict[str, object], visit: As, people: dict[str, User | None]
+) -> None:
+    Agent.objects.update(opponents="EVERYONE", owner=people["alice"])
+    client = visit(people["alice"])
+    here = f"/duels/{places['duel']}/matches/1/"
+    for results, made in (("PARTICIPANTS", 0), ("PUBLIC", 1)):
+        Tournament.objects.update(results=results)
+        assert (f"{here}from/" in client.get(here).content.decode()) is bool(made)
+        client.post(f"{here}from/2/sit/", {"agent": "berta"})
+        client.post(f"{here}from/2/play/", {"agent_1": "anna", "agent_2": "berta"})
+        assert (Sitting.objects.count(), Duel.objects.filter(origin__isnull=False).count()) == (made, made)
 
 
 @pytest.mark.parametrize("results", ["PUBLIC", "PARTICIPANTS", pytest.param("HIDDEN", marks=pytest.mark.nightly)])

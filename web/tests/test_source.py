@@ -50,3 +50,9 @@ def test_others_see_no_source_and_a_damaged_archive_has_a_sentence(version: Subm
     damaged = visit(cast.alice).get(address)
     assertContains(damaged, "cannot be shown here", status_code=404)
     assertNotContains(damaged, "zip!", status_code=404)
+    with zipfile.ZipFile(packed := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("player.py", "print(1)\n" * 1000)
+    content = bytearray(packed.getvalue())
+    content[40:44] = b"\xff" * 4
+    version.archive.save("any.zip", ContentFile(bytes(content)))
+    assertContains(visit(cast.alice).get(address), "cannot be shown here", status_code=404)
