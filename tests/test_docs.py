@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.management import get_commands
+from django.urls import Resolver404, resolve
 
 from arena_kit.cli.main import VERBS
+from tests.hostile.cases import read_cases
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPOSE = ROOT / "docker-compose.yml"
@@ -222,6 +224,42 @@ def test_commands_in_documents_exist(page: Path) -> None:
 def test_the_page_of_the_command_lists_every_verb() -> None:
     text = (ROOT / "docs" / "reference" / "arena-command.md").read_text()
     assert re.findall(r"^\| `arena ([a-z]+)` \|", text, re.MULTILINE) == list(VERBS)
+
+
+def rows_without_counterpart() -> list[str]:
+    """The left cells of the tables about older systems whose right cell says that nothing corresponds."""
+    text = "".join(path.read_text() for path in (ROOT / "docs" / "operator").glob("coming-from*.md"))
+    return re.findall(r"^\| (.+?) \| none\b", text, re.MULTILINE)
+
+
+def test_what_an_older_system_had_and_the_arena_has_is_not_called_none() -> None:
+    rows = rows_without_counterpart()
+    addresses = {span for row in rows for span in re.findall(r"`(/[^`]+)`", row) if "/api/" in span}
+    assert {address for address in addresses if is_served(address)} == set()
+    names = {span.strip("` ") for row in rows for span in row.split(",")}
+    assert {name for name in names if name.isidentifier() and (ROOT / name).exists()} == set()
+    assert len(rows) > 10
+    assert addresses
+
+
+def is_served(address: str) -> bool:
+    """Whether an address has a view of its own; what no other one takes ends in a refusal."""
+    try:
+        return not resolve(address).view_name.endswith("not_found")
+    except Resolver404:
+        return False
+
+
+def test_people_from_older_systems_find_the_pages_about_what_these_had() -> None:
+    text = "".join(path.read_text() for path in (ROOT / "docs" / "operator").glob("coming-from*.md"))
+    had = {"scaling", "tls", "object-store", "publishing", "several-hosts", "monitor", "kubernetes", "executor"}
+    assert had - set(re.findall(r"\]\(([a-z-]+)\.md", text)) == set()
+
+
+def test_pages_know_how_many_hostile_cases_there_are() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "contributor" / "tests.md"):
+        told = re.findall(r"(\d+) (?:hostile )?archives, players", page.read_text())
+        assert told == [str(len(read_cases()))], page
 
 
 def test_no_page_asks_for_the_source_to_play_at_home() -> None:
