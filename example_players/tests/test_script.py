@@ -39,6 +39,17 @@ def test_with_few_steps_it_beats_random_play(capsys: pytest.CaptureFixture[str])
     assert_valid(status, json.loads(capsys.readouterr().out.splitlines()[-1]), 60.0)
 
 
+def test_on_a_machine_that_is_too_slow_it_reports_what_it_could_play(capsys: pytest.CaptureFixture[str]) -> None:
+    script = runpy.run_path(str(FOLDER / "script" / "submission.py"))
+    script["main"].__globals__.update(LEARNING_SECONDS=0, TEST_SECONDS=0)
+
+    status = script["main"](["CartPole-v1"])
+
+    result = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (status, result["episodes"]) == (0, 1)
+    assert result["metrics"] == [0.0, result["score"], result["score"]]
+
+
 def assert_valid(status: int, result: Any, least: float) -> None:
     assert status == 0
     assert set(result) == {"score", "metrics", "episodes"}
