@@ -19,10 +19,10 @@ from core.jobs.locks import name_lock
 from core.models import Environment, Package, Task, TaskFile, TaskSplit, User
 from core.rollouts.acceptance import acceptance_begin
 from core.rollouts.permissions import check_may_ask
-from core.rollouts.reading import newest_package, rules_of, task_of
+from core.rollouts.reading import newest_package, rules_of
 
 MOST_NEAR_LOOKED_AT = 2_000
-"""Tasks of an application among which near duplicates are looked for."""
+"""Tasks of a file among which those that are nearly the same are looked for: 5,000 would take two seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,6 @@ def tasks_write(
     return Uploaded(file, tuple(Task.objects.bulk_create(rows)))
 
 
-def near_duplicates_of(environment: Environment) -> tuple[tuple[str, str], ...]:
-    """Return pairs of current tasks that are nearly the same, for organisers."""
-    rows = environment.tasks.filter(is_current=True).select_related("environment").order_by("key")
-    tasks = []
-    for row in rows[:MOST_NEAR_LOOKED_AT]:
-        try:
-            tasks.append(task_of(row))
-        except ValueError:
-            continue
-    return near_duplicates(tasks)
-
-
 def _read(environment: Environment, data: bytes) -> FileRead:
     try:
         return tasks_read(data, rules_of(environment))
@@ -125,6 +113,7 @@ def _report(plan: RevisionPlan, found: FileRead) -> dict[str, Any]:
         "revised": [{"id": task.key, "revision": number} for task, number in plan.revised],
         "unchanged": _keys(plan.unchanged),
         "duplicates": [{"id": each.key, "same_as": each.same_as} for each in plan.duplicates],
+        "similar": [list(pair) for pair in near_duplicates(found.tasks[:MOST_NEAR_LOOKED_AT])],
         "skipped": [each.as_json() for each in found.skipped],
     }
 

@@ -157,10 +157,13 @@ def test_an_upload_of_tasks_creates_revises_and_tells_what_it_left_out(desk: Env
         {"id": "mine-too", "task": "do  IT.", "answer": 1},
         {"id": "count", "task": "Taken over.", "answer": 2},
         {"id": "bad", "task": "x", "login": "nobody"},
+        {"id": "said-otherwise", "task": "Work!", "answer": 1},
     ]
     with MEMBERS:
         report = tasks_upload(owner=ann, environment=desk, data=json.dumps(data).encode()).file.report
-        assert (report["count"], report["created"], report["foreign"]) == (1, ["mine"], ["count"])
+        assert (report["count"], report["created"]) == (2, ["mine", "said-otherwise"])
+        assert report["foreign"] == ["count"]
+        assert ["mine", "said-otherwise"] in report["similar"]
         assert report["duplicates"] == [{"id": "mine-too", "same_as": "mine"}]
         assert "nobody" in report["skipped"][0]["reason"]
         changed = json.dumps([{"id": "mine", "task": "Do it now.", "answer": 1}]).encode()

@@ -147,13 +147,15 @@ def test_hidden_tasks_are_not_there_for_others(client: Client, batch: Batch) -> 
 @applications.MEMBERS
 def test_a_file_of_tasks_is_uploaded_and_says_what_is_wrong(client: Client, batch: Batch, anna: User) -> None:
     client.force_login(anna)
-    sent = [{"id": "new", "task": "Count."}, {"id": "bad", "task": "Count.", "colour": 1}]
+    near = {"id": "near", "task": "Count it.", "answer": 1}, {"id": "as-near", "task": "Say the number.", "answer": 1}
+    sent = [{"id": "new", "task": "Count."}, {"id": "bad", "task": "Count.", "colour": 1}, *near]
     answer = post_tasks(client, json.dumps(sent).encode())
     page = answer.content.decode()
     assert answer.status_code == 200
     assert "What your file changed" in page
     assert "colour" in page
     assert "tasks/new/" in page
+    assert "<strong>near</strong> and <strong>as-near</strong>" in page
     answer = post_tasks(client, b"{")
     assert answer.status_code == 422
     assert "error" in answer.content.decode()
