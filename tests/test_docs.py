@@ -256,6 +256,11 @@ def test_people_from_older_systems_find_the_pages_about_what_these_had() -> None
     assert had - set(re.findall(r"\]\(([a-z-]+)\.md", text)) == set()
 
 
+def test_no_page_installs_arena_kit_from_an_index_that_may_hold_another_one() -> None:
+    named = re.compile(r"pip install ['\"]?arena-kit(?![\w,\[\]]* @)")
+    assert {relative(path) for path in pages() if named.search(path.read_text())} == set()
+
+
 def test_pages_know_how_many_hostile_cases_there_are() -> None:
     for page in (ROOT / "README.md", ROOT / "docs" / "contributor" / "tests.md"):
         told = re.findall(r"(\d+) (?:hostile )?archives, players", page.read_text())
