@@ -89,7 +89,7 @@ def test_forced_colours_leave_the_seats_their_own(stage: Stage, tab: Page) -> No
         page.emulate_media(forced_colors="active")
         page.goto(f"/duels/{stage.duel.pk}/matches/1/")
         painted = "disc => { const s = getComputedStyle(disc); return [s.backgroundColor, s.borderColor].join(' '); }"
-        seats = [page.locator(f".disc.seat-{seat}").first.evaluate(painted) for seat in (1, 2)]
+        seats = [page.locator(f".disc.player-{seat}").first.evaluate(painted) for seat in (1, 2)]
         page.emulate_media(forced_colors="none")
     assert seats[0] != seats[1]
 
