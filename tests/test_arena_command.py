@@ -125,9 +125,11 @@ def test_a_participant_does_everything_without_a_browser(
     assert "loaded for" in logs["validation, player 1"]
     assert {"build", "validation"} <= logs.keys()
 
-    # The board, and a challenge.
+    # The board, a comparison, and a challenge.
     status, out, err = arena("board", "tic-tac-toe")
     assert (status, "mine v" in out) == (0, True), out + err
+    status, out, err = arena("compare", "tic-tac-toe", "mine v1", "rival")
+    assert (status, "mine v1" in out, "rival v1" in out) == (0, True, True), out + err
     status, out, err = arena("challenge", "mine", "tic-tac-toe/rival")
     assert (status, "against rival, version 1" in out) == (0, True), out + err
     deliver_messages()

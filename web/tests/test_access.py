@@ -101,6 +101,7 @@ GET    /environments/{slug}/head-to-head/                            200 200 200
 GET    /environments/{slug}/lens/                                    200 200 200 200
 GET    /environments/{slug}/calibration/                             200 200 200 200
 GET    /environments/{task}/compare/?id={scored_id}                  200 200 200 200
+GET    /environments/{slug}/compare/?id=anna&id=berta                200 200 200 200
 GET    /environments/{slug}/agents/                                  302 302 302 302
 POST   /environments/{slug}/agents/                                  302 422 422 422
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
@@ -244,6 +245,7 @@ GET    /api/v1/environments/{task}/board/                            200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200
 GET    /api/v1/environments/{task}/seeds/                            200 200 200 200
 GET    /api/v1/environments/{slug}/head-to-head/                     200 200 200 200
+GET    /api/v1/environments/{slug}/compare/                          400 400 400 400
 GET    /api/v1/environments/{slug}/lens/                             200 200 200 200
 GET    /api/v1/environments/{slug}/calibration/                      200 200 200 200
 GET    /api/v1/agents/                                               200 200 200 200
