@@ -107,6 +107,7 @@ site = [
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "test/", challenges.test, name="version_test"),
     path(agent + "sit/", sittings.begin, name="sit"),
     path(agent + "opponents/", sittings.opponents, name="agent_opponents"),
     path(agent + "description/", agents.agent_describe, name="agent_describe"),

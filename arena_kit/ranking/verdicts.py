@@ -55,9 +55,15 @@ def same_seeds_sentence(found: Paired, first: str, second: str) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number with four digits and a typographic minus sign: 0, 2.5, −12, 12,346."""
-    text = f"{value:,.0f}" if 1e4 <= abs(value) < 1e9 else f"{value:.4g}"
-    return text.replace("-", "−")
+    """Write a number for a sentence, with a typographic minus sign: 0, 2.5, −12.34, 306.1, 12,346."""
+    size = abs(value)
+    if size >= 1e9 or 0 < size < 1e-3:
+        text = f"{value:.3g}"
+    else:
+        digits = 0 if size >= 1000 else 1 if size >= 100 else 2 if size >= 1 else 3
+        text = f"{value:,.{digits}f}"
+        text = text.rstrip("0").rstrip(".") if digits else text
+    return "0" if text == "-0" else text.replace("-", "−")
 
 
 def _ordered(found: Paired, first: str, second: str) -> tuple[str, str, float, float]:

@@ -107,6 +107,8 @@ POST   /environments/{slug}/agents/                                  302 422 422
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
 GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/test/                     302 302 302 302
+POST   /environments/{slug}/agents/{agent}/test/                     302 422 403 403
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/play/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/sit/                     302 302 302 302
