@@ -175,6 +175,12 @@ def test_a_participant_does_everything_without_a_browser(
     assert (status, json.loads(out)["licence"]) == (0, "CC-BY-4.0"), err
     assert (tmp_path / "tic-tac-toe-matches.jsonl").is_file()
 
+    pytest.importorskip("minari")
+    for form, name in (("parquet", "tic-tac-toe-matches.parquet"), ("minari", "arena")):
+        status, out, err = arena("pull", "tic-tac-toe", "--matches", "--format", form, "--json")
+        assert (status, json.loads(out)["file"]) == (0, name), err
+        assert (tmp_path / name).exists()
+
     # The variable wins over the file, and a wrong token is a sentence of its own.
     monkeypatch.setenv("ARENA_TOKEN", "arena_wrong")
     status, out, err = arena("status", submitted["id"], "--json")
