@@ -24,10 +24,9 @@ def same_rivals_sentence(found: Paired, first: str, second: str, rivals: int) ->
 def own_duels_sentence(found: Paired, first: str, second: str) -> str:
     """Say which of two is better in the duels between them."""
     if found.verdict is Verdict.OPEN:
-        return (
-            f"In the duels between them no difference is shown yet: {first} scored {_share(found.difference)} of the "
-            f"points in {found.results:,} matches.{_needed(found, 'match', 'matches')}"
-        )
+        share = f"{first} scored {_share(found.difference)} of the points in {found.results:,} matches"
+        needed = _needed(found, "match", "matches")
+        return f"In the duels between {first} and {second} no difference is shown yet: {share}.{needed}"
     is_first = found.verdict is Verdict.FIRST
     better, worse = (first, second) if is_first else (second, first)
     share = _share(found.difference if is_first else _turned(found.difference))

@@ -36,7 +36,7 @@ def test_a_page_says_which_of_two_is_better_and_from_what(client: Client, stage:
     page = client.get(PAGE, {"id": ["anna", str(stage.berta.public_id)]})
     assertContains(page, "<h1>anna v1 and berta v1</h1>")
     assertContains(page, "against the same opponent they scored")
-    assertContains(page, "In the duels between them no difference is shown yet: anna v1 scored")
+    assertContains(page, "In the duels between anna v1 and berta v1 no difference is shown yet: anna v1 scored")
     assertContains(page, f'href="/duels/{stage.duel.pk}/"')
     assertContains(page, 'value="anna v1"')
     assertContains(page, 'href="/docs/reference/comparisons/"')
