@@ -3,7 +3,7 @@
 The chance of an agent at a task is drawn from a beta distribution: easy and hard tasks in equal parts, mostly hard
 ones, or tasks that are either solved nearly always or nearly never. The truth is the mean over all tasks like these.
 The success rate and pass^3 have the interval of `arena_kit.rollout.numbers.attempts`, the difference of two agents at
-the same tasks that of `arena_kit.rollout.numbers.comparison`. Beside it stands a percentile bootstrap over tasks. Few
+the same tasks that of `arena_kit.ranking.paired`. Beside it stands a percentile bootstrap over tasks. Few
 attempts leave few values that a rate can have, so single settings lie above or below; the mean over all settings is
 what should be 95%.
 
@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
+from arena_kit.ranking.paired import difference_interval
 from arena_kit.ranking.scores import Interval
 from arena_kit.rollout.numbers.attempts import Counts, Measure, clustered_interval, pass_all_k, set_figure
-from arena_kit.rollout.numbers.comparison import difference_interval
 from benchmarks.common import circumstances, say, text_table, write_json
 
 SETS = {"mixed": (2.0, 2.0), "mostly hard": (0.5, 2.5), "either or": (0.3, 0.3)}

@@ -125,9 +125,11 @@ def test_a_participant_does_everything_without_a_browser(
     assert "loaded for" in logs["validation, player 1"]
     assert {"build", "validation"} <= logs.keys()
 
-    # The board, and a challenge.
+    # The board, a comparison, and a challenge.
     status, out, err = arena("board", "tic-tac-toe")
     assert (status, "mine v" in out) == (0, True), out + err
+    status, out, err = arena("compare", "tic-tac-toe", "mine v1", "rival")
+    assert (status, "mine v1" in out, "rival v1" in out) == (0, True, True), out + err
     status, out, err = arena("challenge", "mine", "tic-tac-toe/rival")
     assert (status, "against rival, version 1" in out) == (0, True), out + err
     deliver_messages()
@@ -172,6 +174,12 @@ def test_a_participant_does_everything_without_a_browser(
     status, out, err = arena("pull", "tic-tac-toe", "--matches", "--json")
     assert (status, json.loads(out)["licence"]) == (0, "CC-BY-4.0"), err
     assert (tmp_path / "tic-tac-toe-matches.jsonl").is_file()
+
+    pytest.importorskip("minari")
+    for form, name in (("parquet", "tic-tac-toe-matches.parquet"), ("minari", "arena")):
+        status, out, err = arena("pull", "tic-tac-toe", "--matches", "--format", form, "--json")
+        assert (status, json.loads(out)["file"]) == (0, name), err
+        assert (tmp_path / name).exists()
 
     # The variable wins over the file, and a wrong token is a sentence of its own.
     monkeypatch.setenv("ARENA_TOKEN", "arena_wrong")

@@ -7,6 +7,7 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from web.api.urls import routes
+from web.comparisons import views as comparisons
 from web.docs import views as docs
 from web.duels import analysis_views as analyses
 from web.duels import challenge_views as challenges
@@ -17,7 +18,6 @@ from web.environments import kit_views as kits
 from web.environments import static_views as statics
 from web.environments import tab_views as tabs
 from web.environments import views as environments
-from web.evaluations import board_views as boards
 from web.evaluations import replay_views as recordings
 from web.evaluations import views as evaluations
 from web.kit import views as kit
@@ -102,11 +102,12 @@ site = [
     path("environments/<slug:slug>/head-to-head/", lenses.head_to_head, name="head_to_head"),
     path("environments/<slug:slug>/lens/", lenses.lens, name="lens"),
     path("environments/<slug:slug>/calibration/", lenses.calibration, name="calibration"),
-    path("environments/<slug:slug>/compare/", boards.comparison, name="compare"),
+    path("environments/<slug:slug>/compare/", comparisons.comparison, name="compare"),
     path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),
+    path(agent + "test/", challenges.test, name="version_test"),
     path(agent + "sit/", sittings.begin, name="sit"),
     path(agent + "opponents/", sittings.opponents, name="agent_opponents"),
     path(agent + "description/", agents.agent_describe, name="agent_describe"),

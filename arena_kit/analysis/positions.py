@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from arena_kit.environment.protocol import Environment
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay import ReplayMismatch
-from arena_kit.environment.solver import NotSolved, solver_of
+from arena_kit.environment.solver import NotSolved
+from arena_kit.environment.solving import match_solver
 from arena_kit.environment.spec import EnvironmentSpec
 
 NODES = 2_000_000
@@ -43,17 +42,16 @@ def solve_match(
 
     The positions that are left when the solver has looked at `nodes` positions are not solved. still_wanted: called
     before each position; may raise to stop. Raises ReplayMismatch for a record that does not fit the rules, and
-    ValueError if the environment has no solver.
+    ValueError if the environment has no solver, BrokenEnvironment if that of an organiser's folder fails.
     """
-    solver = solver_of(spec, nodes)
+    movers = _movers(spec, record)
+    solver = match_solver(spec, record.seed, record.actions, nodes)
     if solver is None:
         raise ValueError(f"{spec.id} has no solver.")
-    states = _states(spec, record)
     found: list[Position] = []
     is_solved = True
-    for ply, environment in reversed(list(enumerate(states))):
+    for ply, seats in reversed(list(enumerate(movers))):
         still_wanted()
-        seats = environment.to_move
         if not seats:
             first, second = (record.scores[player] for player in record.seats)
             found.append(Position(ply, None, (first > second) - (first < second), 0))
@@ -61,7 +59,7 @@ def solve_match(
         position = Position(ply, seats[0])
         if is_solved:
             try:
-                solution = solver.solve(environment)
+                solution = solver.at(ply)
             except NotSolved:
                 is_solved = False
             else:
@@ -71,18 +69,17 @@ def solve_match(
     return tuple(reversed(found))
 
 
-def _states(spec: EnvironmentSpec, record: MatchRecord) -> list[Environment]:
-    """Return the environment before each action of a record, and after the last. Raises ReplayMismatch."""
+def _movers(spec: EnvironmentSpec, record: MatchRecord) -> list[tuple[int, ...]]:
+    """Return the seats that move before each action of a record, and after the last. Raises ReplayMismatch."""
     environment = spec.make()
     environment.reset(record.seed)
-    states = [copy.deepcopy(environment)]
+    found = [environment.to_move]
     for action in record.actions:
-        seats = environment.to_move
-        if len(seats) != 1:
+        if len(found[-1]) != 1:
             raise ReplayMismatch(f"Match {record.number} does not fit the rules of {spec.id}.")
         try:
-            environment.step({seats[0]: action})
+            environment.step({found[-1][0]: action})
         except Exception as error:
             raise ReplayMismatch(f"Match {record.number} does not fit the rules of {spec.id}: {error}") from None
-        states.append(copy.deepcopy(environment))
-    return states
+        found.append(environment.to_move)
+    return found

@@ -11,10 +11,12 @@ from pathlib import Path
 from typing import IO, cast
 
 from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show
+from arena_kit.cli.environments import add_folder_option
+from arena_kit.cli.matches import FORMS, matches_fetch
 from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
-from arena_kit.datasets.lines import NotADataset, read_dataset
+from arena_kit.datasets.lines import NotADataset
 from arena_kit.upload.archive import unpack_archive
 from arena_kit.upload.zip_safety import ArchiveRefused
 
@@ -36,8 +38,16 @@ def main(arguments: Sequence[str]) -> int:
         "--output", type=Path, metavar="FOLDER", help="default: named after the version, or `environments`"
     )
     parser.add_argument(
-        "--matches", action="store_true", help="fetch all rated matches of the environment, as lines of JSON"
+        "--matches", action="store_true", help="fetch all rated matches of the environment as a data set"
     )
+    parser.add_argument(
+        "--format",
+        choices=FORMS,
+        default=FORMS[0],
+        help="of the data set: lines of JSON (default), Parquet, or Minari's, one a seat; the last two need "
+        "arena-kit[datasets]",
+    )
+    add_folder_option(parser)
     add_site_option(parser)
     add_json_option(parser)
     options = parser.parse_args(arguments)
@@ -65,22 +75,26 @@ def _pull(options: argparse.Namespace, temporary: Path) -> int:
 
 def _pull_matches(options: argparse.Namespace, client: Client, temporary: Path) -> int:
     """Fetch a data set, and keep it only if it is whole. Raises BadArgument."""
-    fetched = temporary / "matches.jsonl"
-    with fetched.open("w+b") as file:
-        slug = client.environment(options.what).slug
-        client.environment_matches(slug, file)
-        file.seek(0)
-        try:
-            header, *matches = read_dataset(file)
-        except (NotADataset, ValueError) as error:
-            show(options, {"error": str(error)}, f"Not kept: {error}")
-            return NO
+    (made := temporary / "kept").mkdir()
+    try:
+        found = matches_fetch(options, client, made)
+    except (NotADataset, ValueError) as error:
+        show(options, {"error": str(error)}, f"Not kept: {error}")
+        return NO
     folder = options.output or Path()
-    (unpacked := temporary / "kept").mkdir()
-    fetched.rename(unpacked / f"{slug}-matches.jsonl")
-    (name,) = _move(unpacked, folder)
-    data = {"file": str(folder / name), "matches": len(matches), "licence": header["licence"]}
-    show(options, data, f"{folder / name}: {len(matches)} matches of {header['environment']}, {header['licence']}.")
+    names = _move(made, folder)
+    data = {
+        "file": str(folder / names[0]),
+        "names": list(found.names),
+        "matches": found.count,
+        "left_out": found.left_out,
+        "licence": found.licence,
+    }
+    text = f"{folder / names[0]}: {found.count} matches of {found.environment}, {found.licence}."
+    if options.format == "minari":
+        text += f" {found.left_out} with a forfeit, or that do not replay, are left out."
+        text += f" Minari finds {' and '.join(found.names)} with MINARI_DATASETS_PATH={folder.resolve()}."
+    show(options, data, text)
     return DONE
 
 

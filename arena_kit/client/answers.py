@@ -137,6 +137,14 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two versions by what both have met. sentences: the verdict, then what else is known, in words."""
+
+    sentences: tuple[str, ...]
+    answer: Answer = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class ChallengeDuel:
     """A duel of a challenge; figures as the challenger sees them."""
 

@@ -14,6 +14,7 @@ from arena_kit.client.answers import (
     Arena,
     Board,
     Challenge,
+    Comparison,
     DuelLine,
     Environment,
     Job,
@@ -113,6 +114,12 @@ class Client:
         if environment.is_scored:
             return reading.scores_of(self._get(f"environments/{_part(slug)}/board/", query), slug)
         return reading.leaderboard_of(self._get(f"environments/{_part(slug)}/leaderboard/", query), slug)
+
+    def comparison(self, name: str, first: str, second: str) -> Comparison:
+        """Compare two versions of an environment, each by its id, its agent's name, or name and number: `alpha v2`."""
+        slug = self.environment(name).slug
+        query = {"first": first, "second": second}
+        return reading.comparison_of(self._get(f"environments/{_part(slug)}/compare/", query))
 
     def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
         """Yield the agents of an environment or a person, newest first. name: a part of the name."""

@@ -8,6 +8,7 @@ from arena_kit.client.answers import (
     Board,
     Challenge,
     ChallengeDuel,
+    Comparison,
     DuelLine,
     Environment,
     Job,
@@ -35,6 +36,13 @@ def environment_of(data: object) -> Environment:
 
 def agent_of(found: Fields) -> AgentLine:
     return found.read(AgentLine)
+
+
+def comparison_of(data: object) -> Comparison:
+    found = Fields(data, "the comparison")
+    parts = [found.part(name) for name in ("same_opponents", "own_duels", "same_seeds") if found.has(name)]
+    sentences = [found.line("sentence"), *(part.line("sentence") for part in parts)]
+    return Comparison(tuple(dict.fromkeys(sentences)), found.data)
 
 
 def version_of(data: object) -> Version:

@@ -6,12 +6,13 @@ renderer. The arena knows no game: it makes a solver for a match and asks it abo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import copy
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from arena_kit.environment.loading import load
-from arena_kit.environment.protocol import Environment
+from arena_kit.environment.protocol import Action, Environment
 from arena_kit.environment.spec import EnvironmentSpec
 
 
@@ -46,9 +47,30 @@ SolverFactory = Callable[[int], Solver]
 def solver_of(spec: EnvironmentSpec, nodes: int) -> Solver | None:
     """Return a new solver for a match, which looks at `nodes` positions at most in all; None where there is none.
 
-    The code of an environment from outside never runs in this process, so that its solver is not used.
+    The code of an environment from outside never runs in this process: `arena_kit.environment.solving` asks its server.
     """
     if not spec.solver or spec.runs_apart:
         return None
     factory: SolverFactory = load(spec.solver, spec.folder)
     return factory(nodes)
+
+
+@dataclass(slots=True)
+class MatchSolverHere:
+    """A match whose positions are solved in this process. positions: before each action, and after the last."""
+
+    solver: Solver
+    positions: Sequence[Environment]
+
+    def at(self, ply: int) -> Solution:
+        return self.solver.solve(self.positions[ply])
+
+
+def positions_of(environment: Environment, seed: int, actions: Sequence[Action]) -> list[Environment]:
+    """Return copies of an environment before each action of a match, and after the last."""
+    environment.reset(seed)
+    found = [copy.deepcopy(environment)]
+    for action in actions:
+        environment.step({environment.to_move[0]: action})
+        found.append(copy.deepcopy(environment))
+    return found

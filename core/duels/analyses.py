@@ -74,4 +74,4 @@ def positions_get(analysis: Analysis) -> tuple[Position, ...]:
 
 def is_analysable(spec: EnvironmentSpec) -> bool:
     """Return whether matches by these rules can be analysed."""
-    return bool(spec.solver) and not spec.runs_apart
+    return bool(spec.solver)

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
-from django.db import transaction
-from django.db.models import QuerySet
+from contextlib import suppress
+from dataclasses import dataclass
 
+from django.db import transaction
+
+from arena_kit.environment.records import Outcome
+from arena_kit.ranking.scores import Interval, share_interval
 from core.duels.challenge_selectors import active_version, rival_hindrance
 from core.duels.positions import Position, position_check
+from core.duels.selectors import NotStored, records_open
 from core.duels.services import duel_create
 from core.errors import Refused
-from core.models import Agent, Challenge, ChallengeKind, Duel, Opponents, Submission, User
+from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, Opponents, Submission, User
 from core.people.quotas import challenge_quota_check, owner_lock
 
-MATCHES = 2
-"""One with each agent in the first seat."""
+MATCHES = (2, 20, 100)
+"""How many matches a line may have: one with each agent in the first seat, or enough to value a position."""
 
 
-def branch_create(*, user: User, position: Position, agents: tuple[Agent, Agent]) -> Challenge:
-    """Let two agents go on from a position, in one match for each way to seat them.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A duel that goes on from a position. worth: the first seat's share of the points there, by play of these two.
 
-    Raises Refused with what to do, and QuotaExceeded: it counts as a duel of a challenge.
+    distinct: the different matches, by which the interval is found; None before the end, or without the records.
+    """
+
+    duel: Duel
+    worth: Interval | None = None
+    distinct: int = 0
+
+
+def branch_create(
+    *, user: User, position: Position, agents: tuple[Agent, Agent], match_count: int = MATCHES[0]
+) -> Challenge:
+    """Let two agents go on from a position, in as many matches with each of them in the first seat.
+
+    match_count: one of MATCHES. Raises Refused with what to do, and QuotaExceeded: it counts as a duel of a challenge.
     """
     environment = position.duel.environment
+    if match_count not in MATCHES:
+        raise Refused(f"Choose one of these numbers of matches: {', '.join(map(str, MATCHES))}.")
     with transaction.atomic():
         locked = owner_lock(user)
         for agent in agents:
@@ -36,17 +57,32 @@ def branch_create(*, user: User, position: Position, agents: tuple[Agent, Agent]
             player_1=first,
             player_2=second,
             seed=position.seed,
-            match_count=MATCHES,
+            match_count=match_count,
             reason=f"{locked.username} lets the two go on from a position.",
             position=position,
         )
     return challenge
 
 
-def branches_of(duel: Duel, number: int) -> QuerySet[Duel]:
-    """Return the duels that go on from a match, newest first."""
-    rows = Duel.objects.filter(origin=duel, origin_match=number)
-    return rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
+def lines_of(position: Position, *, limit: int) -> list[Line]:
+    """Return what goes on from a position, newest first."""
+    rows = Duel.objects.filter(origin=position.duel, origin_match=position.match, origin_ply=position.ply)
+    rows = rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
+    return [_line(duel) for duel in rows[:limit]]
+
+
+def _line(duel: Duel) -> Line:
+    """Return a line with what its matches say; those that repeat others count once in the interval."""
+    if duel.state != JobState.SUCCEEDED:
+        return Line(duel)
+    with suppress(NotStored), records_open(duel) as archive:
+        points = 0.0
+        for match in archive.index:
+            winner = {Outcome.PLAYER_1: 0, Outcome.PLAYER_2: 1}.get(match.outcome)
+            points += 0.5 if winner is None else float(winner == match.first_player)
+        distinct = len({match.same_as or match.number for match in archive.index})
+        return Line(duel, share_interval(points / archive.match_count * distinct, distinct), distinct)
+    return Line(duel)
 
 
 def _player(agent: Agent, asker: User) -> Submission:

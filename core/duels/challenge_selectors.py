@@ -54,6 +54,11 @@ class ChallengeDuel:
         return str(self.duel.player_2)
 
     @property
+    def test_sentence(self) -> str:
+        """What its sequential test has found; empty without a test."""
+        return str((self.duel.test_result or {}).get("sentence", ""))
+
+    @property
     def sentence(self) -> str:
         """The result of this duel, for people."""
         match self.duel.state:
@@ -62,7 +67,7 @@ class ChallengeDuel:
             case JobState.FAILED:
                 return "could not be played because of a fault of the arena."
             case JobState.SUCCEEDED:
-                return self.tally.sentence
+                return f"{self.tally.sentence} {self.test_sentence}".strip()
         return "not played yet."
 
 

@@ -8,6 +8,17 @@ from arena_kit.ranking.sequential import SequentialTest
 from core.models import Environment, Tournament
 
 
+def version_test(environment: Environment) -> SequentialTest:
+    """Return the test of whether one version of an agent is better than another one."""
+    return SequentialTest(
+        environment.test_elo0,
+        environment.test_elo1,
+        environment.test_alpha,
+        environment.test_beta,
+        environment.test_cap,
+    )
+
+
 def duel_test(*, environment: Environment, match_count: int) -> SequentialTest | None:
     """Return the test for duels that the arena creates itself, where the environment stops early; otherwise None."""
     return _which_is_stronger(environment, match_count) if environment.stops_early else None

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from uuid import UUID
 
-from arena_kit.ranking.scores import Interval, paired_difference
+from arena_kit.ranking.paired import Paired, on_same_seeds
+from arena_kit.ranking.scores import Interval
 from core.models import Environment, Evaluation, JobState
 
 COMPARED = 4
@@ -18,12 +19,12 @@ COMPARED = 4
 class Comparison:
     """Evaluations side by side.
 
-    differences: by row and column, the paired difference of the row's evaluation minus the column's on common seeds;
-    None without common seeds.
+    differences: by row and column, the comparison of the row's evaluation with the column's on common seeds; None
+    without common seeds.
     """
 
     evaluations: tuple[Evaluation, ...]
-    differences: tuple[tuple[Interval | None, ...], ...]
+    differences: tuple[tuple[Paired | None, ...], ...]
 
 
 def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
@@ -48,12 +49,18 @@ def compare(environment: Environment, public_ids: Sequence[UUID]) -> Comparison:
     found = tuple(latest[public_id] for public_id in wanted if public_id in latest)
     return Comparison(
         evaluations=found,
-        differences=tuple(tuple(None if row is other else difference(row, other) for other in found) for row in found),
+        differences=tuple(tuple(None if row is other else paired(row, other) for other in found) for row in found),
     )
 
 
 def difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
-    """Return the paired difference of two evaluations, where both finished the same list of seeds; otherwise None."""
+    """Return the difference of `paired`; None where there is none."""
+    found = paired(evaluation, other)
+    return None if found is None else found.difference
+
+
+def paired(evaluation: Evaluation, other: Evaluation) -> Paired | None:
+    """Return the comparison of two evaluations, where both finished the same list of seeds; otherwise None."""
     if evaluation.seed_list_id is None or evaluation.seed_list_id != other.seed_list_id:
         return None
     scores, others = _scores(evaluation), _scores(other)
@@ -62,9 +69,9 @@ def difference(evaluation: Evaluation, other: Evaluation) -> Interval | None:
 
 
 @lru_cache(maxsize=1024)
-def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Interval:
+def _paired(scores: tuple[float, ...], others: tuple[float, ...]) -> Paired:
     """Cached, because the pairs of a page stay the same for many requests."""
-    return paired_difference(scores, others)
+    return on_same_seeds(scores, others)
 
 
 def _scores(evaluation: Evaluation) -> dict[int, float]:

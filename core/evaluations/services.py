@@ -12,6 +12,7 @@ from arena_kit.ranking.scores import summarise_scores
 from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.evaluations.episodes import practice_results, seeds_hidden
+from core.evaluations.news import evaluation_ended
 from core.evaluations.selectors import evaluation_to_stand_with, is_evaluated, ranking_list, submissions_to_rank
 from core.jobs.artifacts import EvaluationArtifacts
 from core.jobs.control import job_cancel_if_open
@@ -136,6 +137,7 @@ def evaluation_succeed(
         )
         standing_decide(agent=agent)
         _count(evaluation, agent, episodes)
+        evaluation_ended(evaluation)
         if evaluation.run_id is not None:
             return
         for choice, number in _episodes_to_record(recorded).items():
@@ -185,6 +187,7 @@ def script_succeed(
         )
         standing_decide(agent=agent)
         evaluation_completed(env_id=agent.environment.env_id, seconds=seconds_running(evaluation))
+        evaluation_ended(evaluation)
 
 
 @written_once

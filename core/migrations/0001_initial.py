@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
                 ('title', models.CharField(max_length=200)),
                 ('text', models.TextField()),
                 ('address', models.CharField(blank=True, help_text='Path of the page that shows more.', max_length=200)),
@@ -304,7 +304,7 @@ class Migration(migrations.Migration):
             name='NoticeChoice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
                 ('in_inbox', models.BooleanField()),
                 ('by_mail', models.BooleanField()),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notice_choices', to=settings.AUTH_USER_MODEL)),
@@ -935,7 +935,7 @@ class Migration(migrations.Migration):
             name='Challenge',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('AGENT', 'one agent'), ('TOP_TEN', 'the top ten'), ('BRANCH', 'another agent from a position')], max_length=7)),
+                ('kind', models.CharField(choices=[('AGENT', 'one agent'), ('TOP_TEN', 'the top ten'), ('BRANCH', 'another agent from a position'), ('VERSION', 'another version of its agent')], max_length=7)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('ended_at', models.DateTimeField(blank=True, help_text='When its owner got the report.', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='challenges', to=settings.AUTH_USER_MODEL)),

@@ -12,6 +12,7 @@ class NoticeKind(models.TextChoices):
 
     VALIDATED = "VALIDATED", "A version of yours is ready to play"
     VALIDATION = "VALIDATION", "A version of yours fails before it may play"
+    EVALUATED = "EVALUATED", "A version of yours has its score"
     QUARANTINE = "QUARANTINE", "An agent of yours is paused for crashing"
     PROMOTION_DECIDED = "PROMOTION_DECIDED", "A new version has been tested against the one in play"
     TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "A tournament of yours begins"

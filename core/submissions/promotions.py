@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.services import duel_create
+from core.duels.stopping import version_test
 from core.jobs.apart import apart
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
@@ -26,7 +27,6 @@ from core.models import (
     Build,
     CancelCode,
     Duel,
-    Environment,
     JobState,
     Promotion,
     PromotionState,
@@ -48,17 +48,6 @@ class _Decision:
     why: str = ""
 
 
-def gate_test(environment: Environment) -> SequentialTest:
-    """Return the test that a new version has to pass in an environment."""
-    return SequentialTest(
-        environment.test_elo0,
-        environment.test_elo1,
-        environment.test_alpha,
-        environment.test_beta,
-        environment.test_cap,
-    )
-
-
 def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None:
     """Bench a version that was just validated and start its test against the agent's active version.
 
@@ -76,7 +65,8 @@ def promotion_begin(*, agent: Agent, submission: Submission) -> Promotion | None
         return None
     submission.is_benched = True
     submission.save(update_fields=["is_benched"])
-    promotion = Promotion.objects.create(candidate=submission, incumbent=incumbent, test=gate_test(environment).as_json)
+    test = version_test(environment).as_json
+    promotion = Promotion.objects.create(candidate=submission, incumbent=incumbent, test=test)
     *outdated, newest = _testing().filter(candidate__agent=agent).order_by("candidate__number")
     for row in outdated:
         _end(row, PromotionState.CANCELLED, f"Version {newest.candidate.number} is tested in its place.")

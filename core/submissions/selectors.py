@@ -39,10 +39,12 @@ from core.models import (
     User,
     Validation,
 )
+from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
-from core.submissions.outlook import edition_outlook
+from core.submissions.outlook import edition_expected, edition_outlook
 from core.tournaments.ladder_selectors import agent_outlook
 from core.tournaments.results import Viewer, held_back_from
+from core.tournaments.selectors import participant_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,10 @@ class Version:
     """The role of the version, where agents play duels."""
     practice: tuple[Episode, ...] = ()
     """The newest version's results on the public seeds."""
+    fault: ShownFault | None = None
+    """Why its validation failed, for the newest version and people who may see its source."""
+    run: FirstRun | None = None
+    """The tournament in which it plays for its first rank."""
 
     @property
     def open_phase(self) -> Build | Validation | Evaluation | None:
@@ -97,6 +103,15 @@ class Version:
             if place.participant.withdrawn_at is None and place.participant.tournament.state == TournamentState.RUNNING
         )
         return tuple(row for row in running if row.is_ladder or not row.is_automatic)
+
+
+@dataclass(frozen=True, slots=True)
+class FirstRun:
+    """A running tournament of a version without a rank, and how many of its duels there are over."""
+
+    tournament: Tournament
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +202,8 @@ def version_list(
     if agent.environment.is_scored:
         return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
     lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent)
+    can_see_source = viewer is not None and agent_source_visible(agent, viewer)
+    runs = {row.pk: _first_run(row) for row in rows if row == latest}
     return [
         Version(
             submission=row,
@@ -194,8 +211,10 @@ def version_list(
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
             places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
-            is_moving=is_moving(row) or lineups[row.pk].is_tested,
+            is_moving=is_moving(row) or lineups[row.pk].is_tested or (row == latest and _is_awaited(row, runs[row.pk])),
             lineup=lineups[row.pk],
+            fault=validation_fault(validation_of(row)) if row is newest and can_see_source else None,
+            run=runs.get(row.pk),
             outlook=""
             if row != latest
             else outlook or ("" if row.participations.all() else edition_outlook(agent.environment)),
@@ -227,6 +246,27 @@ def _playing(agent: Agent) -> tuple[Submission | None, str]:
     if agent.environment.play == Play.LADDER:
         return agent_outlook(agent)
     return Submission.objects.active().filter(agent=agent).order_by("-number").first(), ""
+
+
+def _first_run(row: Submission) -> FirstRun | None:
+    """Return the running tournament in which a version plays for its first rank; None with a rank or without one."""
+    if _has_rank(row):
+        return None
+    for participant in row.participations.all():
+        if participant.withdrawn_at is None and participant.tournament.state == TournamentState.RUNNING:
+            progress = participant_progress(participant)
+            return FirstRun(participant.tournament, progress.succeeded + progress.void, progress.total)
+    return None
+
+
+def _is_awaited(row: Submission, run: FirstRun | None) -> bool:
+    """Return whether the first rank of the version that plays is to come, so that its page follows it."""
+    return run is not None or (not _has_rank(row) and edition_expected(row.agent.environment))
+
+
+def _has_rank(row: Submission) -> bool:
+    rating = getattr(row, "rating", None)
+    return rating is not None and rating.rank is not None
 
 
 def _scored_version(row: Submission, phases: tuple[Phase, ...], *, is_newest: bool) -> Version:

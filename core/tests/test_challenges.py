@@ -11,6 +11,8 @@ from pytest_django.fixtures import Settings
 from arena_kit.ranking.scores import share_interval
 from core.duels.challenge_selectors import challenge_get
 from core.duels.challenges import challenge_create, challenge_follow, challenges_follow
+from core.duels.stopping import version_test
+from core.duels.version_tests import version_test_create
 from core.errors import QuotaExceeded, Refused
 from core.jobs.lines import line
 from core.models import Agent, Challenge, Duel, Environment, JobFault, JobState, LedgerEntry, Notice, Submission, User
@@ -209,3 +211,40 @@ def test_the_interval_of_a_share_is_that_of_another_implementation(won: int, of:
     assert found is not None
     assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
     assert share_interval(0.0, 0) is None
+
+
+def test_a_version_is_tested_against_another_until_the_test_knows(cast: Cast, game: Environment) -> None:
+    old = player(cast.alice, game, "anna", 1)
+    new = factories.ready(old.agent)
+    Submission.objects.filter(pk=new.pk).update(is_benched=True)
+    made = version_test_create(user=cast.alice, submission=new, against=old)
+    duel = made.duels.get()
+    test = version_test(game)
+    assert (duel.player_1, duel.player_2, duel.test, duel.match_count) == (new, old, test.as_json, 2 * test.cap)
+    assert duel.reason == "alice asked whether version 2 is better than 1."
+    sentence = "The test accepts after 20 pairs that version 2 is better."
+    factories.moved(made.duels.all(), JobState.SUCCEEDED, test_result={"sentence": sentence})
+    assert challenge_follow(made.pk)
+    assert sentence in Notice.objects.get().text
+    assert not LedgerEntry.objects.exists()
+    assert Submission.objects.get(pk=new.pk).is_benched
+
+
+def test_only_an_owner_tests_two_versions_that_can_play(cast: Cast, game: Environment) -> None:
+    old, other = player(cast.alice, game, "anna", 1), player(cast.alice, game, "alma", 2)
+    new, unbuilt = factories.ready(old.agent), factories.submission(old.agent)
+    for user, one, against, said in (
+        (cast.bob, new, old, "Only the owner"),
+        (cast.alice, new, other, "only against each other"),
+        (cast.alice, new, new, "differ"),
+        (cast.alice, unbuilt, old, "Version 3 cannot play"),
+    ):
+        with pytest.raises(Refused, match=said):
+            version_test_create(user=user, submission=one, against=against)
+    game.quota_challenges_per_day = 1
+    game.save()
+    version_test_create(user=cast.alice, submission=new, against=old)
+    with pytest.raises(QuotaExceeded, match="This test needs one duel"):
+        version_test_create(user=cast.alice, submission=new, against=old)
+    agent_disable(agent=old.agent, reason="It burns.")
+    assert not Duel.objects.filter(state=JobState.QUEUED).exists()

@@ -25,6 +25,8 @@ from core.models import (
     Environment,
     Evaluation,
     JobState,
+    Notice,
+    NoticeKind,
     Recording,
     Submission,
     Validation,
@@ -65,6 +67,19 @@ def test_a_good_evaluation_holds_what_the_board_shows_and_puts_its_agent_there(a
     assert evaluation.episodes == [list(row) for row in rows(SCORES)]
     assert (evaluation.episodes_done, evaluation.episode_count, evaluation.runtime) == (4, 4, "test 1")
     assert stands_with(agent) == evaluation
+
+
+def test_its_owner_hears_the_score_and_only_the_newest_while_unread(agent: Agent) -> None:
+    version = factories.ready(agent)
+    succeed(running(version))
+    notice = Notice.objects.get(kind=NoticeKind.EVALUATED)
+    assert notice.title == f"{version} scored 25"
+    assert notice.text.startswith(f"{version} scored 25 (95% interval ")
+    assert notice.text.endswith(f"in CartPole. {agent.name} stands on the board with it.")
+    later = succeed(running(version), [500.0] * 4)
+    told = Notice.objects.get(kind=NoticeKind.EVALUATED)
+    assert "The task counts as solved from 475 on, so it is solved." in told.text
+    assert told.address == f"/evaluations/{later.pk}/"
 
 
 def test_best_median_and_worst_episode_are_drawn_where_the_seeds_are_public(agent: Agent) -> None:

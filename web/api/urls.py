@@ -12,6 +12,7 @@ from web.api.compatible import views as compatible
 from web.api.docs_views import docs
 from web.api.errors import not_found
 from web.api.schema import schema
+from web.comparisons import api as comparisons
 from web.duels import api as duels
 from web.duels import challenge_api as challenges
 from web.duels import dataset_api as datasets
@@ -95,6 +96,7 @@ routes = [
     *native("environments/<slug:slug>/leaderboard/", environments.EnvironmentLeaderboard, "environment_leaderboard"),
     *native("environments/<slug:slug>/seeds/", environments.EnvironmentSeeds, "seeds"),
     *native("environments/<slug:slug>/head-to-head/", lenses.EnvironmentHeadToHead, "head_to_head"),
+    *native("environments/<slug:slug>/compare/", comparisons.EnvironmentComparison, "comparison"),
     *native("environments/<slug:slug>/lens/", lenses.EnvironmentLens, "lens"),
     *native("environments/<slug:slug>/calibration/", lenses.EnvironmentCalibration, "calibration"),
     *native("agents/", agents.AgentList, "agents"),

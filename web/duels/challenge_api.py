@@ -13,8 +13,9 @@ from rest_framework.response import Response
 
 from core.duels.challenge_selectors import ChallengeDuel, ChallengeTally, challenge_rows, report_of
 from core.duels.challenges import challenge_cancel, challenge_create
+from core.duels.version_tests import version_test_create
 from core.listing import agent_rows
-from core.models import AuditEntry, Challenge, ChallengeKind
+from core.models import Agent, AuditEntry, Challenge, ChallengeKind, User
 from core.people.audit_log import operator_of
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID, RowFilter
@@ -72,6 +73,21 @@ class ChallengeRequest(serializers.Serializer[Any]):
         allow_null=True,
         help_text="Id of its opponent; null for the top ten.",
     )
+    version = serializers.IntegerField(
+        min_value=1, default=None, allow_null=True, help_text="Number of a version to test instead of a challenge."
+    )
+    against = serializers.IntegerField(
+        min_value=1,
+        default=None,
+        allow_null=True,
+        help_text="Number of the agent's version that it is tested against.",
+    )
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        is_test = attrs["version"] is not None
+        if is_test != (attrs["against"] is not None) or (is_test and attrs["opponent"] is not None):
+            raise ValidationError("A test needs version and against, and no opponent.")
+        return attrs
 
 
 class ChallengeFilter(filters.FilterSet):
@@ -97,7 +113,10 @@ class ChallengeList(Listed[Challenge], Acting):
         responses={201: ChallengeAnswer, 403: OpenApiResponse(description="The agent is not yours.")},
     )
     def post(self, request: Request) -> Response:
-        """Start unrated duels between your agent and another one, or the top ten. Active versions play."""
+        """Start unrated duels between your agent and another one, or the top ten. Active versions play.
+
+        With version and against, one version is tested against the other until a sequential test is decided.
+        """
         account = self.account(request)
         form = checked(ChallengeRequest, request)
         wanted = {key: form[key] for key in ("agent", "opponent") if form[key] is not None}
@@ -109,7 +128,7 @@ class ChallengeList(Listed[Challenge], Acting):
         if agent.owner_id != account.pk:
             raise PermissionDenied("Only the owner of an agent may challenge others with it.")
         with refusals():
-            made = challenge_create(user=account, agent=agent, opponent=found.get(form["opponent"]))
+            made = _asked(account, agent, found.get(form["opponent"]), form)
         return Response(ChallengeAnswer(challenge_rows().get(pk=made.pk)).data, status=201)
 
 
@@ -139,6 +158,18 @@ class ChallengeCancel(Acting):
         with refusals():
             challenge_cancel(challenge=row, operator=operator_of(request, AuditEntry.Channel.API, account))
         return Response(ChallengeAnswer(challenge_rows().get(pk=pk)).data)
+
+
+def _asked(account: User, agent: Agent, opponent: Agent | None, form: dict[str, Any]) -> Challenge:
+    """Make what a request asks for. Raises Refused and ValidationError."""
+    if form["version"] is None:
+        return challenge_create(user=account, agent=agent, opponent=opponent)
+    numbers = {field: form[field] for field in ("version", "against")}
+    rows = {row.number: row for row in agent.submissions.filter(number__in=numbers.values())}
+    for field, number in numbers.items():
+        if number not in rows:
+            raise ValidationError({field: ["This agent has no such version."]})
+    return version_test_create(user=account, submission=rows[form["version"]], against=rows[form["against"]])
 
 
 def _line(line: ChallengeDuel) -> dict[str, Any]:

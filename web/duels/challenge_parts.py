@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.contrib.auth.models import AnonymousUser
 
@@ -15,6 +15,7 @@ from core.duels.challenge_selectors import (
     is_rated,
     top_rivals,
 )
+from core.duels.version_tests import hindrance_of_tests, versions_testable
 from core.models import Agent, Submission, User
 from web.people.quota_parts import QuotaLine, challenge_quotas
 
@@ -24,7 +25,7 @@ class ChallengePart:
     """What the panel shows.
 
     hindrance: why the owner cannot challenge anyone; empty if they can. rivals: the top ten, offered as opponents.
-    own: the visitor's agents that may challenge this one.
+    own: the visitor's agents that may challenge this one. testable: versions that the owner may test.
     """
 
     hindrance: str
@@ -32,6 +33,7 @@ class ChallengePart:
     rivals: list[Submission]
     own: list[Agent]
     quotas: list[QuotaLine]
+    testable: list[Submission] = field(default_factory=list)
 
 
 def challenge_part(viewer: User | AnonymousUser, agent: Agent) -> ChallengePart | None:
@@ -42,7 +44,8 @@ def challenge_part(viewer: User | AnonymousUser, agent: Agent) -> ChallengePart 
     if agent.owner_id == viewer.pk:
         hindrance = challenger_hindrance(agent, active_version(agent))
         rivals = [] if hindrance else top_rivals(agent)
-        return ChallengePart(hindrance, challenge_list(agent), rivals, [], quotas)
+        testable = [] if hindrance_of_tests(agent) else versions_testable(agent)
+        return ChallengePart(hindrance, challenge_list(agent), rivals, [], quotas, testable)
     own = challengers(viewer, agent.environment)
     if not own or active_version(agent) is None or not is_rated(agent):
         return None

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_POST
 
 from core.duels.challenge_selectors import challenge_get
 from core.duels.challenges import challenge_cancel, challenge_create
+from core.duels.version_tests import version_test_create
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Challenge, Environment, User
 from core.people.audit_log import operator_of
@@ -60,6 +61,30 @@ def create(request: HttpRequest, slug: str) -> HttpResponse:
         made = challenge_create(user=request.user, agent=agent, opponent=None if "top" in request.POST else opponent)
     except Refused as refusal:
         return _refused(request, agent, name, refusal)
+    return redirect("web:challenge", made.pk)
+
+
+@login_required
+def test(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Test a version of an agent against another one. GET, as after a login, leads to the agent's page."""
+    environment = get_object_or_404(Environment, slug=slug)
+    agent = _agent(environment, name)
+    if agent is None:
+        raise Http404("There is no such agent in this environment.")
+    if request.method != "POST":
+        return redirect("web:agent", slug, agent.name)
+    assert isinstance(request.user, User)
+    if agent.owner_id != request.user.pk:
+        raise PermissionDenied("Only the owner of an agent may test its versions.")
+    asked = [request.POST.get(field, "") for field in ("version", "against")]
+    rows = {str(row.number): row for row in agent.submissions.select_related("agent__environment")}
+    try:
+        if not all(number in rows for number in asked):
+            raise Refused("Choose two versions.")
+        made = version_test_create(user=request.user, submission=rows[asked[0]], against=rows[asked[1]])
+    except Refused as refusal:
+        refused, form = {"test_error": str(refusal), "test_asked": asked}, archive_form(environment)()
+        return answer_refused(refusal, lambda status: agent_page(request, agent, form, status, refused))
     return redirect("web:challenge", made.pk)
 
 

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import combinations
-from uuid import UUID
 
 from django import forms
 from django.http import QueryDict
 
-from arena_kit.ranking.scores import Interval
+from arena_kit.ranking.paired import Paired
+from arena_kit.ranking.verdicts import same_seeds_sentence
 from core.evaluations.board import SORTS, BoardFilter, BoardRow, board_page
-from core.evaluations.comparison import COMPARED
 from core.models import Environment, Evaluation
 from web.evaluations.charts import Series, overlaid
 from web.evaluations.parts import page_number
@@ -97,14 +96,20 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two compared submissions. difference: None if their seeds differ. better, worse, equal: numbers of episodes."""
+    """Two compared submissions. paired: None if their seeds differ. better, worse, equal: numbers of episodes."""
 
     first: Compared
     second: Compared
-    difference: Interval | None
+    paired: Paired | None
     better: int = 0
     worse: int = 0
     equal: int = 0
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words; empty if their seeds differ."""
+        names = (str(self.first.evaluation.submission), str(self.second.evaluation.submission))
+        return "" if self.paired is None else same_seeds_sentence(self.paired, *names)
 
 
 def board_view(environment: Environment, query: QueryDict, username: str, solved: float | None) -> BoardView:
@@ -128,24 +133,13 @@ def board_view(environment: Environment, query: QueryDict, username: str, solved
     return BoardView(rows, page.total, number, count, wanted.sort, is_filtered, place, wanted.as_of)
 
 
-def public_ids(query: QueryDict) -> list[UUID]:
-    """Return the submissions that an address names with `?id=…&id=…`, without words that are not ids."""
-    found = []
-    for word in query.getlist("id")[: 4 * COMPARED]:
-        try:
-            found.append(UUID(word))
-        except ValueError:
-            continue
-    return list(dict.fromkeys(found))
-
-
 def side_by_side(evaluations: Sequence[Evaluation]) -> list[Compared]:
     """Give each evaluation its letter, colour and dash pattern."""
     return [Compared(*look, evaluation) for look, evaluation in zip(LOOKS, evaluations, strict=False)]
 
 
-def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Interval | None]]) -> list[Pair]:
-    """Pair every two submissions, with the mean difference seed by seed and its 95% interval."""
+def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Paired | None]]) -> list[Pair]:
+    """Pair every two submissions, with their comparison seed by seed."""
     return [
         _pair(compared[row], compared[column], differences[row][column])
         for row, column in combinations(range(len(compared)), 2)
@@ -167,12 +161,12 @@ def scores(evaluation: Evaluation) -> list[float]:
     return [float(score) for _, score, _, _ in evaluation.episodes]
 
 
-def _pair(first: Compared, second: Compared, difference: Interval | None) -> Pair:
-    if difference is None:
+def _pair(first: Compared, second: Compared, paired: Paired | None) -> Pair:
+    if paired is None:
         return Pair(first, second, None)
     own, other = scores(first.evaluation), scores(second.evaluation)
     signs = [(one > two) - (one < two) for one, two in zip(own, other, strict=True)]
-    return Pair(first, second, difference, signs.count(1), signs.count(-1), signs.count(0))
+    return Pair(first, second, paired, signs.count(1), signs.count(-1), signs.count(0))
 
 
 def _or(value: float | None, other: float) -> float:

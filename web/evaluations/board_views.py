@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
 from django.urls import reverse
 
 from core.evaluations.comparison import COMPARED, compare
 from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import board_can_change
 from core.models import Environment, User
+from web.comparisons.parts import Asked, offered
 from web.evaluations.board_parts import (
     BoardForm,
     board_view,
     distributions,
     pairs,
-    public_ids,
     side_by_side,
 )
 from web.site.fragments import render_page
@@ -45,21 +45,18 @@ def scored_page(request: HttpRequest, context: Context) -> HttpResponse:
     return render_page(request, "web/evaluations/environment.html", context, FRAGMENTS)
 
 
-def comparison(request: HttpRequest, slug: str) -> HttpResponse:
-    """Compare up to four submissions of an environment."""
-    row = get_object_or_404(Environment, slug=slug)
-    if not row.is_scored:
-        raise Http404(f"{row} is ranked by duels, so it has no scores to compare.")
-    asked = public_ids(request.GET)
-    found = compare(row, asked)
+def scores_compared(request: HttpRequest, row: Environment, asked: Asked) -> HttpResponse:
+    """Render the comparison of up to COMPARED submissions by their scores."""
+    found = compare(row, [one.public_id for one in asked.versions])
     compared = side_by_side(found.evaluations)
     context: Context = {
         "environment": row,
+        "asked": asked,
+        "offered": offered(row),
         "compared": compared,
         "pairs": pairs(compared, found.differences),
         "chart": distributions(compared),
         "most": COMPARED,
-        "left_out": max(0, len(asked) - COMPARED),
-        "missing": len(asked[:COMPARED]) - len(compared),
+        "missing": len(asked.versions) - len(compared),
     }
     return render(request, "web/evaluations/compare.html", context)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -13,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from core.models import NoticeKind, User
+from core.models import Notice, NoticeKind, User
 from core.notices import selectors as notices
 from core.notices.mails import unsubscribe_find
 from core.notices.services import choices_save, mail_stop, notices_read
@@ -26,7 +28,16 @@ def inbox(request: HttpRequest) -> HttpResponse:
     """Show the notices of the account, newest first."""
     assert isinstance(request.user, User)
     page = Paginator(notices.inbox(request.user), NOTICES_A_PAGE).get_page(request.GET.get("page"))
-    return render(request, "web/people/inbox.html", {"page": page, "has_unread": notices.unread_count(request.user)})
+    context = {"page": page, "groups": _grouped(page), "has_unread": notices.unread_count(request.user)}
+    return render(request, "web/people/inbox.html", context)
+
+
+def _grouped(rows: Iterable[Notice]) -> list[list[Notice]]:
+    """Group notices that lead to one page, e.g. of an agent; groups and notices stay in their order."""
+    groups: dict[str, list[Notice]] = {}
+    for row in rows:
+        groups.setdefault(row.address or f"notice {row.pk}", []).append(row)
+    return list(groups.values())
 
 
 @require_POST

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.addresses import client_address
-from core.duels.branches import branch_create, branches_of
+from core.duels.branches import MATCHES, branch_create, lines_of
 from core.duels.positions import Position, position_check, position_of
 from core.duels.replays import duel_names
 from core.duels.selectors import spec_get
@@ -52,7 +52,8 @@ def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResp
         "versions": opponents,
         "agents": opponents if user else [],
         "mover": position.to_move[0] if len(position.to_move) == 1 else None,
-        "lines": branches_of(duel, number).filter(origin_ply=ply)[:10],
+        "lines": lines_of(position, limit=10),
+        "match_counts": MATCHES,
     }
     return render(request, "web/sittings/go_on.html", context)
 
@@ -86,7 +87,9 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     position = position_of(get_duel(request, duel_id), number, ply)
     try:
         first, second = (_agent(position, request.POST.get(name, "")) for name in ("agent_1", "agent_2"))
-        made = branch_create(user=request.user, position=position, agents=(first, second))
+        count = request.POST.get("matches", str(MATCHES[0]))
+        wanted = int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 0
+        made = branch_create(user=request.user, position=position, agents=(first, second), match_count=wanted)
     except Refused as refusal:
         messages.error(request, str(refusal))
         return redirect("web:go_on", duel_id, number, position.ply)

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
 
+from core.evaluations.board import board_rank
 from core.models import Agent, Submission
 from core.ratings.history import rating_history
 from core.submissions.selectors import agent_source_visible, version_list
@@ -28,6 +29,15 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
         "takes_versions": is_owner and is_open and agent.environment.is_available,
         "can_see_source": agent_source_visible(agent, viewer),
     }
+
+
+def shown_standing(agent: Agent) -> dict[str, Any]:
+    """Return what the head of the page says of the version that plays, or is on the board; None without one."""
+    if agent.environment.is_scored:
+        current = agent.evaluations.filter(is_current=True).select_related("submission").defer("log").first()
+        return {"standing": current, "standing_rank": None if current is None else board_rank(current)}
+    playing = Submission.objects.active().filter(agent=agent).select_related("rating").order_by("-number").first()
+    return {"standing": playing}
 
 
 def shown_versions(agent: Agent, viewer: Viewer, query: QueryDict, wanted: int | None) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from web.site.limits import answer_refused
 from web.site.refusals import said
 from web.sittings.agent_parts import sitting_part
 from web.submissions.forms import ArchiveForm, agent_form, archive_form
-from web.submissions.parts import agent_rights, shown_history, shown_versions
+from web.submissions.parts import agent_rights, shown_history, shown_standing, shown_versions
 from web.submissions.resting import rest
 
 
@@ -193,6 +193,7 @@ def agent_page(
         **rights,
         **shown_versions(row, request.user, request.GET, wanted),
         **shown_history(row, wanted),
+        **({} if wanted is not None else shown_standing(row)),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
         **sitting_part(row, request.user),

@@ -53,6 +53,12 @@ def percent(share: float) -> str:
 
 
 @register.filter
+def percent_points(difference: float) -> str:
+    """Write a difference of shares in percentage points: +7.4, −0.5, 0."""
+    return signed(round(100 * difference, 1))
+
+
+@register.filter
 def margin(low: float, high: float) -> str:
     """Write half the width of a rating's interval, in points: ± 28."""
     return f"± {(high - low) / 2:.0f}"

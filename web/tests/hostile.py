@@ -61,6 +61,7 @@ PAGES = (
     "/environments/{slug}/?q=%22%3E%3Cscript%3Ealert(1)%3C/script%3E&team=%3Cimg%20src%3Dx%3E&matches_min=%22%3E",
     "/environments/{slug}/head-to-head/?top=%22%3E%3Cscript%3E", "/environments/{slug}/lens/",
     "/environments/{slug}/calibration/", "/nowhere-%3Cscript%3E/",
+    "/environments/{slug}/compare/?id=%22%3E%3Cscript%3E&id={agent}",
     "/admin/", "/admin/core/submission/", "/admin/core/duel/",
     "/admin/core/build/{build}/change/", "/admin/core/evaluation/{failed}/change/",
     "/admin/core/agent/{agent_id}/change/",

@@ -101,11 +101,14 @@ GET    /environments/{slug}/head-to-head/                            200 200 200
 GET    /environments/{slug}/lens/                                    200 200 200 200
 GET    /environments/{slug}/calibration/                             200 200 200 200
 GET    /environments/{task}/compare/?id={scored_id}                  200 200 200 200
+GET    /environments/{slug}/compare/?id=anna&id=berta                200 200 200 200
 GET    /environments/{slug}/agents/                                  302 302 302 302
 POST   /environments/{slug}/agents/                                  302 422 422 422
 GET    /environments/{slug}/agents/{agent}/                          200 200 200 200
 GET    /environments/{slug}/agents/{agent}/rest/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/rest/                     302 302 403 302
+GET    /environments/{slug}/agents/{agent}/test/                     302 302 302 302
+POST   /environments/{slug}/agents/{agent}/test/                     302 422 403 403
 GET    /environments/{slug}/agents/{agent}/play/                     405 405 405 405
 POST   /environments/{slug}/agents/{agent}/play/                     302 302 403 302
 GET    /environments/{slug}/agents/{agent}/sit/                     302 302 302 302
@@ -244,6 +247,7 @@ GET    /api/v1/environments/{task}/board/                            200 200 200
 GET    /api/v1/environments/{slug}/leaderboard/                      200 200 200 200
 GET    /api/v1/environments/{task}/seeds/                            200 200 200 200
 GET    /api/v1/environments/{slug}/head-to-head/                     200 200 200 200
+GET    /api/v1/environments/{slug}/compare/                          400 400 400 400
 GET    /api/v1/environments/{slug}/lens/                             200 200 200 200
 GET    /api/v1/environments/{slug}/calibration/                      200 200 200 200
 GET    /api/v1/agents/                                               200 200 200 200

@@ -301,6 +301,6 @@ def test_comparing_nothing_too_much_or_what_is_not_there_says_so(
     assert "1 of the selected agents has no finished evaluation" in page
 
 
-def test_games_are_not_compared_by_score(client: Client) -> None:
+def test_games_are_compared_by_duels_instead(client: Client) -> None:
     factories.environment("tic-tac-toe")
-    assert client.get("/environments/tic-tac-toe/compare/").status_code == 404
+    assert "Which two?" in client.get("/environments/tic-tac-toe/compare/").content.decode()

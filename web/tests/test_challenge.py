@@ -109,3 +109,38 @@ def test_programs_ask_and_read_the_same(cast: Cast, anna: Submission, berta: Sub
     (duel,) = shown["duels"]
     assert (duel["opponent"]["agent"]["name"], duel["result"]["share"]) == ("berta", None)
     assert Client().get(f"{address}?agent={berta.agent_id}").json()["count"] == 0
+
+
+def test_an_owner_tests_versions_against_each_other(cast: Cast, anna: Submission) -> None:
+    alice = logged_in(cast.alice)
+    address = f"{HERE}/agents/anna/test/"
+    assertNotContains(alice.get(f"{HERE}/agents/anna/"), "Test a version")
+    factories.ready(anna.agent)
+    page = alice.get(f"{HERE}/agents/anna/")
+    assertContains(page, "<option>2</option><option>1</option>")
+    assertContains(page, "<option>2</option><option selected>1</option>")
+    assertNotContains(logged_in(cast.bob).get(f"{HERE}/agents/anna/"), "Test a version")
+
+    refused = alice.post(address, {"version": "2", "against": "2"})
+    assertContains(refused, "Choose two versions that differ.", status_code=422)
+    assertContains(alice.post(address, {"version": "2", "against": "9"}), "Choose two versions.", status_code=422)
+    made = alice.post(address, {"version": "2", "against": "1"})
+    challenge = Challenge.objects.get()
+    assert made["Location"] == f"/challenges/{challenge.pk}/"
+    shown = alice.get(made["Location"])
+    assertContains(shown, "anna v2 against anna v1</h1>")
+    assertContains(shown, "The duel ends as soon as its sequential test is decided.")
+
+
+def test_programs_test_versions_too(cast: Cast, anna: Submission) -> None:
+    factories.ready(anna.agent)
+    alice = logged_in(cast.alice)
+
+    def sent(**fields: object) -> tuple[int, dict[str, object]]:
+        answer = alice.post("/api/v1/challenges/", {"agent": anna.agent_id, **fields}, "application/json")
+        return answer.status_code, answer.json()
+
+    status, made = sent(version=2, against=1)
+    assert (status, made["kind"]) == (201, "VERSION")
+    assert sent(version=2)[0] == 400
+    assert sent(version=2, against=7) == (400, {"against": ["This agent has no such version."]})

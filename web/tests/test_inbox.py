@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -46,6 +48,16 @@ def test_unread_notices_are_counted_in_the_head_until_they_are_read(cast: Cast) 
     alice.post("/inbox/read/")
     assert 'class="count"' not in (inbox := text(alice, "/inbox/"))
     assert "Mark all as read" not in inbox
+
+
+def test_notices_that_lead_to_one_page_stand_together(cast: Cast) -> None:
+    for number, address in enumerate(("/a/", "/b/", "/a/", "", "/a/", "")):
+        notify(user=cast.alice, kind=NoticeKind.VALIDATED, title=f"notice {number}", text="", address=address)
+    page = text(logged_in(cast.alice), "/inbox/")
+    titles = re.findall(r"</span>(notice \d)</h2>|(\d earlier about the same)", page)
+    assert [one or other for one, other in titles] == [
+        "notice 5", "notice 4", "2 earlier about the same", "notice 2", "notice 0", "notice 3", "notice 1"
+    ]  # fmt: skip
 
 
 def test_who_is_not_logged_in_costs_no_query_for_an_inbox(

@@ -36,9 +36,9 @@ ONE_ROW = {
             "operations"),
 }  # fmt: skip
 ONE_FILE = {
-    "api": ("archive", "environment_folder", "environment_matches", "episode", "match", "matches", "recording_replay",
-            "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps", "rollout_verdicts",
-            "rollout_export", "rollout_events", "rollout_file", "batch_events"),
+    "api": ("archive", "comparison", "environment_folder", "environment_matches", "episode", "match", "matches",
+            "recording_replay", "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps",
+            "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
@@ -73,6 +73,7 @@ NOT_READ = {
         "match_analyse",
         "agent_rest",
         "agent_opponents",
+        "version_test",
         "sit",
         "sitting_move",
         "sitting_resign",

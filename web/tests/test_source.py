@@ -12,6 +12,7 @@ from pytest_django.asserts import assertContains, assertNotContains
 from core.models import Submission
 from core.tests import factories
 from core.tests.factories import Cast
+from web.submissions.changes import MOST_LINES, Line, changes
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -56,3 +57,47 @@ def test_others_see_no_source_and_a_damaged_archive_has_a_sentence(version: Subm
     content[40:44] = b"\xff" * 4
     version.archive.save("any.zip", ContentFile(bytes(content)))
     assertContains(visit(cast.alice).get(address), "cannot be shown here", status_code=404)
+
+
+def packed(files: dict[str, str | bytes]) -> ContentFile[bytes]:
+    with zipfile.ZipFile(made := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return ContentFile(made.getvalue())
+
+
+def test_two_versions_are_compared_file_by_file_and_line_by_line(cast: Cast, visit: As) -> None:
+    agent = factories.agent(cast.alice, factories.environment(), "anna")
+    old, new = factories.ready(agent), factories.ready(agent)
+    code = [f"line {number}" for number in range(1, 41)]
+    old.archive.save("a.zip", packed({"player.py": "\n".join(code), "old.py": "gone", "same.py": "x", "w.bin": b"\0a"}))
+    code[19] = "a <b>better</b> line"
+    new.archive.save("b.zip", packed({"player.py": "\n".join(code), "new.py": "here", "same.py": "x", "w.bin": b"\0b"}))
+    address, alice = f"/submissions/{new.pk}/source/", visit(cast.alice)
+    assertContains(alice.get(address), '<option value="1">version 1</option>')
+
+    page = alice.get(address, {"against": "1"})
+    assertContains(page, "From version 1 to 2")
+    shown = page.context["source"]
+    assert {one.name: one.change for one in shown.files} == {
+        "new.py": "added", "old.py": "removed", "player.py": "changed", "same.py": "", "w.bin": "changed"
+    }  # fmt: skip
+    assert [(line.sign, line.number) for line in shown.lines] == [
+        ("…", 17), (" ", 17), (" ", 18), (" ", 19), ("−", 20), ("+", 20), (" ", 21), (" ", 22), (" ", 23)
+    ]  # fmt: skip
+    assertContains(page, "<code>a &lt;b&gt;better&lt;/b&gt; line</code>")
+    for name, said in (("old.py", "removed"), ("new.py", "added")):
+        lines = alice.get(address, {"against": "1", "file": name}).context["source"].lines
+        assert [(line.sign, line.number) for line in lines] == [("−" if said == "removed" else "+", 1)]
+    assertContains(alice.get(address, {"against": "1", "file": "same.py"}), "is the same in both versions")
+    assertContains(alice.get(address, {"against": "1", "file": "w.bin"}), "not a text")
+    assert alice.get(address, {"against": "1", "file": "nothing"}).status_code == 404
+    assert [alice.get(address, {"against": word}).status_code for word in ("2", "3", "x")] == [404, 404, 404]
+    assert visit(cast.bob).get(address, {"against": "1"}).status_code == 404
+
+
+def test_long_files_are_not_compared() -> None:
+    long = "x\n" * (MOST_LINES + 1)
+    assert changes(long, long) is None
+    assert changes("a\nb", "a\nb") == ()
+    assert changes("", "a") == (Line("+", 1, "a"),)

@@ -38,6 +38,7 @@ class Kind(IntEnum):
     DRAW = 5
     DROP = 6
     OPENING = 7
+    SOLVE = 8
     STATES = 129
     DATA = 130
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.info import read_info, read_text
+from arena_kit.environment.loading import load
 from arena_kit.environment.openings import opening_of, play_opening
 from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
@@ -37,6 +38,7 @@ from arena_kit.environment.server.frames import (
     unpack_resets,
     unpack_steps,
 )
+from arena_kit.environment.solver import MatchSolverHere, NotSolved, positions_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.wire import packer
 
@@ -57,6 +59,8 @@ class Server:
         self._action_bytes = 0 if spec.action is None else spec.action.byte_count
         self._as_bytes = packer(spec.observation)
         self._nothing = (0.0,) * spec.seats
+        self._solved: tuple[Any, MatchSolverHere] | None = None
+        """The match that is being solved, as it was asked for."""
         self._movers: dict[tuple[int, ...], tuple[int, ...]] = {}
         """Seats that move, and valid actions, as the environment has named them, to whole numbers: checked."""
         self._valid: dict[tuple[int, ...], tuple[int, ...]] = {}
@@ -68,6 +72,7 @@ class Server:
             Kind.DRAW: self._draw,
             Kind.DROP: self._drop,
             Kind.OPENING: self._opening,
+            Kind.SOLVE: self._solve,
         }
 
     @property
@@ -213,6 +218,21 @@ class Server:
     def _opening(self, payload: bytes) -> bytes:
         # A solver is code of the folder, too.
         return self._data(lambda: opening_of(self._spec, unpack_data(payload)))
+
+    def _solve(self, payload: bytes) -> bytes:
+        def solution() -> Any:
+            *match, ply = unpack_data(payload)
+            if self._solved is None or self._solved[0] != match:
+                seed, actions, nodes = match
+                solver = load(self._spec.solver, self._spec.folder)(nodes)
+                self._solved = (match, MatchSolverHere(solver, positions_of(self._spec.make_here(), seed, actions)))
+            try:
+                found = self._solved[1].at(ply)
+            except NotSolved:
+                return None
+            return [found.value, found.plies, list(found.best)]
+
+        return self._data(solution)
 
     def _data(self, found: Callable[[], Any]) -> bytes:
         """Return a frame of JSON: {"data": what was found} or {"error": a sentence}."""

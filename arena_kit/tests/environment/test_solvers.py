@@ -3,17 +3,40 @@ from __future__ import annotations
 import contextlib
 import copy
 import random
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from arena_kit.analysis.positions import solve_match
+from arena_kit.environment.info import read_info
 from arena_kit.environment.openings import play_opening
-from arena_kit.environment.protocol import Environment
+from arena_kit.environment.protocol import BrokenEnvironment, Environment
 from arena_kit.environment.registry import get_spec
+from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.solver import NotSolved, Solution, solver_of
+from arena_kit.referee.run import run_match
 
 PLENTY = 1_000_000
+
+
+class Chance:
+    """Plays a random valid action."""
+
+    def __init__(self, seed: int) -> None:
+        self._draw = random.Random(seed)
+
+    def start(self, state: Any, valid_actions: Any) -> int:
+        return int(self._draw.choice(list(valid_actions)))
+
+    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
+        return self.start(state, valid_actions)
+
+    def end(self, state: Any, prev_reward: float) -> None:
+        """Learn nothing."""
 
 
 def after(game: str, actions: list[int]) -> Environment:
@@ -111,10 +134,44 @@ def test_a_position_that_is_too_far_from_the_end_is_not_solved(game: str) -> Non
         solved(game, [], nodes=500)
 
 
-def test_an_environment_from_outside_and_one_without_the_key_have_no_solver() -> None:
+def test_an_environment_from_outside_has_no_solver_here_and_one_without_the_key_none() -> None:
     spec = get_spec("tic-tac-toe")
 
     assert solver_of(replace(spec, is_outside=True), PLENTY) is None
     assert solver_of(replace(spec, solver=""), PLENTY) is None
     with pytest.raises(ValueError, match="solver: is for environments with two seats"):
         replace(get_spec("cart-pole"), solver="solver:Solver").validate()
+
+
+LATE = """
+from arena_kit.environment.solver import NotSolved
+Whole = Solver
+class Solver(Whole):
+    def solve(self, environment):
+        found = super().solve(environment)
+        if found.plies > 1:
+            raise NotSolved
+        return found
+"""
+
+
+def test_the_solver_of_an_organisers_folder_runs_in_the_server_and_says_the_same(tmp_path: Path) -> None:
+    ours = get_spec("tic-tac-toe")
+    folder = Path(shutil.copytree(ours.folder, tmp_path / "own"))
+    solver = folder / "solver.py"
+    solver.write_text(solver.read_text() + "\nimport sys\nassert 'pytest' not in sys.modules\n")
+    own = replace(read_info(folder / "info.yml"), is_outside=True)
+    record = run_match(ours, (Chance(1), Chance(2)), 3)
+    try:
+        assert solve_match(own, record) == solve_match(ours, record)
+        solver.write_text(solver.read_text() + LATE)
+        close_servers()
+        late = solve_match(own, record)
+        assert [position.value is None for position in late[-3:]] == [True, False, False]
+        assert late[-2] == solve_match(ours, record)[-2]
+        solver.write_text(solver.read_text() + "\nclass Solver:\n    def __init__(self, nodes):\n        1 / 0\n")
+        close_servers()
+        with pytest.raises(BrokenEnvironment, match="ZeroDivisionError"):
+            solve_match(own, record)
+    finally:
+        close_servers()

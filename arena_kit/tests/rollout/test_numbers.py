@@ -11,6 +11,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena_kit.ranking.paired import difference_interval
 from arena_kit.rollout.numbers.attempts import (
     Counts,
     Measure,
@@ -19,7 +20,7 @@ from arena_kit.rollout.numbers.attempts import (
     pass_at_k,
     set_figure,
 )
-from arena_kit.rollout.numbers.comparison import compare, difference_interval, sign_flip_p
+from arena_kit.rollout.numbers.comparison import compare, sign_flip_p
 from arena_kit.rollout.numbers.summary import (
     EndedAttempt,
     Often,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,15 +24,12 @@ class SeatedMatch:
         """openings: whether matches begin with the opening of their seed. Raises MissingExtra and BrokenEnvironment."""
         self.spec = spec
         self._has_openings = openings and spec.openings is not None
-        self.observation_space = _space(spec.observation)
-        self.action_space: Any = (
-            spaces.Discrete(spec.action_count) if spec.action is None else _action_space(spec.action)
-        )
+        self.observation_space = observation_space(spec)
+        self.action_space: Any = action_space(spec)
         self.has_mask = spec.action is None
         self.forfeited_by: int | None = None
         """The seat that forfeited the match; None if no seat has."""
         self._environment = spec.make()
-        self._wire = np.dtype(spec.observation.wire).newbyteorder("<")
 
     @property
     def to_move(self) -> tuple[int, ...]:
@@ -50,9 +47,7 @@ class SeatedMatch:
 
     def observation(self, seat: int) -> Any:
         """Return the array that a player in this seat receives."""
-        seen, array = self._environment.observe(seat).observation, self.spec.observation
-        values = np.frombuffer(seen, self._wire) if isinstance(seen, bytes) else np.array(seen)
-        return values.astype(array.dtype).reshape(array.shape)
+        return observation_array(self.spec, self._environment.observe(seat).observation)
 
     def valid_actions(self, seat: int) -> Any:
         """Return the valid actions of a seat as players get them: empty if it does not act now."""
@@ -89,6 +84,29 @@ class SeatedMatch:
         if self.spec.action is None:
             return int(action)
         return np.asarray(action, self.spec.action.wire).tobytes()
+
+
+def observation_array(spec: EnvironmentSpec, seen: Sequence[float] | bytes) -> Any:
+    """Return what a seat sees as the array that a player receives."""
+    array = spec.observation
+    values = np.frombuffer(seen, np.dtype(array.wire).newbyteorder("<")) if isinstance(seen, bytes) else np.array(seen)
+    return values.astype(array.dtype).reshape(array.shape)
+
+
+def action_array(spec: EnvironmentSpec, action: Action) -> Any:
+    """Return a recorded action as a player gave it: a whole number, or an array."""
+    if spec.action is None or not isinstance(action, bytes):
+        return action
+    values = np.frombuffer(action, np.dtype(spec.action.wire).newbyteorder("<"))
+    return values.astype(spec.action.dtype).reshape(spec.action.shape)
+
+
+def observation_space(spec: EnvironmentSpec) -> Any:
+    return _space(spec.observation)
+
+
+def action_space(spec: EnvironmentSpec) -> Any:
+    return spaces.Discrete(spec.action_count) if spec.action is None else _action_space(spec.action)
 
 
 def _space(array: ArraySpec) -> Any:

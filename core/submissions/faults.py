@@ -1,0 +1,31 @@
+"""The fault that failed a validation, with the player's own traceback, for people who may see its source."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from arena_kit.environment.records import Fault
+from core.duels.selectors import NotStored, records_open
+from core.models import JobState, Validation
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFault:
+    """A forfeited match: its number, the moves before the fault, and what the player raised, if it did."""
+
+    match: int
+    moves: int
+    trace: str
+
+
+def validation_fault(validation: Validation | None) -> ShownFault | None:
+    """Return the first fault of a failed validation of matches; None without one, or without its record."""
+    if validation is None or validation.state != JobState.FAILED or not validation.records:
+        return None
+    with suppress(NotStored), records_open(validation) as archive:
+        number = next((row.number for row in archive.index if row.fault is Fault.PLAYER), None)
+        if number is not None:
+            match = archive.match(number)
+            return ShownFault(number, len(match.actions), match.error.partition("\n")[2])
+    return None

@@ -1,0 +1,1 @@
+"""Comparisons of versions, as pages and as JSON."""

@@ -1,0 +1,35 @@
+"""The page that compares versions: two by their duels, up to four by their scores."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, render
+
+from core.evaluations.comparison import COMPARED
+from core.models import Environment, User
+from core.tournaments.comparison import DuelComparison, duels_compare
+from core.tournaments.results import Viewer
+from web.comparisons.parts import Asked, asked, offered
+from web.evaluations.board_views import scores_compared
+
+
+def comparison(request: HttpRequest, slug: str) -> HttpResponse:
+    """Compare the versions that `?id=…&id=…` names, each by its id, its agent's name, or name and number."""
+    row = get_object_or_404(Environment, slug=slug)
+    if row.is_scored:
+        return scores_compared(request, row, asked(row, request.GET, COMPARED))
+    if row.seats != 2:
+        raise Http404(f"{row} is not played by two agents, so there are no duels to compare.")
+    assert request.user.is_anonymous or isinstance(request.user, User)
+    found = asked(row, request.GET, 2)
+    context = {
+        "environment": row,
+        "asked": found,
+        "offered": offered(row),
+        "found": _compared(found, request.user),
+    }
+    return render(request, "web/comparisons/duels.html", context)
+
+
+def _compared(found: Asked, viewer: Viewer) -> DuelComparison | None:
+    return duels_compare(*found.versions, viewer) if len(found.versions) == 2 else None
