@@ -10,6 +10,7 @@ from django.db import close_old_connections
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
+from arena_kit.referee.live import LiveView
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.cores import pinned
 from core.duels.selectors import duels_next
@@ -18,6 +19,7 @@ from core.jobs.log import log_stage
 from core.models import Duel
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 from duel_runner.steps import MatchesOfJob
+from duel_runner.telling import Telling
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
@@ -67,6 +69,10 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
         lease.raise_if_lost()
         lease.progress(matches_done=matches_done)
 
+    live = None
+    if isinstance(job, Duel):
+        live = LiveView()
+        lease.every_second(Telling(job, live).tell)
     log_stage("play")
     lease.log(
         f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."
@@ -90,6 +96,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
                 decided=decided_by(wish.test),
                 trial_until=trial_until,
                 opening=branch_of(job),
+                live=live,
             )
     except SandboxError as fault:
         raise PlatformFault(str(fault), code=fault.code) from fault

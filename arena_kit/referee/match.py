@@ -170,6 +170,10 @@ class Match:
         """Drop the questions, which refer to the match and would keep it in memory."""
         self.history = ([], [])
 
+    def actions_so_far(self) -> tuple[int, ...]:
+        """Return the actions that were played, the opening included."""
+        return tuple(self._actions)
+
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
         """Add the time of a move; the part beyond the free time is taken from the player's bank."""
         self._thinking[player] += seconds

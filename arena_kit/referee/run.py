@@ -21,6 +21,7 @@ from arena_kit.referee.deciding import Decided
 from arena_kit.referee.duel import Duel
 from arena_kit.referee.episode import Failure
 from arena_kit.referee.evaluation import Evaluation
+from arena_kit.referee.live import LiveView
 from arena_kit.referee.match import pair_seed
 from arena_kit.referee.trial import Trial
 from arena_kit.sandbox.base import Container
@@ -199,6 +200,7 @@ def run_duel(
     decided: Decided | None = None,
     trial_until: float | None = None,
     opening: tuple[int, ...] | None = None,
+    live: LiveView | None = None,
 ) -> PlayedDuel:
     """Play `match_count` matches between two players, up to `parallel_matches` at once.
 
@@ -211,7 +213,7 @@ def run_duel(
     with the number of finished matches; may raise to stop the duel. decided: ends the duel early, see `Decided`.
     trial_until: makes it a trial, which ends at the first fault, and at this time by the clock at the latest; see
     `arena_kit.referee.trial`. opening: the actions that every match begins with, all of them with the duel's own seed;
-    None to draw each pair's opening from its seed.
+    None to draw each pair's opening from its seed. live: lets another thread look on.
     """
     kind = Duel if trial_until is None else partial(Trial, until=trial_until)
     duel = kind(
@@ -227,6 +229,8 @@ def run_duel(
         decided=decided,
         opening=opening,
     )
+    if live is not None:
+        live.show(duel.matches)
     with contextlib.ExitStack() as stack:
         for link in duel.links:
             stack.callback(link.close)

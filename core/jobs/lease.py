@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from contextvars import copy_context
 from copy import copy
 from functools import partial
@@ -36,6 +37,7 @@ class Lease:
         self._shown = ""
         self._progress: dict[str, object] = {}
         self._news = False
+        self._also: Callable[[], None] | None = None
         self._stop = threading.Event()
         # A new thread does not inherit the log context of this job.
         run = partial(copy_context().run, self._run)
@@ -69,6 +71,10 @@ class Lease:
         """Set fields of the row that show progress; the values must not be changed afterwards."""
         self._progress = fields
         self._news = True
+
+    def every_second(self, act: Callable[[], None]) -> None:
+        """Call this about once a second from the thread of the lease; no longer once it has raised an exception."""
+        self._also = act
 
     @property
     def has_news(self) -> bool:
@@ -109,6 +115,17 @@ class Lease:
             logger.info("%s %s was not given back: %s", job.KIND, job.pk, error)
         self.lost.set()
 
+    def _do_also(self) -> None:
+        if self._also is None or self.lost.is_set():
+            return
+        try:
+            self._also()
+        except Exception:
+            # What is done beside the job must never cost it.
+            self._also = None
+            connection.close()
+            logger.warning("Nothing more is told of %s %s.", self._job.KIND, self._job.pk, exc_info=True)
+
     def _run(self) -> None:
         waited = 0.0
         try:
@@ -120,5 +137,6 @@ class Lease:
                 if self._news or waited >= settings.JOB_LEASE_SECONDS / 4:
                     waited = 0.0
                     self.beat()
+                self._do_also()
         finally:
             connection.close()

@@ -1580,4 +1580,32 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('analysis', 'ply'), name='analysed_position_unique'), models.CheckConstraint(condition=models.Q(models.Q(('plies', None), ('value', None)), models.Q(('plies__isnull', False), ('value__gte', -1), ('value__lte', 1)), _connector='OR'), name='analysed_position_is_whole')],
             },
         ),
+        migrations.CreateModel(
+            name='WatchedDuel',
+            fields=[
+                ('duel', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='watched', serialize=False, to='core.duel')),
+                ('asked_at', models.DateTimeField(help_text='When a page that shows it was asked for last.')),
+            ],
+        ),
+        migrations.CreateModel(
+            name='ToldMoves',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('claim_token', models.UUIDField(help_text='Token of the worker that told them: those of an earlier attempt are void.')),
+                ('match', models.PositiveIntegerField(help_text='Its number, from 1.')),
+                ('begin', models.PositiveIntegerField(help_text='How many actions of the match come before these.')),
+                ('actions', models.JSONField(help_text='As in the record of a match, its opening included.')),
+                ('is_followed', models.BooleanField(default=False, help_text='Whether the match is told while it is played, not only once it is over.')),
+                ('outcome', models.CharField(blank=True, choices=[('', 'undecided'), ('PLAYER_1', 'player 1 won'), ('PLAYER_2', 'player 2 won'), ('DRAW', 'draw')], help_text='Of the match, with its last actions.', max_length=8)),
+                ('faulty_player', models.PositiveSmallIntegerField(help_text='Who forfeits the match: 0 or 1.', null=True)),
+                ('score_1', models.FloatField(default=0.0)),
+                ('score_2', models.FloatField(default=0.0)),
+                ('told_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                ('duel', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='told_moves', to='core.duel')),
+            ],
+            options={
+                'ordering': ['duel', 'match', 'begin'],
+                'constraints': [models.UniqueConstraint(fields=('duel', 'claim_token', 'match', 'begin'), name='told_moves_unique')],
+            },
+        ),
     ]

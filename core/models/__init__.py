@@ -51,6 +51,7 @@ from core.models.upload import UploadReservation
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
+from core.models.watching import ToldMoves, WatchedDuel
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
 from core.models.worker import Bell, Duty, Worker
 from core.models.worker_host import HostState, WorkerHost
@@ -143,6 +144,7 @@ __all__ = [
     "TaskFile",
     "TaskSplit",
     "TokenScope",
+    "ToldMoves",
     "Tournament",
     "TournamentSchedule",
     "TournamentState",
@@ -150,6 +152,7 @@ __all__ = [
     "User",
     "Validation",
     "VerdictReason",
+    "WatchedDuel",
     "Webhook",
     "WebhookFormat",
     "Worker",

@@ -46,6 +46,7 @@ from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
 from core.submissions.trials import trials_sweep
 from core.submissions.uploads import archives_sweep
+from core.watching.services import moves_forget
 
 logger = logging.getLogger(__name__)
 Row = TypeVar("Row", bound=Model)
@@ -92,6 +93,8 @@ def retention_run(_: int = 0) -> None:
         logger.info("%d archives that belong to no version were deleted.", count)
     if count := trials_sweep(now=timezone.now()):
         logger.info("%d forgotten trials were deleted.", count)
+    if count := moves_forget():
+        logger.info("%d rows that were told of duels that are over were deleted.", count)
     for cleared in retention_apply(now=timezone.now()):
         if cleared.count:
             logger.info("%d %s were deleted after %d days.", cleared.count, cleared.what, cleared.days)

@@ -52,6 +52,8 @@ pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
     "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
     "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
+    # They are thrown away.
+    "toldmoves", "watchedduel",
 })  # fmt: skip
 """Rows that workers keep for themselves: what they hold is shown where it belongs, on boards and brackets."""
 CLOSED: tuple[type[Model], ...] = (

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
+from arena_kit.environment.records import MatchRecord, Outcome
 from arena_kit.environment.replay import ReplayStep
 from arena_kit.environment.replay_file.facts import Played, ending, scores_of, seats_of, states
 from arena_kit.environment.spec import EnvironmentSpec
@@ -69,34 +73,79 @@ def frame_views(
 
     html_of: returns the harmless HTML of a frame.
     """
-    views: list[FrameView] = []
+    views = [_view(spec, record, names, at, html_of) for at in _played(spec, record)]
+    views[-1] = _ended(views[-1], record, names)
+    return views
+
+
+def last_view(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, ...]) -> FrameView:
+    """Return the last state of a match, which need not be over: then its fault is that of the platform.
+
+    Raises NotDrawable as `frame_views` does.
+    """
+    view = _view(spec, record, names, deque(_played(spec, record), maxlen=1)[0], None)
+    return view if record.outcome is Outcome.NONE else _ended(view, record, names)
+
+
+class _At(NamedTuple):
+    """A state, the frame before it, and how many steps came before."""
+
+    ply: int
+    before: Frame
+    step: ReplayStep
+
+
+def _played(spec: EnvironmentSpec, record: Played) -> Iterator[_At]:
+    """Play a match again and yield its states. Raises NotDrawable."""
     before: Frame = {}
-    try:
+    with _drawn(record):
         for ply, step in enumerate(states(spec, record)):
-            moves = [(seat, move_in_words(spec, before, action)) for seat, action in step.moves]
+            yield _At(ply, before, step)
             before = step.frame
-            views.append(
-                FrameView(
-                    ply=ply,
-                    svg=in_colours_of_players(spec.render(step.frame), step.seats),
-                    text=step.text,
-                    caption=_caption(record, names, step, ply, moves) if ply else _start(record, step, names),
-                    seats=tuple(seat for seat, _ in step.moves),
-                    is_opening=step.is_opening,
-                    html="" if html_of is None else html_of(step.frame),
-                    move="; ".join(words for _, words in moves),
-                    players=tuple(step.seats[seat] for seat, _ in step.moves),
-                )
-            )
+
+
+def _view(
+    spec: EnvironmentSpec,
+    record: Played,
+    names: tuple[str, ...],
+    at: _At,
+    html_of: Callable[[Frame], str] | None,
+) -> FrameView:
+    """Return a state as pages show it. Raises NotDrawable."""
+    ply, before, step = at
+    with _drawn(record):
+        moves = [(seat, move_in_words(spec, before, action)) for seat, action in step.moves]
+        return FrameView(
+            ply=ply,
+            svg=in_colours_of_players(spec.render(step.frame), step.seats),
+            text=step.text,
+            caption=_caption(record, names, step, ply, moves) if ply else _start(record, step, names),
+            seats=tuple(seat for seat, _ in step.moves),
+            is_opening=step.is_opening,
+            html="" if html_of is None else html_of(step.frame),
+            move="; ".join(words for _, words in moves),
+            players=tuple(step.seats[seat] for seat, _ in step.moves),
+        )
+
+
+@contextmanager
+def _drawn(record: Played) -> Iterator[None]:
+    """Turn what the rules and the drawing of an environment raise into NotDrawable."""
+    try:
+        yield
     except BrokenEnvironment:
         raise NotDrawable("The code of this environment has failed, so the match cannot be drawn now.") from None
+    except NotDrawable:
+        raise
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         # A damaged record can hold anything, and each environment's rules fail on it with their own exceptions.
         what = "episode" if isinstance(record, EpisodeRecord) else "match"
         sentence = f"The record of {what} {record.number} does not fit its rules, so it cannot be drawn."
         raise NotDrawable(sentence) from None
-    views[-1] = replace(views[-1], caption=f"{views[-1].caption}. {ending(record, names)}")
-    return views
+
+
+def _ended(view: FrameView, record: Played, names: tuple[str, ...]) -> FrameView:
+    return replace(view, caption=f"{view.caption}. {ending(record, names)}")
 
 
 def _start(record: Played, step: ReplayStep, names: tuple[str, ...]) -> str:
