@@ -45,6 +45,7 @@ from web.tournaments import calendar_views as calendar
 from web.tournaments import registration_views as registrations
 from web.tournaments import season_views as seasons
 from web.tournaments import views as tournaments
+from web.watching import views as watching
 
 agent = "environments/<slug:slug>/agents/<str:name>/"
 edition = "environments/<slug:slug>/editions/<int:edition>/"
@@ -76,6 +77,7 @@ site = [
     path("docs/", docs.doc, name="docs"),
     path("docs/<path:name>/", docs.doc, name="doc"),
     path("search/", docs.search, name="search"),
+    path("live/", watching.watch, name="watch"),
     path("tournaments/", calendar.calendar, name="tournament_calendar"),
     path("users/<str:username>/", users.user, name="user"),
     path("submit/", submitting.submit, name="submit"),

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from core.settings.base import SITE_URL, env
+from core.settings.base import EVENTS_URL, SITE_URL, env
 
 HTTPS = SITE_URL.startswith("https://")
 # Forms come from the site itself. A proxy may hide the scheme and port that people use, and SITE_URL has them.
@@ -24,7 +24,8 @@ X_FRAME_OPTIONS = "DENY"
 CONTENT_SECURITY_POLICY: dict[str, Any] = {
     "DIRECTIVES": {
         **{name: ["'none'"] for name in ("default-src", "base-uri", "frame-ancestors")},
-        **{f"{kind}-src": ["'self'"] for kind in ("script", "style", "font", "media", "connect")},
+        **{f"{kind}-src": ["'self'"] for kind in ("script", "style", "font", "media")},
+        "connect-src": ["'self'", *(["/".join(EVENTS_URL.split("/")[:3])] if "://" in EVENTS_URL else [])],
         "img-src": ["'self'", "data:", "blob:"],
         "form-action": ["'self'"],
         "upgrade-insecure-requests": HTTPS,

@@ -13,6 +13,8 @@ INVITATION_CODE = env.secret("INVITATION_CODE")
 TEAMS = env.words("TEAMS")
 ROOT_URLCONF = "web.urls"
 WSGI_APPLICATION = "core.wsgi.application"
+# The streams of live events, which core.asgi serves.
+ASGI_APPLICATION = "web.watching.stream.Streams"
 LANGUAGE_CODE = "en-gb"
 USE_I18N = False
 FORMAT_MODULE_PATH = "core.writing"

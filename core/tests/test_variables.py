@@ -52,7 +52,7 @@ def test_only_the_settings_read_the_environment_for_a_secret() -> None:
     assert {"SECRET_KEY", "INVITATION_CODE", "DATABASE_URL", "POSTGRES_PASSWORD", "REDIS_URL"} <= secrets
     # Whatever sounds like a secret is one.
     words = ("SECRET", "PASSWORD", "TOKEN", "DSN", "_URL", "INVITATION", "REMOTE")
-    public = {"PUBLISHER_WEB_URL", "SITE_URL", "SOURCE_URL"}
+    public = {"EVENTS_URL", "PUBLISHER_WEB_URL", "SITE_URL", "SOURCE_URL"}
     assert {name for name in settings.VARIABLES.names if any(word in name for word in words)} - public <= secrets
 
 

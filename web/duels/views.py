@@ -21,7 +21,6 @@ from core.duels.selectors import (
     duel_get,
     match_get,
     match_groups,
-    records_open,
     spec_get,
     validation_get,
 )
@@ -29,12 +28,14 @@ from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
+from core.watching.selectors import index_get, match_shown
 from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
 from web.site.refusals import explained, status_of
+from web.watching.parts import board_part, events_address
 
 Context = dict[str, Any]
 
@@ -55,13 +56,13 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
         "wanted": (wanted := match_filter(request.GET)),
     }
     index: Sequence[MatchSummary] = ()
-    if row.records:
-        try:
-            with records_open(row) as archive:
-                context["groups"] = group_views(match_groups(archive.index, wanted), duel_names(row), wanted)
-                index = archive.index
-        except NotStored as missing:
-            context["missing"] = str(missing)
+    try:
+        index = index_get(row)
+        context["groups"] = group_views(match_groups(index, wanted), duel_names(row), wanted)
+    except NotStored as missing:
+        context["missing"] = str(missing)
+    if not row.is_over:
+        context |= {"board": board_part(row), "events": events_address(f"duels/{row.pk}")}
     context["course"] = course_of(row, duel_names(row), index)
     part = request.headers.get("HX-Target") == "duel"
     return render(request, "web/duels/body.html" if part else "web/duels/duel.html", context)
@@ -71,13 +72,13 @@ def duel(request: HttpRequest, duel_id: int) -> HttpResponseBase:
 def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
     """Show one match of a duel in the viewer."""
     row = get_duel(request, duel_id)
-    record, count = match_get(row, number)
+    record, count = match_shown(row, number)
     names = duel_names(row)
     agents = (row.player_1.agent, row.player_2.agent)
     trace = record.faulty_player is not None and source_visible(request, agents[record.faulty_player])
     environment = row.environment
     # Other sites, and matches that go on from here, show what everyone may see.
-    is_public = duel_visible(row, AnonymousUser())
+    is_public = row.is_over and duel_visible(row, AnonymousUser())
     context: Context = {
         "crumbs": [
             (reverse("web:environment", args=[environment.slug]), environment.name),
@@ -86,6 +87,7 @@ def match(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
         ],
         "duel": row,
         "is_void": row.is_void,
+        "is_live": not row.is_over,
         "can_see_trace": trace,
         "go_on_url": reverse("web:match", args=[row.pk, number]) + "from/" if is_public else "",
         "sharing": sharing(row, record, count) if is_public else None,
@@ -173,7 +175,7 @@ def _at(states: list[FrameView], position: int) -> Context:
 
 def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
     """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
-    view = analysis_view(job, record, names) if isinstance(job, Duel) else None
+    view = analysis_view(job, record, names) if isinstance(job, Duel) and job.is_over else None
     if view is None or view.story is None or view.graph is None:
         return {"analysis": view}
     here = round(position * view.graph.step, 1)
@@ -184,7 +186,7 @@ def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -
 def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
     """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html"}]}, or {"error": a sentence}."""
     try:
-        record, _ = match_get(job, number)
+        record, _ = match_shown(job, number) if isinstance(job, Duel) else match_get(job, number)
         states = match_views(job, record, names, html_of=painter(spec_get(job)))
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))

@@ -5,17 +5,18 @@ from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
 
-from core.duels.featured import duel_featured_list
+from core.duels.featured import featured_get
 from core.models import User
 from core.tournaments.calendar import tournament_running_list
 from core.tournaments.cards import environment_cards
+from core.watching.wall import running_duels
 
-RUNNING_SHOWN = 4
+RUNNING_SHOWN, PLAYING_SHOWN = 4, 3
 
 
 def home(request: HttpRequest) -> HttpResponse:
     """Show what can be watched, and all environments: games, tasks for one agent, and whole applications."""
-    cards = environment_cards()
+    cards, featured = environment_cards(), featured_get()
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
     context = {
@@ -25,7 +26,9 @@ def home(request: HttpRequest) -> HttpResponse:
         "tasks": [card for card in tasks if card.agent_count] or tasks,
         "waiting_tasks": [card for card in waiting if card.environment.is_available],
         "missing_tasks": [card for card in waiting if not card.environment.is_available],
-        "featured": duel_featured_list(),
+        "featured": featured.duels,
+        "hero": featured.hero,
+        "playing": running_duels()[:PLAYING_SHOWN],
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
         "is_new": isinstance(request.user, User) and not request.user.agents.exists(),
         "applications": [card for card in cards if card.environment.is_app],

@@ -47,6 +47,7 @@ GET    /docs/                                                       200 200 200 
 GET    /docs/quickstart/                                            200 200 200 200
 GET    /search/?q=a                                                 200 200 200 200
 GET    /tournaments/                                                200 200 200 200
+GET    /live/                                                       200 200 200 200
 GET    /environments/                                               302 302 302 302
 GET    /environments/{slug}/rules/                                  200 200 200 200
 GET    /environments/{slug}/write/                                  200 200 200 200

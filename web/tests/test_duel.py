@@ -116,7 +116,8 @@ def test_a_waiting_duel_says_so_and_asks_again(client: Client, stage: Stage) -> 
     page = html(client, address(duel))
 
     assert "No worker serves its queue now; it is next in the queue." in page
-    assert f'hx-get="/duels/{duel.pk}/" hx-trigger="every 2s"' in page
+    assert f'hx-get="/duels/{duel.pk}/" hx-trigger="news" hx-swap="outerHTML" data-live' in page
+    assert "web/live.js" in page
 
 
 def test_a_duel_that_is_tried_again_says_what_went_wrong(client: Client, stage: Stage) -> None:

@@ -49,6 +49,7 @@ SILENT = {
 """Addresses that answer all visitors, and what stands there only for those who see the results."""
 PUBLIC_ALONE = {
     "/": "anna",
+    "/live/": "anna",
     "/users/alice/": "1 of 3",
     "/environments/{slug}/rules/": "anna",
     "/environments/{slug}/write/": "anna",

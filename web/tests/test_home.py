@@ -5,7 +5,7 @@ from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
-from core.models import Audience, Duel, Tournament, TournamentState
+from core.models import Audience, Duel, JobState, Tournament, TournamentState
 from core.tests import applications, factories
 from core.tests.factories import Cast
 from web.tests import scored
@@ -69,8 +69,8 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    # Cards, duels to watch and what runs.
-    with django_assert_num_queries(5):
+    # Cards, duels to watch, and the duels and tournaments that run.
+    with django_assert_num_queries(6):
         assert client.get("/").status_code == 200
 
 
@@ -114,9 +114,24 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
         ("Newest duel", newest),
     ]
     assert f'<a href="/duels/{first.pk}/matches/1/">Watch a match</a>' in page
+    # The first of them without a forfeit plays beside the first words.
+    assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
+    Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
+    assert client.get("/").context["hero"] == other
     edition.results = Audience.HIDDEN
     edition.save()
     assert client.get("/").context["featured"] == []
+
+
+def test_the_home_page_names_the_duels_that_are_played_now(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("a", "b")]
+    edition = factories.tournament(players, state=TournamentState.RUNNING)
+    factories.moved(edition.duels.all(), JobState.RUNNING)
+    (duel,) = client.get("/").context["playing"]
+    page = client.get("/").content.decode()
+    assert f'href="/duels/{duel.pk}/">a against b</a>' in page
+    assert 'href="/live/"' in page
 
 
 def test_a_new_user_is_told_the_first_steps_until_there_is_an_agent(cast: Cast, visit: As) -> None:

@@ -122,6 +122,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "home": reverse("web:home"),
         "search": f"{reverse('web:search')}?q=e",
         "tournament_calendar": reverse("web:tournament_calendar"),
+        "watch": reverse("web:watch"),
         "play": reverse("web:play"),
         "profile": reverse("web:profile"),
         "inbox": reverse("web:inbox"),

@@ -1,32 +1,59 @@
-// While a rollout or a batch is at work its news come as server-sent events; the page then asks for its part that they
-// change, the one with `data-live`. Where they do not come, it asks every two seconds.
+// What changes while somebody looks: the page asks for its part with `data-live` again when server-sent events have news
+// of it, and puts in place what they bring. Where they do not come, it asks every two seconds.
 const POLL_SECONDS = 2;
+// A stream that brings its parts itself needs the page less often.
+const PROGRESS_SECONDS = 4;
 const part = () => document.querySelector("[data-live]");
 let events = null;
 let polling = 0;
 let progress = "";
 let asking = 0;
 
-function ask() {
+function ask(seconds = 0.05) {
+  if (seconds > 1 && asking) return;
   clearTimeout(asking);
-  asking = setTimeout(() => { if (part()) htmx.trigger(part(), "news"); }, 50);
+  asking = setTimeout(() => { asking = 0; if (part()) htmx.trigger(part(), "news"); }, seconds * 1000);
 }
 
 function poll() {
   if (!polling) polling = setInterval(() => { if (!document.hidden) ask(); }, POLL_SECONDS * 1000);
 }
 
+// Puts a part in its place; focus and open parts stay.
+function put({ id, html }) {
+  const old = document.getElementById(id);
+  if (!old || !part()) return;
+  const focused = old.contains(document.activeElement) ? nameOf(document.activeElement) : "";
+  const open = [...old.querySelectorAll("details[id][open]")].map((one) => one.id);
+  const made = document.createElement("template");
+  made.innerHTML = html;
+  old.replaceWith(made.content);
+  const now = document.getElementById(id);
+  htmx.process(now);
+  showLocalTimes(now);
+  for (const one of open) document.getElementById(one)?.setAttribute("open", "");
+  if (focused) [...now.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
+}
+
 function listen() {
   if (events || polling || document.hidden || !part()) return;
   if (!part().dataset.events || !window.EventSource) return poll();
   events = new EventSource(part().dataset.events);
-  events.addEventListener("step", ask);
+  let brings = false;
+  events.addEventListener("step", () => ask());
+  events.addEventListener("part", ({ data }) => { brings = true; put(JSON.parse(data)); });
   for (const kind of ["phase", "progress"]) events.addEventListener(kind, ({ data }) => {
-    if (data !== progress) ask();
+    if (data !== progress) ask(brings ? PROGRESS_SECONDS : undefined);
     progress = data;
   });
   events.addEventListener("end", () => { events.close(); ask(); });
-  events.addEventListener("error", () => { if (events.readyState === EventSource.CLOSED) poll(); });
+  // The browser tries again by itself where no process answers; meanwhile the page asks.
+  let failures = 0;
+  events.addEventListener("open", () => { failures = 0; clearInterval(polling); polling = 0; });
+  events.addEventListener("error", () => {
+    failures += 1;
+    if (events.readyState === EventSource.CLOSED || failures > 1) poll();
+  });
 }
 
 // A page that is not looked at asks for nothing.

@@ -1,0 +1,21 @@
+"""Entry point of the process that sends live events: `gunicorn core.asgi --worker-class asgi`."""
+
+import os
+
+import django
+
+from core.monitoring.logs import name_service
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "core.settings")
+name_service("events")
+django.setup()
+
+from django.conf import settings  # noqa: E402  (once the settings are loaded)
+from django.utils.module_loading import import_string  # noqa: E402
+
+from core.checks import refuse_unsafe_start  # noqa: E402
+
+# As for the site: commands check the settings before they begin, but a server does not.
+refuse_unsafe_start()
+
+application = import_string(settings.ASGI_APPLICATION)()

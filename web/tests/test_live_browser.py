@@ -1,0 +1,121 @@
+"""The live pages and the match of the home page in a real browser."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from pytest_django.fixtures import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from core.models import Duel, JobState, ToldMoves
+from core.tests import factories
+from web.tests.arena import Stage, staged
+from web.tests.tabs import used
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pytest.mark.nightly]
+
+
+@pytest.fixture
+def stage(transactional_db: None) -> Stage:
+    return staged(factories.cast(), factories.environment())
+
+
+@pytest.fixture(scope="module")
+def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
+    with chromium.new_page(base_url=live_server.url) as page:
+        yield page
+
+
+@pytest.fixture
+def page(stage: Stage, tab: Page) -> Iterator[Page]:
+    with used(tab) as page:
+        yield page
+
+
+@pytest.fixture
+def running(stage: Stage) -> Duel:
+    """A duel that is being played, of which nothing is told yet."""
+    return factories.duel(stage.tournament, stage.anna, stage.clara, number=2, state=JobState.RUNNING)
+
+
+def tell(duel: Duel, number: int) -> None:
+    """A match that is over: player 1 wins on the first row."""
+    assert duel.claim_token is not None
+    ToldMoves.objects.create(
+        duel=duel, claim_token=duel.claim_token, match=number, begin=0, actions=[0, 3, 1, 4, 2],
+        outcome="PLAYER_1" if number % 2 else "PLAYER_2", score_1=1.0 if number % 2 else -1.0,
+        score_2=-1.0 if number % 2 else 1.0,
+    )  # fmt: skip
+
+
+def test_the_home_page_plays_a_match_until_it_is_paused(page: Page, stage: Stage) -> None:
+    Duel.objects.filter(pk=stage.duel.pk).update(
+        player_1_errors=0, player_2_errors=0, draws=0, player_1_wins=31, player_2_wins=29
+    )
+    page.goto("/")
+    picture = page.locator("#hero img")
+    first = picture.get_attribute("src") or ""
+    assert first.startswith("data:image/svg+xml")
+    expect(picture).not_to_have_attribute("src", first)
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    page.locator("#hero > a").click()
+    expect(page).to_have_url(re.compile(f"/duels/{stage.duel.pk}/matches/1/"))
+
+
+def test_the_match_of_the_home_page_stands_still_for_people_who_want_no_motion(page: Page, stage: Stage) -> None:
+    Duel.objects.filter(pk=stage.duel.pk).update(
+        player_1_errors=0, player_2_errors=0, draws=0, player_1_wins=31, player_2_wins=29
+    )
+    page.emulate_media(reduced_motion="reduce")
+    page.goto("/")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    page.emulate_media(reduced_motion="no-preference")
+
+
+def test_a_running_duel_shows_new_matches_without_a_stream(page: Page, running: Duel) -> None:
+    page.goto(f"/duels/{running.pk}/")
+    expect(page.locator("#live-board")).to_be_visible()
+    tell(running, 1)
+    expect(page.locator(f"a[href='/duels/{running.pk}/matches/1/']")).to_be_visible()
+    factories.moved(Duel.objects.filter(pk=running.pk), JobState.CANCELLED)
+    expect(page.locator("#live-board")).to_have_count(0)
+
+
+def test_a_page_whose_stream_is_away_asks_by_itself(tab: Page, running: Duel, settings: Settings) -> None:
+    settings.EVENTS_URL = "/events"
+    with used(tab, complains=True) as page:
+        page.route("**/events/**", lambda route: route.abort("connectionrefused"))
+        page.goto(f"/duels/{running.pk}/")
+        tell(running, 1)
+        expect(page.locator(f"a[href='/duels/{running.pk}/matches/1/']")).to_be_visible(timeout=30_000)
+
+
+def test_a_stream_puts_its_part_in_place_and_keeps_what_is_open(page: Page, running: Duel, settings: Settings) -> None:
+    settings.EVENTS_URL = "/events"
+    parts = iter(["first", "second"])
+
+    def answer(route: object) -> None:
+        word = next(parts, "second")
+        html = (
+            f'<section id="live-board"><p>{word}</p><details id="live-text"><summary>As text</summary>'
+            f'<a href="/live/">{word} link</a></details></section>'
+        )
+        data = json.dumps({"id": "live-board", "html": html})
+        body = f"retry: 1000\n\nevent: part\ndata: {data}\n\n"
+        route.fulfill(body=body, content_type="text/event-stream")  # type: ignore[attr-defined]
+
+    page.route("**/events/**", answer)
+    page.goto(f"/duels/{running.pk}/")
+    board = page.locator("#live-board")
+    expect(board).to_contain_text("first")
+    board.locator("summary").click()
+    board.locator("a").focus()
+    expect(board).to_contain_text("second")
+    expect(board.locator("details")).to_have_attribute("open", "")
+    expect(board.locator("a")).to_be_focused()
+    page.unroute("**/events/**")

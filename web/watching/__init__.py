@@ -1,0 +1,1 @@
+"""Pages and streams of what is played now."""

@@ -1,0 +1,193 @@
+"""Streams of what is played now, for the small process of their own that `core.asgi` starts.
+
+A stream tells what everyone may see, and no more: it knows no cookies and no accounts. Each topic is looked at once a
+second, whatever the number of its streams, and a stream that is slow to read skips what is out of date by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from web.watching.topics import Told, look
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+LOOK_SECONDS = 1.0
+"""Time between two looks at a topic."""
+PING_SECONDS = 15.0
+"""A stream without news sends a comment after this time, so that nobody on the way takes it for dead."""
+SEND_SECONDS = 30.0
+"""A stream that does not read for so long is closed."""
+MOST_STREAMS, MOST_TOPICS = 2_000, 50
+"""More than these are refused; their pages then ask every two seconds."""
+RETRY_MS = 3_000
+PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17})/?")
+
+
+@dataclass(eq=False)
+class Topic:
+    """What is told of a topic now. version: counts the changes. streams: how many follow it."""
+
+    name: str
+    told: Told | None = None
+    version: int = 0
+    streams: int = 0
+    changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+
+class Streams:
+    """The application: answers `/events/<topic>` with server-sent events. look: returns what is told of a topic."""
+
+    def __init__(self, look: Callable[[str], Told | None] = look, *, look_seconds: float = LOOK_SECONDS) -> None:
+        self._look, self._look_seconds = look, look_seconds
+        self._topics: dict[str, Topic] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        # One thread, so one connection to the database, however many streams there are.
+        self._thread = ThreadPoolExecutor(1, "events")
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                for task in self._tasks:
+                    task.cancel()
+                return
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/events/health":
+            return await _short(send, 200)
+        found = PATH.fullmatch(scope["path"])
+        if found is None or scope["method"] != "GET":
+            return await _short(send, 404)
+        if sum(topic.streams for topic in self._topics.values()) >= MOST_STREAMS:
+            return await _short(send, 503)
+        topic = self._topics.get(found[1])
+        if topic is None:
+            if len(self._topics) >= MOST_TOPICS:
+                return await _short(send, 503)
+            topic = self._topics[found[1]] = Topic(found[1])
+            self._begin(self._follow(topic))
+        topic.streams += 1
+        try:
+            await self._stream(topic, receive, send)
+        finally:
+            topic.streams -= 1
+
+    def _begin(self, work: Any) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _follow(self, topic: Topic) -> None:
+        """Look at a topic until no stream follows it, or there is nothing more to tell."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                told = await loop.run_in_executor(self._thread, self._look, topic.name)
+                if told is None or told != topic.told:
+                    async with topic.changed:
+                        topic.told, topic.version = told, topic.version + 1
+                        topic.changed.notify_all()
+                if told is None or told.is_over:
+                    return
+                await asyncio.sleep(self._look_seconds)
+                if not topic.streams:
+                    return
+        finally:
+            self._topics.pop(topic.name, None)
+
+    async def _stream(self, topic: Topic, receive: Receive, send: Send) -> None:
+        if not await _news(topic, 0):
+            return await _short(send, 503)
+        if topic.told is None:
+            return await _short(send, 404)
+        gone = asyncio.ensure_future(_gone(receive))
+        telling = asyncio.ensure_future(_tell(topic, send))
+        try:
+            await asyncio.wait({gone, telling}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (gone, telling):
+                task.cancel()
+            for task in (gone, telling):
+                with suppress(asyncio.CancelledError, TimeoutError, OSError):
+                    await task
+
+
+async def _tell(topic: Topic, send: Send) -> None:
+    """Send what is told of a topic, and what changes of it, until it is over. Raises TimeoutError."""
+    headers = [
+        (b"content-type", b"text/event-stream; charset=utf-8"),
+        (b"cache-control", b"no-store"),
+        (b"x-accel-buffering", b"no"),
+        # What it tells is for everyone.
+        (b"access-control-allow-origin", b"*"),
+    ]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await _send(send, f"retry: {RETRY_MS}\n\n")
+    sent: Mapping[str, str] = {}
+    version = 0
+    while True:
+        if not await _news(topic, version):
+            await _send(send, ": nothing new\n\n")
+            continue
+        version, told = topic.version, topic.told
+        if told is None:
+            await _send(send, event("end", {}), more=False)
+            return
+        changed = {name: html for name, html in told.parts.items() if sent.get(name) != html}
+        sent = told.parts
+        text = "".join(event("part", {"id": name, "html": html}) for name, html in changed.items())
+        if told.progress:
+            text += event("progress", {"progress": told.progress})
+        await _send(send, text + (event("end", {}) if told.is_over else ""), more=not told.is_over)
+        if told.is_over:
+            return
+
+
+async def _news(topic: Topic, version: int) -> bool:
+    """Wait until a topic has another version; return False if it takes too long."""
+    try:
+        async with asyncio.timeout(PING_SECONDS), topic.changed:
+            await topic.changed.wait_for(lambda: topic.version != version)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _gone(receive: Receive) -> None:
+    """Return when the visitor has closed the stream."""
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _send(send: Send, text: str, *, more: bool = True) -> None:
+    async with asyncio.timeout(SEND_SECONDS):
+        await send({"type": "http.response.body", "body": text.encode(), "more_body": more})
+
+
+async def _short(send: Send, status: int) -> None:
+    headers = [(b"content-type", b"text/plain"), (b"content-length", b"0"), (b"access-control-allow-origin", b"*")]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+def event(kind: str, data: Mapping[str, Any]) -> str:
+    """Return an event. JSON has no line breaks, so that nothing in a page can end it."""
+    return f"event: {kind}\ndata: {json.dumps(data)}\n\n"

@@ -1,0 +1,46 @@
+"""What the streams tell: the wall, and running duels that everyone may see."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import close_old_connections
+
+from core.duels.selectors import duel_get
+from core.models import Duel
+from core.watching.wall import duel_is_public
+from web.watching.parts import board_part, wall_part
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a stream tells. parts: HTML by the id of the element of the page. progress: differs when the page has more
+    to ask for. is_over: whether nothing more will come."""
+
+    parts: Mapping[str, str]
+    progress: str = ""
+    is_over: bool = False
+
+
+def look(topic: str) -> Told | None:
+    """Return what everyone may see of a topic now; None if that is nothing."""
+    close_old_connections()
+    try:
+        if topic == "wall":
+            return Told({"wall": str(wall_part())})
+        return _duel(int(topic.removeprefix("duels/")))
+    finally:
+        close_old_connections()
+
+
+def _duel(duel_id: int) -> Told | None:
+    try:
+        duel = duel_get(duel_id)
+    except (Duel.DoesNotExist, OverflowError):
+        return None
+    if not duel_is_public(duel):
+        return None
+    if duel.is_over:
+        return Told({}, duel.state, is_over=True)
+    return Told({"live-board": str(board_part(duel))}, f"{duel.state} {duel.matches_done}")
