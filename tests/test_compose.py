@@ -12,7 +12,7 @@ from django.conf import settings
 
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
 SITE_AND_WORKERS = {
-    "migrate", "web", "worker-build", "worker-duel", "worker-rollout", "worker-tournament", "worker-publish",
+    "migrate", "web", "events", "worker-build", "worker-duel", "worker-rollout", "worker-tournament", "worker-publish",
     "autoscale", "monitoring-files",
 }  # fmt: skip
 WATCHERS = {

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.docker, pytest.mark.network, pytest.mark.nightly, pyte
 DEADLINE_SECONDS = 600
 PASSWORD = "correct-horse-battery-staple"
 RUNNING = {
-    "postgres", "redis", "web", "worker-build", "worker-duel", "worker-tournament", "worker-publish", "nginx",
+    "postgres", "redis", "web", "events", "worker-build", "worker-duel", "worker-tournament", "worker-publish", "nginx",
 }  # fmt: skip
 NAME = f"rl-arena-test-{os.getpid()}-stack"
 

@@ -58,6 +58,7 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Ask]:
     text = (ROOT / "nginx/default.conf").read_text()
     places = (
         ("server web:8000;", f"server 127.0.0.1:{site.server_port};"),
+        ("server events:8001;", f"server 127.0.0.1:{site.server_port};"),
         ("listen 80 default_server;", f"listen 127.0.0.1:{port};"),
         ("/tmp/arena-static", str(folder / "static")),
         ("/var/log/nginx/access.log", str(folder / "access.log")),

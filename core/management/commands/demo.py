@@ -38,6 +38,8 @@ from core.rollouts.permissions import MEMBERS
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
+EVENTS_PORT_AFTER = 1
+"""The process of live events has the port after that of the site."""
 DEFAULT_MATCHES = 100
 """Matches per duel: enough to tell the example players apart, few enough for a quick first leaderboard."""
 LONG_STEPS, LONG_MATCHES = 100, 10
@@ -99,6 +101,7 @@ class Command(BaseCommand):
             "SECRET_KEY_FILE": str(secret_key_path(data)),
             # Two arenas on one engine must not use each other's images.
             "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
+            "EVENTS_URL": f"http://{HOST}:{port + EVENTS_PORT_AFTER}/events",
             # The demo listens on this machine only.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
@@ -114,10 +117,12 @@ class Command(BaseCommand):
     def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
         port, data = options["port"], settings.DATA_DIR
         stack.enter_context(only_one(data / "demo.lock"))
-        if not port_is_free(HOST, port):
-            raise CommandError(
-                f"Port {port} on {HOST} is in use. Stop the program that uses it, or run: make demo PORT={port + 1}"
-            )
+        for wanted in (port, port + EVENTS_PORT_AFTER):
+            if not port_is_free(HOST, wanted):
+                raise CommandError(
+                    f"Port {wanted} on {HOST} is in use. Stop the program that uses it, or run: "
+                    f"make demo PORT={wanted + 1}"
+                )
         environments = self._prepare(data, options["matches"])
         children = stack.enter_context(self._children(data / "logs", port))
         self._wait_for_site(children, port)
@@ -220,9 +225,12 @@ class Command(BaseCommand):
         logs.mkdir(exist_ok=True)
         site = [sys.executable, "-m", "core.demo.site", f"{HOST}:{port}"]
         workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
+        events = [sys.executable, "-m", "gunicorn", "core.asgi", "--worker-class", "asgi", "--graceful-timeout", "1"]
+        # The site has the control socket of this machine.
+        events += ["--no-control-socket", "--bind", f"{HOST}:{port + EVENTS_PORT_AFTER}"]
         children: list[Child] = []
         try:
-            for name, command in (("site", site), ("workers", workers)):
+            for name, command in (("site", site), ("workers", workers), ("events", events)):
                 children.append(Child(name, command, log_path=logs / f"{name}.log"))
             yield children
         finally:
@@ -268,7 +276,8 @@ class Command(BaseCommand):
             if str(progress) != last:
                 last, moved_at = str(progress), time.monotonic()
             elif time.monotonic() - moved_at > STALL_SECONDS:
-                stalled = f"No progress for {STALL_SECONDS:.0f} s; see the workers' log: {children[-1].log_path}"
+                workers = next(child for child in children if child.name == "workers")
+                stalled = f"No progress for {STALL_SECONDS:.0f} s; see the workers' log: {workers.log_path}"
                 if gives_up:
                     raise CommandError(stalled)
                 self._say(stalled)
