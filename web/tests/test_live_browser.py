@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator
 
 import pytest
+from django.utils import timezone
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.fixtures import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from core.models import Duel, JobState, ToldMoves
 from core.tests import factories
+from core.watching.selectors import DELAY
 from web.tests.arena import Stage, staged
 from web.tests.tabs import used
+from web.tests.test_axe_browser import EVERY_LOOK, faults
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser, pytest.mark.nightly]
 
@@ -84,6 +87,22 @@ def test_a_running_duel_shows_new_matches_without_a_stream(page: Page, running: 
     expect(page.locator(f"a[href='/duels/{running.pk}/matches/1/']")).to_be_visible()
     factories.moved(Duel.objects.filter(pk=running.pk), JobState.CANCELLED)
     expect(page.locator("#live-board")).to_have_count(0)
+
+
+def test_axe_finds_nothing_while_a_match_is_being_played(page: Page, running: Duel) -> None:
+    tell(running, 1)
+    ToldMoves.objects.create(
+        duel=running,
+        claim_token=running.claim_token or "",
+        match=2,
+        begin=0,
+        actions=[0, 3, 1],
+        is_followed=True,
+        told_at=timezone.now() - 2 * DELAY,
+    )
+    page.goto("/live/")
+    expect(page.get_by_text("Match 2, 10 seconds ago")).to_be_visible()
+    assert faults(page, ["/live/", f"/duels/{running.pk}/", f"/duels/{running.pk}/matches/1/", "/"], EVERY_LOOK) == []
 
 
 def test_a_page_whose_stream_is_away_asks_by_itself(tab: Page, running: Duel, settings: Settings) -> None:
