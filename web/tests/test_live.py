@@ -140,6 +140,7 @@ def test_the_stream_of_a_duel_brings_its_board_and_ends_with_it(duel: Duel) -> N
 
 
 def test_pages_name_a_stream_only_where_a_process_serves_it(client: Client, duel: Duel, settings: Settings) -> None:
+    settings.EVENTS_URL = ""
     assert "data-events" not in text(client, "/live/")
     settings.EVENTS_URL = "http://127.0.0.1:8001/events"
     assert 'data-events="http://127.0.0.1:8001/events/wall"' in text(client, "/live/")
