@@ -64,6 +64,8 @@ def _mails(row: Letter) -> list[Callable[[], EmailMessage]]:
     if row.kind == LetterKind.PASSWORD_RESET:
         people = User.objects.filter(email__iexact=row.email, is_active=True)
         return [partial(_reset, user) for user in people if not user.is_system and _may_have_password(user)]
+    if row.kind == LetterKind.EMAIL_CHANGED:
+        return [partial(_changed, row.email)]
     return [partial(_confirmation, address) for address in _unconfirmed(row.email)]
 
 
@@ -102,4 +104,13 @@ def _confirmation(address: EmailAddress) -> EmailMessage:
         f"The link works for {settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS} days. Until then the arena mails "
         "this address nothing else. If you have no account here, do nothing: the address was probably mistyped.\n",
         to=[address.email],
+    )
+
+
+def _changed(email: str) -> EmailMessage:
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: another address",
+        body=f"Hello,\n\nyour account at {absolute('')} has another e-mail address now; this one no longer opens it. "
+        "If you did not change it, tell the organisers at once.\n",
+        to=[email],
     )

@@ -17,13 +17,18 @@ from core.notices.letters import letter_write
 
 
 def email_confirmed(*, user: User, email: str) -> None:
-    """Note that the owner of an account has confirmed an address, which is the account's from now on."""
+    """Note that the owner of an account has confirmed an address, which is the account's from now on.
+
+    The address before is told, so that a thief of the account does not take it unseen.
+    """
     with transaction.atomic():
         EmailAddress.objects.filter(user=user).exclude(email=email.lower()).delete()
         EmailAddress.objects.update_or_create(
             user=user, email=email.lower(), defaults={"primary": True, "verified": True}
         )
         is_new = user.email.lower() != email.lower()
+        if is_new and user.email_confirmed_at is not None:
+            letter_write(kind=LetterKind.EMAIL_CHANGED, email=user.email)
         if is_new or user.email_confirmed_at is None:
             user.email = email if is_new else user.email
             user.email_confirmed_at = timezone.now()

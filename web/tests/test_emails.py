@@ -190,6 +190,23 @@ def test_a_new_address_counts_once_its_link_was_opened(cast: Cast, client: Clien
     assert (cast.alice.email, cast.alice.must_confirm_email) == ("new@arena.example", False)
     assert list(EmailAddress.objects.values_list("email", "verified")) == [("new@arena.example", True)]
     assert is_logged_in(log_in(cast.alice))
+    # The old address hears of it, and not where the account has gone.
+    mails_send()
+    assert mail.outbox[-1].to == ["alice@arena.example"]
+    assert "another e-mail address now" in str(mail.outbox[-1].body)
+    assert "new@" not in str(mail.outbox[-1].body)
+    assert not Letter.objects.exists()
+
+
+def test_an_old_address_that_was_never_confirmed_is_not_told_either(cast: Cast, client: Client) -> None:
+    User.objects.update(email_confirmed_at=None)
+    ask_for(log_in(cast.alice), "new@arena.example")
+    mails_send()
+    client.post(link_in(str(mail.outbox[0].body)))
+    cast.alice.refresh_from_db()
+    assert cast.alice.email == "new@arena.example"
+    mails_send()
+    assert [message.to for message in mail.outbox] == [["new@arena.example"]]
 
 
 def is_logged_in(client: Client) -> bool:
