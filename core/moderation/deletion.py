@@ -47,7 +47,7 @@ def account_delete(*, user: User) -> None:
 
 
 def _nameless(user: User) -> None:
-    """Replace all that an account says of its owner. The name is random, so nobody can have taken it."""
+    """Replace all that an account says of its owner. The new name is random, so it is free."""
     row = User.objects.get(pk=user.pk)
     row.username = f"{NAME}-{secrets.token_hex(4)}"
     row.email = f"{row.username}@arena.invalid"

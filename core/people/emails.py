@@ -47,7 +47,7 @@ def email_changed_by_organiser(*, user: User) -> None:
 def email_proved(*, user: User) -> None:
     """Confirm an account's address after its owner has chosen a new password by a link sent there.
 
-    Where nobody had confirmed it before, another person may have opened the account with this address. What would
+    If it was never confirmed before, another person may have opened the account with this address. What would
     still let that person in goes: API tokens, passkeys and logins of providers.
     """
     with transaction.atomic():

@@ -10,7 +10,7 @@ from allauth.account.internal.flows.login import get_authentication_records
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.models import Authenticator
-from allauth.socialaccount.adapter import DefaultSocialAccountAdapter
+from allauth.socialaccount.adapter import DefaultSocialAccountAdapter, _build_apps_from_settings
 from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
@@ -30,7 +30,7 @@ from web.people.logins import account_named, is_locked_here, locked_out
 
 if TYPE_CHECKING:
     from allauth.account.models import EmailAddress
-    from allauth.socialaccount.models import SocialAccount, SocialLogin
+    from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
 
 SESSION_HASH = "account_login_hash"
 """In a session that still has to show a second factor: the session hash of the account at the first step."""
@@ -166,6 +166,13 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         "no_password": "Set a password first: nothing else would open your account.",
         "connected_other": SENTENCES["socialaccount/messages/account_connected_other.txt"],
     }
+
+    def list_apps(
+        self, request: HttpRequest, provider: str | None = None, client_id: str | None = None
+    ) -> list[SocialApp]:
+        """Return the providers of LOGIN_PROVIDERS; no row of the database adds one."""
+        found = _build_apps_from_settings(provider=provider, client_id=client_id)
+        return [app for apps in found.values() for app in apps]
 
     def get_signup_form_initial_data(self, sociallogin: SocialLogin) -> dict[str, str]:
         initial: dict[str, str] = super().get_signup_form_initial_data(sociallogin)

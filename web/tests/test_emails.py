@@ -238,7 +238,7 @@ def test_who_asks_for_an_address_does_not_learn_whether_it_has_an_account_and_do
         said.append(alice.get("/profile/email/").content.decode().replace(email, "it"))
     assert [page.count("becomes it") for page in said] == [1, 1]
 
-    # Whoever owns the mailbox opens the link.
+    # The owner of the mailbox opens the link.
     ask_for(log_in(cast.alice), cast.bob.email)
     mails_send()
     to_bob = [message for message in mail.outbox if message.to == [cast.bob.email]]

@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from allauth.socialaccount.models import SocialAccount
+from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
@@ -85,6 +85,8 @@ def known(person: User, claims: dict[str, Any]) -> SocialAccount:
 
 def test_without_providers_none_is_offered(client: Client) -> None:
     assert "login/with" not in client.get("/login/").content.decode()
+    # A row of the database is none either.
+    SocialApp.objects.create(provider="github", name="GitHub", client_id="c", secret="s")
     assert client.post(START).status_code == client.post("/login/with/github/").status_code == 404
 
 
