@@ -9,7 +9,7 @@ from django.conf import settings
 from django.utils import timezone
 
 from core.models import TokenScope, User
-from core.people.second_factor_selectors import second_factor_get
+from core.people.second_factor_selectors import has_second_factor
 from core.people.tokens import token_find
 from executor.statuses import CallEnded, Code
 
@@ -62,6 +62,6 @@ def caller_find(identity: Identity, *, by_certificate: bool, without_token: str 
 
 
 def _allowed(user: User) -> User:
-    if user.is_staff and settings.REQUIRE_STAFF_TOTP and second_factor_get(user) is None:
+    if user.is_staff and settings.REQUIRE_STAFF_TOTP and not has_second_factor(user):
         raise CallEnded(Code.UNAUTHENTICATED, NO_SECOND_FACTOR)
     return user

@@ -56,7 +56,7 @@ def browsing(executable: str, troubles: list[str]) -> Iterator[Page]:
 
 
 def sign_up(page: Page, address: str) -> None:
-    page.goto(address + reverse("web:sign_up"))
+    page.goto(address + reverse("account_signup"))
     page.fill("[name=email]", "newcomer@arena.example")
     page.fill("[name=username]", "newcomer")
     page.fill("[name=password1]", PASSWORD)

@@ -64,4 +64,4 @@ def test_the_site_answers_under_gunicorn_with_collected_static_files(redis_url: 
         assert (lost.status, lost.headers["X-Request-ID"]) == (404, "id-of-the-proxy")
         assert get(port, "/metrics").status == 403
         counted = get(port, "/metrics", Authorization=f"Bearer {METRICS_TOKEN}").text
-        assert 'http_requests_total{handler="web:login",method="GET",status="200"} 1.0' in counted
+        assert 'http_requests_total{handler="account_login",method="GET",status="200"} 1.0' in counted

@@ -147,7 +147,7 @@ def test_mistakes_of_the_arena_are_sent_without_anything_of_people_or_agents(sin
     assert not any("vars" in frame for frame in frames)
 
     traces = [content for kind, content in sink.items() if kind == "transaction"]
-    assert [trace["transaction"] for trace in traces] == ["/password-reset/{uidb64}/{token}/"]
+    assert [trace["transaction"] for trace in traces] == ["/password-reset/{uidb36}/{key}/"]
     sent = b"".join(sink.bodies).decode()
     assert [word for word in PRIVATE if word in sent] == []
 

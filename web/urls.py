@@ -24,9 +24,10 @@ from web.kit import views as kit
 from web.notices import views as inbox
 from web.operations import day_views as day
 from web.operations import views as operations
-from web.people import second_factor_views as second_factor
+from web.people import leaving_views as leaving
 from web.people import user_views as users
 from web.people import views as accounts
+from web.people.urls import routes as account_routes
 from web.ratings import export_views as exports
 from web.ratings import lens_views as lenses
 from web.rollouts import batch_views as batches
@@ -54,21 +55,11 @@ site = [
     path("", home.home, name="home"),
     path("favicon.ico", home.icon, name="icon"),
     path("robots.txt", home.robots, name="robots"),
-    path("sign-up/", accounts.sign_up, name="sign_up"),
-    path("login/", accounts.Login.as_view(), name="login"),
-    path("login/code/", second_factor.login_code, name="login_code"),
-    path("logout/", accounts.Logout.as_view(), name="logout"),
-    path("password-reset/", accounts.PasswordReset.as_view(), name="password_reset"),
-    path("password-reset/sent/", accounts.PasswordResetSent.as_view(), name="password_reset_done"),
-    path("password-reset/<uidb64>/<token>/", accounts.PasswordResetConfirm.as_view(), name="password_reset_confirm"),
-    path("password-reset/complete/", accounts.PasswordResetComplete.as_view(), name="password_reset_complete"),
     path("profile/", accounts.profile, name="profile"),
-    path("profile/password/", accounts.PasswordChange.as_view(), name="password_change"),
-    path("profile/email/", accounts.email_send, name="email_send"),
-    path("confirm/<str:token>/", accounts.email_confirmed, name="email_confirm"),
-    path("profile/second-factor/", second_factor.second_factor, name="second_factor"),
     path("profile/tokens/", accounts.token_create, name="token_create"),
     path("profile/tokens/<int:token_id>/revoke/", accounts.token_revoke, name="token_revoke"),
+    path("profile/export/", leaving.export, name="account_export"),
+    path("profile/delete/", leaving.delete, name="account_delete"),
     path("profile/notices/", inbox.choices, name="notice_choices"),
     path("inbox/", inbox.inbox, name="inbox"),
     path("inbox/read/", inbox.read_all, name="inbox_read"),
@@ -201,6 +192,7 @@ site = [
 
 urlpatterns = [
     path("", include((site, "web"))),
+    path("", include(account_routes)),
     path("", include((routes, "api"))),
     path("admin/", admin.site.urls),
     *old_addresses,

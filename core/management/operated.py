@@ -18,14 +18,14 @@ from django.core.management.base import BaseCommand
 from arena_kit.folders import DATA_DIR_HINT, data_dir_problem
 
 CHANGING = frozenset({
-    "addstatictoken", "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
+    "axes_reset", "axes_reset_failure_logs", "axes_reset_ip", "axes_reset_ip_username",
     "axes_reset_logs", "axes_reset_username", "backup", "changepassword", "createsuperuser", "files_copy",
     "first_organiser", "flush", "loaddata", "migrate", "publisher_check", "recheck", "recompute", "restore",
-    "retention", "sync_environments", "tournament", "verify_rollout",
+    "retention", "second_factor_drop", "second_factors_move", "sync_environments", "tournament", "verify_rollout",
 })  # fmt: skip
 """Commands that change, export or delete data of the arena."""
-_SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*|-t", re.IGNORECASE)
-"""Options whose values are secret; -t is that of `addstatictoken`."""
+_SECRET = re.compile(r"--[\w-]*(?:password|tok|secret|key)[\w-]*", re.IGNORECASE)
+"""Options whose values are secret."""
 
 
 class Operated(ManagementUtility):

@@ -141,7 +141,7 @@ class Migration(migrations.Migration):
             name='Letter',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail')], max_length=20)),
+                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail')], max_length=20)),
                 ('email', models.EmailField(max_length=254, verbose_name='e-mail')),
                 ('created_at', models.DateTimeField()),
                 ('mail_next_at', models.DateTimeField(help_text='Time of the next attempt.')),

@@ -10,6 +10,7 @@ class LetterKind(models.TextChoices):
 
     PASSWORD_RESET = "PASSWORD_RESET", "a link to choose a new password"
     CONFIRM_EMAIL = "CONFIRM_EMAIL", "a link that confirms an e-mail"
+    EMAIL_CHANGED = "EMAIL_CHANGED", "word that an account has another e-mail"
 
 
 class Letter(models.Model):

@@ -5,30 +5,23 @@ They use the outbox of notices: a row is written at once, and workers try to sen
 
 from __future__ import annotations
 
-import logging
-from datetime import timedelta
+from collections.abc import Callable
 from functools import partial
 
+from allauth.account import app_settings
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
+from allauth.account.utils import user_pk_to_url_str
+from allauth.socialaccount.models import SocialAccount
 from django.conf import settings
-from django.contrib.auth.forms import PasswordResetForm
-from django.contrib.auth.tokens import default_token_generator
-from django.core import signing
 from django.core.mail import EmailMessage
 from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.utils import timezone
-from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
 
 from core.jobs.bells import MAIL_TASK, wake
 from core.links import absolute, page
 from core.models import Letter, LetterKind, User
 from core.notices.outbox import OutboxRun, post
-
-logger = logging.getLogger(__name__)
-SALT = "core.letters.email"
-LINK_DAYS = 7
-"""Days for which a link can confirm an e-mail address; people can request a new one."""
 
 
 def letter_write(*, kind: LetterKind, email: str) -> None:
@@ -48,32 +41,11 @@ def letters_send(run: OutboxRun) -> int:
     return sum(_send(row, run.connection) for row, _ in run.claimed(run.due(Letter.objects.all())))
 
 
-def email_token(user: User) -> str:
-    """Return the token of a link that confirms an account's current e-mail address: signed, so it cannot be forged."""
-    return signing.dumps([user.pk, user.email], salt=SALT)
-
-
-def email_find(token: str) -> User | None:
-    """Return the user of a token; None if it is expired or forged, or the account has another address by now."""
-    try:
-        key, email = signing.loads(token, salt=SALT, max_age=timedelta(days=LINK_DAYS))
-        return User.objects.get(pk=key, email=email, is_active=True)
-    except (signing.BadSignature, User.DoesNotExist, ValueError, TypeError):
-        return None
-
-
-def email_confirm(*, user: User) -> None:
-    """Confirm an account's e-mail address, so that it gets mails from now on."""
-    rows = User.objects.filter(pk=user.pk, email=user.email, email_confirmed_at=None)
-    rows.update(email_confirmed_at=timezone.now())
-    user.refresh_from_db(fields=["email_confirmed_at"])
-
-
 def _send(row: Letter, connection: BaseEmailBackend) -> int:
     """Send a letter to every account that it is for, and delete it when there is nothing left to do."""
     sent = 0
-    for user in _accounts(row):
-        posted = post(row, partial(_mail, row, user, connection), connection)
+    for make in _mails(row):
+        posted = post(row, partial(_with, connection, make), connection)
         if posted.error and not posted.is_final:
             Letter.objects.filter(pk=row.pk).update(mail_error=posted.error)
             return sent
@@ -82,22 +54,40 @@ def _send(row: Letter, connection: BaseEmailBackend) -> int:
     return sent
 
 
-def _accounts(row: Letter) -> list[User]:
-    if row.kind == LetterKind.PASSWORD_RESET:
-        # Django's own choice: open accounts with a password whose address matches exactly.
-        return list(PasswordResetForm().get_users(row.email))
-    return list(User.objects.filter(email__iexact=row.email, is_active=True, email_confirmed_at=None))
-
-
-def _mail(row: Letter, user: User, connection: BaseEmailBackend) -> EmailMessage:
-    mail = _reset(user) if row.kind == LetterKind.PASSWORD_RESET else _confirmation(user)
+def _with(connection: BaseEmailBackend, make: Callable[[], EmailMessage]) -> EmailMessage:
+    mail = make()
     mail.connection = connection
     return mail
 
 
+def _mails(row: Letter) -> list[Callable[[], EmailMessage]]:
+    if row.kind == LetterKind.PASSWORD_RESET:
+        people = User.objects.filter(email__iexact=row.email, is_active=True)
+        return [partial(_reset, user) for user in people if not user.is_system and _may_have_password(user)]
+    if row.kind == LetterKind.EMAIL_CHANGED:
+        return [partial(_changed, row.email)]
+    return [partial(_confirmation, address) for address in _unconfirmed(row.email)]
+
+
+def _may_have_password(user: User) -> bool:
+    """Return whether an account has a password, or has none because a provider opens it.
+
+    Organisers may have taken an account's password away.
+    """
+    return user.has_usable_password() or SocialAccount.objects.filter(user=user).exists()
+
+
+def _unconfirmed(email: str) -> list[EmailAddress]:
+    """Return the addresses that are to be confirmed: those of accounts, and new ones of accounts that change them."""
+    for user in User.objects.filter(email__iexact=email, is_active=True, email_confirmed_at=None):
+        EmailAddress.objects.get_or_create(user=user, email=user.email.lower(), defaults={"primary": True})
+    rows = EmailAddress.objects.filter(email=email.lower(), verified=False, user__is_active=True)
+    return list(rows.select_related("user"))
+
+
 def _reset(user: User) -> EmailMessage:
-    uid = urlsafe_base64_encode(force_bytes(user.pk))
-    link = absolute(page("password_reset", uid, default_token_generator.make_token(user)))
+    token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(user)
+    link = absolute(page("password_reset", user_pk_to_url_str(user), token))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
         body=f"This link lets you choose a new password for {user.username}:\n\n{link}\n\n"
@@ -106,12 +96,21 @@ def _reset(user: User) -> EmailMessage:
     )
 
 
-def _confirmation(user: User) -> EmailMessage:
-    link = absolute(page("email_confirm", email_token(user)))
+def _confirmation(address: EmailAddress) -> EmailMessage:
+    link = absolute(page("email_confirm", EmailConfirmationHMAC(address).key))
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: confirm your address",
-        body=f"Hello {user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"
-        f"The link works for {LINK_DAYS} days. Until then the arena mails you nothing else. If you have no account "
-        "here, do nothing: the address was probably mistyped.\n",
-        to=[user.email],
+        body=f"Hello {address.user.username},\n\nplease confirm that this is your address:\n\n{link}\n\n"
+        f"The link works for {settings.ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS} days. Until then the arena mails "
+        "this address nothing else. If you have no account here, do nothing: the address was probably mistyped.\n",
+        to=[address.email],
+    )
+
+
+def _changed(email: str) -> EmailMessage:
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: another address",
+        body=f"Hello,\n\nyour account at {absolute('')} has another e-mail address now; this one no longer opens it. "
+        "If you did not change it, tell the organisers at once.\n",
+        to=[email],
     )

@@ -18,7 +18,8 @@ from core.models import AuditEntry, User
 Changes = dict[str, list[Any]]
 SECRET_WORDS = ("password", "token", "secret", "digest", "key")
 HIDDEN = "(not shown)"
-LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs"})
+# `data` of a second factor holds its secret.
+LONG = frozenset({"log", "episodes", "metrics", "seeds", "result", "args", "kwargs", "data", "extra_data"})
 TEXT_LIMIT = 500
 LENGTHS = {field.name: field.max_length for field in AuditEntry._meta.concrete_fields}
 

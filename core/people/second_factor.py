@@ -1,99 +1,83 @@
-"""The second factor: codes of an app (TOTP, RFC 6238), and recovery codes for people who have lost the app."""
+"""Codes of the second factor: from an app (TOTP, RFC 6238), or recovery codes for people who have lost it.
+
+django-allauth stores them and sets them up. Pages and the API check them here, so that a code works once everywhere,
+and wrong codes are counted for both together.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import time
 from math import ceil
+from typing import Any
 
+from allauth.mfa.models import Authenticator
+from django.conf import settings
 from django.db import transaction
-from django.utils import timezone
-from django_otp.models import Device
-from django_otp.plugins.otp_static.models import StaticDevice, StaticToken
-from django_otp.plugins.otp_totp.models import TOTPDevice
 
 from core.errors import Refused
 from core.models import ApiToken, User
-from core.people.second_factor_selectors import second_factor_begun, second_factor_get
 
-RECOVERY_CODES = 10
 TOTP_DIGITS = 6
+STEP_SECONDS = 30
+VALID_SECONDS = STEP_SECONDS * (2 * settings.MFA_TOTP_TOLERANCE + 1)
+LONGEST_WAIT = 24 * 3600
 WRONG_CODE = "This code is wrong or was already used. Wait for the next one, and check your phone's clock."
 
 
-def second_factor_begin(*, user: User) -> TOTPDevice:
-    """Create a secret for a new app, replacing one that was never confirmed. Raises Refused when there is an app."""
-    with transaction.atomic():
-        User.objects.select_for_update().get(pk=user.pk)
-        if second_factor_get(user) is not None:
-            raise Refused("You already have a second factor. Remove it first.")
-        TOTPDevice.objects.filter(user=user, confirmed=False).delete()
-        return TOTPDevice.objects.create(user=user, name="app", confirmed=False)
+def second_factor_check(*, user: User, code: str) -> Authenticator:
+    """Return the app or the recovery codes that a code belongs to. Each code works once. Raises Refused.
 
-
-def second_factor_confirm(*, user: User, code: str) -> tuple[TOTPDevice, list[str]]:
-    """Accept an app as the second factor after a correct first code; return it and new recovery codes.
-
-    From then on the password alone does not open the account, so API tokens made before, perhaps by a thief of the
-    password, are revoked. Raises Refused.
+    After each wrong code the account has to wait twice as long until the next is looked at, from one second on, for
+    codes of the app and for recovery codes separately.
     """
+    clean = "".join(code.split()).lower()
+    is_of_app = clean.isascii() and clean.isdecimal() and len(clean) == TOTP_DIGITS
+    kind = Authenticator.Type.TOTP if is_of_app else Authenticator.Type.RECOVERY_CODES
     with transaction.atomic():
+        # The lock serialises checks, so that a code is never accepted twice.
         User.objects.select_for_update().get(pk=user.pk)
-        device = second_factor_begun(user)
-        if device is None:
-            raise Refused("The setup has not been started, or it was replaced. Start again.")
-        if _verified(device, code):
-            device.confirmed = True
-            device.save(update_fields=["confirmed"])
-            ApiToken.objects.filter(owner=user).delete()
-            return device, _renew_codes(user)
+        row = Authenticator.objects.filter(user=user, type=kind).first()
+        if row is not None:
+            _wait_check(row.data)
+            row, is_right = _checked(row, clean)
+            row.save(update_fields=["data"])
+            if is_right:
+                return row
     # Outside the transaction, so that the failed attempt stays counted.
     raise Refused(WRONG_CODE, field="code")
 
 
-def second_factor_check(*, user: User, code: str) -> Device:
-    """Return the device of a code. A recovery code works once. Raises Refused."""
-    with transaction.atomic():
-        # The lock serialises checks, so that a code is never accepted twice.
-        User.objects.select_for_update().get(pk=user.pk)
-        clean = "".join(code.split())
-        device: Device | None
-        if clean.isascii() and clean.isdecimal() and len(clean) == TOTP_DIGITS:
-            device = second_factor_get(user)
-        else:
-            clean, device = clean.lower(), StaticDevice.objects.filter(user=user, confirmed=True).first()
-        if device is not None and _verified(device, clean):
-            return device
-    raise Refused(WRONG_CODE, field="code")
+def password_tokens_revoke(*, user: User) -> None:
+    """Revoke an account's API tokens when it gets its first second factor.
+
+    From then on the password alone does not open the account, and a thief of the password may have made tokens before.
+    """
+    ApiToken.objects.filter(owner=user).delete()
 
 
-def recovery_codes_renew(*, user: User, code: str) -> list[str]:
-    """Replace the recovery codes; requires a valid code. Raises Refused."""
-    second_factor_check(user=user, code=code)
-    with transaction.atomic():
-        return _renew_codes(user)
+def _checked(row: Authenticator, code: str) -> tuple[Authenticator, bool]:
+    """Return the row with what is to be remembered of this check, and whether the code is right."""
+    now = time.time()
+    used = {old: at for old, at in row.data.get("used", {}).items() if at > now - VALID_SECONDS}
+    checker = row.wrap()
+    is_right = code not in used and bool(checker.validate_code(code))
+    # The checker of recovery codes has read the row anew.
+    row = checker.instance
+    if is_right:
+        changes: dict[str, Any] = {"failures": 0, "used": used}
+        if row.type == Authenticator.Type.TOTP:
+            changes["used"] = {**used, code: now}
+    else:
+        changes = {"failures": row.data.get("failures", 0) + 1, "failed_at": now, "used": used}
+    row.data = {**row.data, **changes}
+    return row, is_right
 
 
-def second_factor_remove(*, user: User, code: str) -> None:
-    """Remove the second factor; requires a valid code. Raises Refused."""
-    second_factor_check(user=user, code=code)
-    with transaction.atomic():
-        TOTPDevice.objects.filter(user=user).delete()
-        StaticDevice.objects.filter(user=user).delete()
-
-
-def _renew_codes(user: User) -> list[str]:
-    StaticDevice.objects.filter(user=user).delete()
-    device = StaticDevice.objects.create(user=user, name="recovery codes", confirmed=True)
-    codes = [StaticToken.random_token() for _ in range(RECOVERY_CODES)]
-    StaticToken.objects.bulk_create(StaticToken(device=device, token=code) for code in codes)
-    return codes
-
-
-def _verified(device: Device, code: str) -> bool:
-    """Return whether a code is right. Raises Refused while too many wrong codes have locked the device."""
-    is_allowed, data = device.verify_is_allowed()
-    if not is_allowed:
-        until: datetime = data["locked_until"]
-        seconds = max(1, ceil((until - timezone.now()).total_seconds()))
-        raise Refused(f"Too many wrong codes were tried. Wait {seconds} s, then try again.", field="code")
-    return bool(device.verify_token(code))
+def _wait_check(data: dict[str, Any]) -> None:
+    """Raise Refused while wrong codes keep an account waiting."""
+    failures = data.get("failures", 0)
+    if failures:
+        wait = min(LONGEST_WAIT, 2 ** min(failures - 1, 30))
+        left = data["failed_at"] + wait - time.time()
+        if left > 0:
+            raise Refused(f"Too many wrong codes were tried. Wait {ceil(left)} s, then try again.", field="code")

@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
+from allauth.account.internal.flows.login import get_authentication_records
+from allauth.mfa.models import Authenticator
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser
-from django_otp.plugins.otp_static.models import StaticToken
-from django_otp.plugins.otp_totp.models import TOTPDevice
+from django.http import HttpRequest
 
 from core.models import User
 
-
-def second_factor_get(user: User) -> TOTPDevice | None:
-    """Return the app that gives a person's codes, once a first code has confirmed it; otherwise None."""
-    device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=True).first()
-    return device
+FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
+"""What counts as a second factor. Recovery codes exist only beside one."""
 
 
-def second_factor_begun(user: User) -> TOTPDevice | None:
-    """Return the app that a person is setting up; None without one."""
-    device: TOTPDevice | None = TOTPDevice.objects.filter(user=user, confirmed=False).order_by("-pk").first()
-    return device
+def has_second_factor(user: User) -> bool:
+    """Return whether a person has a passkey, or an app that gives codes."""
+    found: bool = Authenticator.objects.filter(user=user, type__in=FACTORS).exists()
+    return found
 
 
-def second_factor_missing(user: User | AnonymousUser) -> bool:
+def second_factor_shown(request: HttpRequest) -> bool:
+    """Return whether this session has shown a second factor of its account."""
+    return any(record.get("method") == "mfa" for record in get_authentication_records(request, request.user))
+
+
+def second_factor_missing(request: HttpRequest) -> bool:
     """Return whether an organiser's session lacks the second factor that it needs.
 
     If every organiser must have one, an organiser without one lacks it too. Other people show it at the login, so
-    their sessions are complete. user: of a request, as the middleware of django-otp has left it.
+    their sessions are complete.
     """
-    if not isinstance(user, User) or not user.is_staff or getattr(user, "otp_device", None) is not None:
+    user = request.user
+    if not isinstance(user, User) or not user.is_staff or second_factor_shown(request):
         return False
-    return bool(settings.REQUIRE_STAFF_TOTP) or second_factor_get(user) is not None
+    return bool(settings.REQUIRE_STAFF_TOTP) or has_second_factor(user)
 
 
 def recovery_code_count(user: User) -> int:
     """Return the number of recovery codes left."""
-    count: int = StaticToken.objects.filter(device__user=user).count()
-    return count
+    row = Authenticator.objects.filter(user=user, type=Authenticator.Type.RECOVERY_CODES).first()
+    return len(row.wrap().get_unused_codes()) if row else 0

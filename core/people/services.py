@@ -11,21 +11,22 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest
-from django.utils import timezone
 
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.notices.letters import letter_write
+from core.people.emails import email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
-def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
+def user_create(*, email: str, username: str, password: str | None, team: str = "", github: str = "") -> User:
     """Create an account, and mail it a link that confirms its e-mail address.
 
-    Raises Refused when the address or the name is taken, even at the same moment, or the address is not usable.
+    password: None for people who log in with a provider. Raises Refused when the address or the name is taken, even at
+    the same moment, or the address is not usable.
     """
     # Normalised first, because different characters can become the same name.
     username = User.normalize_username(username)
@@ -65,8 +66,8 @@ def organiser_ensure(*, email: str, username: str, password: str) -> User | None
     with transaction.atomic():
         user = user_create(email=email, username=username, password=password)
         user.is_staff = user.is_superuser = True
-        user.email_confirmed_at = timezone.now()
-        user.save(update_fields=["is_staff", "is_superuser", "email_confirmed_at"])
+        user.save(update_fields=["is_staff", "is_superuser"])
+        email_confirmed(user=user, email=user.email)
     return user
 
 

@@ -2,20 +2,21 @@
 
 from datetime import timedelta
 
+from core.login_providers import login_providers
 from core.settings.base import SITE_NAME, env
+from core.settings.security import HTTPS
 
 AUTH_USER_MODEL = "core.User"
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
-LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "web:login", "web:home", "web:home"
+LOGIN_URL, LOGIN_REDIRECT_URL, LOGOUT_REDIRECT_URL = "account_login", "web:home", "web:home"
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": f"django.contrib.auth.password_validation.{name}Validator"}
     for name in ("UserAttributeSimilarity", "MinimumLength", "CommonPassword", "NumericPassword")
 ]
 SUPERUSER_EMAIL = env.text("SUPERUSER_EMAIL")
 SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
-# Organisers must log in with a second factor (a code from an app on their phone), on every kind of access.
+# Organisers must log in with a second factor (a passkey, or a code from an app), on every kind of access.
 REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
-OTP_TOTP_ISSUER = SITE_NAME
 # The first one makes new hashes; a login with an older hash renews it.
 PASSWORD_HASHERS = [
     f"django.contrib.auth.hashers.{name}PasswordHasher"
@@ -38,3 +39,55 @@ AXES_USERNAME_CALLABLE = "web.people.logins.account_named"
 AXES_CLIENT_IP_CALLABLE = "web.site.addresses.client_network"
 AXES_LOCKOUT_CALLABLE = "web.people.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
+
+# --- django-allauth ---------------------------------------------------------------------------------------
+# What it asks of this site is in web.people.adapters and web.people.forms. The limits are those of RATES and of
+# django-axes, which count for all kinds of access, so its own are off.
+ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
+ACCOUNT_ADAPTER = "web.people.adapters.AccountAdapter"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "username*", "password1*", "password2*"]
+# A person can log in before the address is confirmed. Until then the arena sends nothing but the link that confirms it.
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_CONFIRMATION_EXPIRE_DAYS = 7
+ACCOUNT_CHANGE_EMAIL = True
+ACCOUNT_PRESERVE_USERNAME_CASING = True
+ACCOUNT_REAUTHENTICATION_METHODS = ("password", "mfa")
+ACCOUNT_REAUTHENTICATION_TIMEOUT = 900
+ACCOUNT_LOGIN_TIMEOUT = 600
+ACCOUNT_FORMS = {
+    "login": "web.people.forms.LoginForm",
+    "signup": "web.people.forms.SignUpForm",
+    "reset_password": "web.people.forms.PasswordResetForm",
+    "reset_password_from_key": "web.people.forms.NewPasswordForm",
+    "set_password": "web.people.forms.NewPasswordForm",
+    "change_password": "django.contrib.auth.forms.PasswordChangeForm",
+    "add_email": "web.people.forms.EmailForm",
+    "reauthenticate": "web.people.forms.PasswordForm",
+}
+MFA_ADAPTER = "web.people.adapters.FactorAdapter"
+MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
+MFA_PASSKEY_LOGIN_ENABLED = True
+# A site without a mail server confirms no address, and its organisers need a second factor all the same.
+MFA_ALLOW_UNVERIFIED_EMAIL = True
+MFA_RECOVERY_CODES_SHOW_ONCE = True
+# One code to either side, for clocks that are half a minute off.
+MFA_TOTP_TOLERANCE = 1
+MFA_TOTP_ISSUER = SITE_NAME
+MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # browsers allow passkeys without HTTPS on localhost alone
+MFA_FORMS = {
+    "authenticate": "web.people.factor_forms.CodeForm",
+    "reauthenticate": "web.people.factor_forms.CodeAgainForm",
+    "activate_totp": "web.people.factor_forms.FirstCodeForm",
+    "add_webauthn": "web.people.factor_forms.PasskeyForm",
+    "edit_webauthn": "web.people.factor_forms.PasskeyNameForm",
+}
+SOCIALACCOUNT_ADAPTER = "web.people.adapters.ProviderAdapter"
+SOCIALACCOUNT_FORMS = {
+    "signup": "web.people.forms.ProviderSignUpForm",
+    "disconnect": "web.people.forms.DisconnectForm",
+}
+# A person who comes with a provider signs up by a form too, which asks for the invitation code and the user name.
+SOCIALACCOUNT_AUTO_SIGNUP = False
+SOCIALACCOUNT_QUERY_EMAIL = True
+SOCIALACCOUNT_PROVIDERS = login_providers(env.secret("LOGIN_PROVIDERS"))

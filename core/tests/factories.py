@@ -9,6 +9,9 @@ from itertools import combinations, count
 from typing import Any, TypeVar
 from uuid import UUID
 
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP, generate_totp_secret
 from django.core.files.base import ContentFile
 from django.db import transaction
 from django.db.models import F, QuerySet
@@ -97,6 +100,12 @@ def user(name: str, *, team: str = "", is_staff: bool = False, is_superuser: boo
     person.set_password(PASSWORD)
     person.save()
     return person
+
+
+def second_factor(person: User) -> tuple[Authenticator, list[str]]:
+    """An app of this person, and recovery codes."""
+    app = TOTP.activate(person, generate_totp_secret()).instance
+    return app, RecoveryCodes.activate(person).get_unused_codes()
 
 
 def environment(slug: str = "tic-tac-toe-v1") -> Environment:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from allauth.socialaccount.models import SocialAccount
 from axes.models import AccessAttempt
 from django.contrib.auth.models import Group
 from django.db.models import Model
 from django.utils import timezone
-from django_otp.plugins.otp_static.models import StaticDevice
-from django_otp.plugins.otp_totp.models import TOTPDevice
 from django_q.models import Failure, OrmQ, Schedule, Success
 from django_q.signing import SignedPackage
 
@@ -94,8 +93,8 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         duty_take(name="watch", every=timedelta(seconds=30), worker="host:1"),
         AccessAttempt.objects.create(username="bob@arena.example", ip_address="192.0.2.1", failures_since_start=5),
         Group.objects.create(name="helpers"),
-        TOTPDevice.objects.create(user=people.bob, name="app"),
-        StaticDevice.objects.create(user=people.bob, name="recovery codes"),
+        factories.second_factor(people.bob)[0],
+        SocialAccount.objects.create(user=people.bob, provider="github", uid="1", extra_data={}),
         Schedule.objects.create(func=NOTHING, name="nothing"),
         Success.objects.create(id="1" * 32, name="done", func=NOTHING, success=True, **times),
         Failure.objects.create(id="2" * 32, name="not done", func=NOTHING, success=False, **times),

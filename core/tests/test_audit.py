@@ -241,7 +241,7 @@ def test_every_deletion_is_written_down_with_what_was_there(
                 assert [(entry.action, entry.object_id) for entry in entries] == [("delete", str(row.pk))], model
                 assert entries[0].changes
                 deleted.append(model._meta.label)
-    assert {"core.User", "core.ApiToken", "otp_totp.TOTPDevice"} <= set(deleted)
+    assert {"core.User", "core.ApiToken", "mfa.Authenticator"} <= set(deleted)
 
 
 def test_an_entry_says_who_when_what_why_from_where_and_what_changed(

@@ -20,7 +20,7 @@ GROUPS = (
         "core.rolloutverdict", "core.worldlease", "core.languagemodel",
     )),
     ("People", "people", (
-        "core.user", "auth.group", "core.apitoken", "otp_totp.totpdevice", "otp_static.staticdevice",
+        "core.user", "auth.group", "core.apitoken", "mfa.authenticator", "socialaccount.socialaccount",
         "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",
     )),
     ("Results", "results", (
@@ -34,8 +34,8 @@ GROUPS = (
 """Title, slug and models of each group, in the order of the page."""
 NAMES = {
     "axes.accessattempt": "Failed logins",
-    "otp_static.staticdevice": "Recovery codes",
-    "otp_totp.totpdevice": "Authenticator apps",
+    "mfa.authenticator": "Second factors",
+    "socialaccount.socialaccount": "Logins of providers",
 }
 """Names on the index for models of other packages, whose own names say little to organisers."""
 

@@ -51,10 +51,9 @@ class OrganiserConfig(AdminConfig):
     default_site = "web.admin.site.OrganiserSite"
 
     def ready(self) -> None:
-        # Before other packages register their pages: django_otp registers none for models that already have one.
-        import web.admin.pages  # noqa: F401
-
         super().ready()
+        # After other packages have registered their pages: some are replaced.
+        import web.admin.pages  # noqa: F401
 
 
 class OrganiserSite(AdminSite):
@@ -88,13 +87,13 @@ class OrganiserSite(AdminSite):
         from core.people.second_factor_selectors import second_factor_missing
 
         assert request.user.is_anonymous or hasattr(request.user, "is_staff")
-        return super().has_permission(request) and not second_factor_missing(request.user)
+        return super().has_permission(request) and not second_factor_missing(request)
 
     def password_change(  # type: ignore[override]  # the stubs expect Django's own page
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
         """Redirect to the site's own page."""
-        return redirect("web:password_change")
+        return redirect("account_change_password")
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Redirect to the site's own login, which asks for the second factor and counts failed attempts."""

@@ -15,10 +15,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import ApiToken, LetterKind, User
+from core.models import ApiToken, User
 from core.models.quota import QUOTA_FIELDS
 from core.moderation.services import user_ban, user_unban
-from core.notices.letters import letter_write
+from core.people.emails import email_changed_by_organiser
 from core.people.logins import login_unlock
 from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each
 
@@ -93,11 +93,9 @@ class UserAdmin(BaseUserAdmin):
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         """Ask for confirmation of a changed e-mail address, as for the first one."""
-        if "email" in form.changed_data:
-            obj.email_confirmed_at = None
         super().save_model(request, obj, form, change)
         if "email" in form.changed_data:
-            letter_write(kind=LetterKind.CONFIRM_EMAIL, email=obj.email)
+            email_changed_by_organiser(user=obj)
 
     @admin.action(description="Ban, with a reason", permissions=["change"])
     def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:

@@ -13,7 +13,7 @@ from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
 from core.models import ApiToken, User
-from core.people.second_factor_selectors import second_factor_get
+from core.people.second_factor_selectors import has_second_factor
 from core.people.tokens import token_find
 from web.site.throttling import BadTokenThrottle
 
@@ -52,7 +52,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         row = token_find(token, now=timezone.now())
         if row is None:
             raise AuthenticationFailed(BAD_TOKEN)
-        if row.owner.is_staff and settings.REQUIRE_STAFF_TOTP and second_factor_get(row.owner) is None:
+        if row.owner.is_staff and settings.REQUIRE_STAFF_TOTP and not has_second_factor(row.owner):
             raise AuthenticationFailed(NO_SECOND_FACTOR)
         return row.owner, row
 

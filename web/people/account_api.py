@@ -11,7 +11,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.people.services import user_create
 from web.api.views import checked, refusals
 from web.people.forms import SignUpForm
 from web.site.throttling import AccountThrottle, SignUpThrottle, StrangerThrottle
@@ -49,15 +48,8 @@ class Accounts(APIView):
         form = SignUpForm({**data, "password1": data["password"], "password2": data["password"]})
         if not form.is_valid():
             raise ValidationError({_field(name): [str(text) for text in texts] for name, texts in form.errors.items()})
-        clean = form.cleaned_data
         with refusals():
-            user = user_create(
-                email=clean["email"],
-                username=clean["username"],
-                password=clean["password1"],
-                team=clean.get("team", ""),
-                github=clean.get("github", ""),
-            )
+            user = form.account_open()
         return Response(NewAccountAnswer(user).data, status=201)
 
 

@@ -1,4 +1,4 @@
-"""Forms for accounts: sign-up, login, second factor, profile and tokens.
+"""Forms for accounts: sign-up, login, password, e-mail, profile and tokens.
 
 A form checks what a person typed. Services decide what is allowed.
 """
@@ -7,16 +7,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from allauth.account.forms import AddEmailForm, ReauthenticateForm
+from allauth.account.internal.flows.login import perform_password_login
+from allauth.account.models import Login
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
+from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django import forms
 from django.conf import settings
-from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
 from django.utils.crypto import constant_time_compare
 
 from arena_kit.text import plain_line
-from core.models import TokenScope, User
-from core.people.services import NAME_TAKEN, email_stored
+from core.models import LetterKind, TokenScope, User
+from core.models.user import email_problem
+from core.notices.letters import letter_write
+from core.people.emails import email_confirmed
+from core.people.services import NAME_TAKEN, email_stored, user_create
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
@@ -24,22 +35,16 @@ else:
     UserForm = forms.ModelForm  # not generic at run time
 
 
-class SignUpForm(UserForm):
-    """Open an account."""
+class NewAccountForm(UserForm):
+    """What every new account needs, whatever opens it."""
+
+    by_passkey = False  # django-allauth asks
 
     # The model's field would report a taken address at once. The service reports it, and only when everything else
     # is right, so that people without an invitation cannot find out which addresses have an account.
     email = forms.EmailField(label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
     invitation_code = forms.CharField(max_length=200)
     team = forms.ChoiceField()
-    password1 = forms.CharField(
-        label="Password",
-        help_text="At least 8 characters, and not a common password.",
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    password2 = forms.CharField(
-        label="Password again", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
-    )
 
     class Meta:
         model = User
@@ -78,6 +83,37 @@ class SignUpForm(UserForm):
             raise ValidationError(NAME_TAKEN)
         return name
 
+    def try_save(self, request: HttpRequest) -> tuple[User, None]:
+        """Open the account; None: there is no other answer than logging in. Raises Refused."""
+        return self.account_open(), None
+
+    def account_open(self, password: str | None = None) -> User:
+        """Open the account. Raises Refused."""
+        data = self.cleaned_data
+        return user_create(
+            email=data["email"],
+            username=data["username"],
+            password=password,
+            team=data.get("team", ""),
+            github=data.get("github", ""),
+        )
+
+
+class SignUpForm(NewAccountForm):
+    """Open an account that a password opens."""
+
+    password1 = forms.CharField(
+        label="Password",
+        help_text="At least 8 characters, and not a common password.",
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+    password2 = forms.CharField(
+        label="Password again", widget=forms.PasswordInput(attrs={"autocomplete": "new-password"})
+    )
+
+    def account_open(self, password: str | None = None) -> User:
+        return super().account_open(password or self.cleaned_data["password1"])
+
     def clean(self) -> dict[str, Any]:
         data = super().clean() or self.cleaned_data
         password = data.get("password1")
@@ -89,6 +125,26 @@ class SignUpForm(UserForm):
             except ValidationError as error:
                 self.add_error("password1", error)
         return data
+
+
+class ProviderSignUpForm(NewAccountForm):
+    """Open an account for a person whom a provider has named."""
+
+    def __init__(self, *args: Any, sociallogin: SocialLogin, **kwargs: Any) -> None:
+        self.sociallogin = sociallogin
+        super().__init__(*args, **{**kwargs, "initial": get_adapter().get_signup_form_initial_data(sociallogin)})
+
+    def try_save(self, request: HttpRequest) -> tuple[User, None]:
+        """Open the account, with its address confirmed if the provider has confirmed it. Raises Refused."""
+        login = self.sociallogin
+        with transaction.atomic():
+            user = self.account_open()
+            own = [row for row in login.email_addresses if row.email.lower() == user.email.lower()]
+            login.user, login.email_addresses = user, own
+            login.save(request)
+            if any(row.verified for row in own):
+                email_confirmed(user=user, email=user.email)
+        return user, None
 
 
 class LoginForm(AuthenticationForm):
@@ -114,15 +170,72 @@ class LoginForm(AuthenticationForm):
     def clean_username(self) -> str:
         return email_stored(self.cleaned_data["username"])
 
+    def login(self, request: HttpRequest, redirect_url: str | None = None) -> HttpResponse:
+        """Log in, or ask for the second factor. redirect_url: where to go then."""
+        user = self.get_user()
+        login = Login(user=user, email=user.email, redirect_url=redirect_url)
+        return perform_password_login(request, {"email": user.email}, login)
 
-class CodeForm(forms.Form):
-    """Enter a code of the second factor, or a recovery code."""
 
-    code = forms.CharField(
-        max_length=32,
-        help_text="The six digits that your authenticator app shows, or one of your recovery codes.",
-        widget=forms.TextInput(attrs={"autocomplete": "one-time-code", "autofocus": True, "inputmode": "text"}),
+class PasswordResetForm(forms.Form):
+    """Ask for a link to choose a new password."""
+
+    email = forms.EmailField(label="E-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"}))
+
+    def save(self, request: HttpRequest) -> None:
+        # A worker looks up the account, so the answer takes equally long whether or not there is one.
+        letter_write(kind=LetterKind.PASSWORD_RESET, email=self.cleaned_data["email"])
+
+
+class NewPasswordForm(SetPasswordForm[User] if TYPE_CHECKING else SetPasswordForm):  # type: ignore[misc]
+    """Choose a password. temp_key: of the link that opened the page, which the page has checked."""
+
+    def __init__(self, *args: Any, temp_key: str = "", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+
+
+class PasswordForm(ReauthenticateForm):
+    """Show again who you are."""
+
+    password = forms.CharField(
+        label="Password", widget=forms.PasswordInput(attrs={"autocomplete": "current-password", "autofocus": True})
     )
+
+
+class EmailForm(AddEmailForm):
+    """Ask for another e-mail address."""
+
+    email = forms.EmailField(
+        label="New e-mail", max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
+
+    def clean_email(self) -> str:
+        email: str = super().clean_email()
+        if problem := email_problem(email):
+            raise ValidationError(problem)
+        return email
+
+
+class DisconnectForm(BaseDisconnectForm):
+    """Give up a way to log in."""
+
+    account = forms.ModelChoiceField(queryset=SocialAccount.objects.none())
+
+
+class DeleteForm(forms.Form):
+    """Delete an account, after typing its name."""
+
+    username = forms.CharField(label="Your user name", help_text="Type it to show that you mean it.")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+
+    def clean_username(self) -> str:
+        name: str = self.cleaned_data["username"]
+        if name.casefold() != self.user.username.casefold():
+            raise ValidationError("This is not your user name.")
+        return name
 
 
 class ProfileForm(UserForm):

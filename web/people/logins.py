@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any
 
+from allauth.account.internal.stagekit import get_pending_stage
 from axes.handlers.proxy import AxesProxyHandler
 from axes.helpers import get_cool_off
 from axes.models import AccessAttempt
@@ -46,6 +47,14 @@ def typed_account(request: HttpRequest | Request) -> str:
     named = str(sent.get(field) or "") if isinstance(sent, Mapping) else ""
     typed = storable(unicodedata.normalize("NFKC", named)).strip()[:MOST_CHARACTERS]
     return account_named(request, {"username": email_stored(typed)})
+
+
+def waiting_account(request: HttpRequest | Request) -> str:
+    """Return the account that waits in this session for its second factor; empty for none."""
+    plain = request._request if isinstance(request, Request) else request
+    stage = get_pending_stage(plain)
+    user = stage.login.user if stage else None
+    return account_named(plain, {"username": user.email}) if isinstance(user, User) else ""
 
 
 def is_known_here(name: str, request: HttpRequest) -> bool:

@@ -17,7 +17,7 @@ from core.errors import Refused
 from core.models import ApiToken, AuditEntry, TokenScope, User
 from core.people.audit_log import account_record
 from core.people.second_factor import second_factor_check
-from core.people.second_factor_selectors import second_factor_get
+from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
 from core.people.tokens import MAX_DAYS, token_create, token_revoke
 from web.api.views import Acting, checked, refusals
@@ -81,13 +81,13 @@ class TokenList(Acting):
         owner = user_authenticate(request=request._request, email=form["email"], password=form["password"])
         if owner is None:
             raise AuthenticationFailed(WRONG)
-        if has_factor := second_factor_get(owner) is not None:
+        if has_factor := has_second_factor(owner):
             _code_check(request, owner, form["code"])
         login_succeeded(request._request, owner)
         with refusals(), transaction.atomic():
             wanted = {name: form[name] for name in ("name", "days", "scope")}
             row, token = token_create(owner=owner, now=timezone.now(), **wanted)
-            if not has_factor and second_factor_get(owner) is not None:
+            if not has_factor and has_second_factor(owner):
                 # The second factor was set up meanwhile, which revokes tokens made with the password alone.
                 raise AuthenticationFailed(CODE_NEEDED)
             account_record(request, owner, "make_token", row=row, channel=API)

@@ -12,6 +12,7 @@ from core.errors import QuotaExceeded, Refused
 from web.site.throttling import (
     AccountThrottle,
     ChangeThrottle,
+    CodeAccountThrottle,
     LeaderboardThrottle,
     LoginAccountThrottle,
     LoginDayThrottle,
@@ -31,16 +32,26 @@ from web.site.throttling import (
 from web.site.too_many import TooMany, too_many
 
 Next = Callable[[HttpRequest], HttpResponseBase]
-LOGIN = (LoginThrottle, LoginDayThrottle, LoginAccountThrottle)
+LOGIN_ADDRESS = (LoginThrottle, LoginDayThrottle)
+LOGIN = (*LOGIN_ADDRESS, LoginAccountThrottle)
 LIMITED: dict[str, Sequence[type[Throttle]]] = {
-    "web:login": LOGIN,
-    "web:login_code": (LoginThrottle, LoginDayThrottle),
-    "web:second_factor": (LoginThrottle, LoginDayThrottle),
-    "web:password_change": (LoginThrottle, LoginDayThrottle),
-    "web:sign_up": (SignUpThrottle,),
-    "web:password_reset": (PasswordResetThrottle, PasswordResetMailThrottle),
-    "web:password_reset_confirm": (PasswordResetThrottle,),
-    "web:email_send": (PasswordResetThrottle,),
+    "account_login": LOGIN,
+    "mfa_login_webauthn": LOGIN_ADDRESS,
+    "mfa_authenticate": (*LOGIN_ADDRESS, CodeAccountThrottle),
+    "github_login": LOGIN_ADDRESS,
+    "openid_connect_login": LOGIN_ADDRESS,
+    "account_reauthenticate": LOGIN_ADDRESS,
+    "mfa_reauthenticate": LOGIN_ADDRESS,
+    "mfa_reauthenticate_webauthn": LOGIN_ADDRESS,
+    "mfa_activate_totp": LOGIN_ADDRESS,
+    "mfa_add_webauthn": LOGIN_ADDRESS,
+    "account_change_password": LOGIN_ADDRESS,
+    "account_signup": (SignUpThrottle,),
+    "socialaccount_signup": (SignUpThrottle,),
+    "account_reset_password": (PasswordResetThrottle, PasswordResetMailThrottle),
+    "account_reset_password_from_key": (PasswordResetThrottle,),
+    "account_email": (PasswordResetThrottle,),
+    "web:account_export": (ResultsThrottle,),
     "web:agent_describe": (ChangeThrottle,),
     "web:agent_create": (UploadThrottle,),
     "web:submit": (StrangerThrottle, AccountThrottle, UploadThrottle),

@@ -13,17 +13,18 @@ from django.urls import reverse
 from django.views.defaults import page_not_found
 
 from core.models import User
-from core.people.second_factor_selectors import second_factor_missing
+from core.people.second_factor_selectors import has_second_factor, second_factor_missing
 
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 # The site uses none of these features. Those that are not listed are off by default.
 FEATURES = ("accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media",
             "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
-            "publickey-credentials-create", "publickey-credentials-get", "screen-wake-lock", "serial", "usb",
-            "xr-spatial-tracking")  # fmt: skip
+            "screen-wake-lock", "serial", "usb", "xr-spatial-tracking")  # fmt: skip
+OWN = ("publickey-credentials-create", "publickey-credentials-get")
+"""Features that the site's own pages use: passkeys."""
 HEADERS = {
-    "Permissions-Policy": ", ".join(f"{feature}=()" for feature in FEATURES),
+    "Permissions-Policy": ", ".join([*(f"{name}=()" for name in FEATURES), *(f"{name}=(self)" for name in OWN)]),
     # Other sites must not embed our pictures, videos or files.
     "Cross-Origin-Resource-Policy": "same-origin",
 }
@@ -57,9 +58,11 @@ class SitePages:
 
 
 class SecondFactor:
-    """Middleware that lets organisers without a verified second factor reach only the pages to give it or set it up."""
+    """Middleware that lets organisers without a verified second factor reach only the pages to show it or set it up."""
 
-    OPEN = frozenset({"web:login", "web:login_code", "web:logout", "web:second_factor", "admin:logout"})
+    ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})
+    TO_SHOW = frozenset({"mfa_reauthenticate", "mfa_reauthenticate_webauthn"})
+    TO_SET_UP = frozenset({"mfa_index", "mfa_activate_totp", "mfa_add_webauthn", "account_reauthenticate"})
     SENTENCE = "Your account needs its second factor. Log in on the site, where you are asked for it."
 
     def __init__(self, get_response: Next) -> None:
@@ -70,12 +73,17 @@ class SecondFactor:
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
         assert request.user.is_anonymous or isinstance(request.user, User)
-        if not second_factor_missing(request.user):
+        if not isinstance(request.user, User) or not second_factor_missing(request):
             return None
+        has_one = has_second_factor(request.user)
         address = request.resolver_match.view_name if request.resolver_match else ""
-        if address in self.OPEN:
+        if address in self.ALWAYS or address in (self.TO_SHOW if has_one else self.TO_SET_UP):
             return None
         if address.startswith("api:") or request.path_info.startswith("/api/"):
             return JsonResponse({"detail": self.SENTENCE}, status=403)
+        if not has_one:
+            return redirect("mfa_index")
         wanted = request.get_full_path() if request.method in ("GET", "HEAD") else ""
-        return redirect(f"{reverse('web:login_code')}?{urlencode({'next': wanted})}" if wanted else "web:login_code")
+        return redirect(
+            f"{reverse('mfa_reauthenticate')}?{urlencode({'next': wanted})}" if wanted else "mfa_reauthenticate"
+        )

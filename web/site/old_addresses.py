@@ -25,7 +25,7 @@ def duel_of(request: HttpRequest, slug: str, edition: int, name: str, **_: objec
 
 
 old_addresses = [
-    moved("create_account/", "web:sign_up"),
+    moved("create_account/", "account_signup"),
     moved("user/<str:username>/", "web:user"),
     moved("environment/<slug:slug>/", "web:environment"),
     moved(COMPETITOR, "web:agent"),

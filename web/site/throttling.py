@@ -16,7 +16,7 @@ from rest_framework.throttling import SimpleRateThrottle
 
 from core.cache import count_key
 from core.people.logins import BY_ACCOUNT
-from web.people.logins import is_known_here, is_locked_here, typed_account
+from web.people.logins import is_known_here, is_locked_here, typed_account, waiting_account
 from web.site.accounts import account_of
 from web.site.addresses import client_network
 
@@ -235,10 +235,21 @@ class LoginAccountThrottle(LoginThrottle):
     scope = BY_ACCOUNT
     sentence = "There were too many password attempts for this account, from many addresses."
 
+    def named(self, request: AnyRequest) -> str:
+        """Return the account that the request is for."""
+        return typed_account(request)
+
     def who(self, request: AnyRequest) -> str | None:
-        name = typed_account(request)
+        name = self.named(request)
         plain = request._request if isinstance(request, Request) else request
         return None if is_known_here(name, plain) or is_locked_here(name, plain) else name
+
+
+class CodeAccountThrottle(LoginAccountThrottle):
+    """The same limit for codes: they count for the account whose password was right, with the passwords."""
+
+    def named(self, request: AnyRequest) -> str:
+        return waiting_account(request)
 
 
 class SignUpThrottle(AddressThrottle):

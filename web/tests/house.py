@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib.auth.tokens import default_token_generator
+from allauth.account import app_settings
+from allauth.account.models import EmailAddress, EmailConfirmationHMAC
+from allauth.account.utils import user_pk_to_url_str
 from django.core.files.base import ContentFile
+from django.urls import reverse
 from django.utils import timezone
-from django.utils.encoding import force_bytes
-from django.utils.http import urlsafe_base64_encode
 
-from core.models import Build, JobState, NoticeKind, Recording
-from core.notices.letters import email_token
+from core.models import Build, JobState, NoticeKind, Recording, User
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
@@ -23,6 +23,21 @@ from web.tests.arena import staged
 
 LOG = "</pre><script>alert(1)</script>\n"
 FRAMES = ["@FFF\nFHFH", "S@FF\nFHFH", "SF@F\nFHFH"]
+
+
+def confirm_key(person: User) -> str:
+    """What the link of a letter names: an address that is not confirmed yet."""
+    row, _ = EmailAddress.objects.get_or_create(user=person, email=f"new-{person.email}")
+    return str(EmailConfirmationHMAC(row).key)
+
+
+def reset_key(person: User) -> str:
+    return str(app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(person))
+
+
+def reset_link(person: User) -> str:
+    """The link of a letter with which a person chooses a new password."""
+    return reverse("account_reset_password_from_key", args=[user_pk_to_url_str(person), reset_key(person)])
 
 
 def furnished(cast: Cast) -> dict[str, Any]:
@@ -72,11 +87,11 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "challenge": challenged(stage.anna, stage.berta).pk,
         "sitting": sitting(stage.anna, JobState.QUEUED).public_id,
         "notice": cast.alice.notices.latest("pk").pk,
-        "confirm": email_token(cast.alice),
+        "confirm": confirm_key(cast.alice),
         "unsubscribe": unsubscribe_token(cast.alice, NoticeKind.VALIDATED),
         "kit": "random",
         "wheel": wheel_served().filename,
         "wheel_sha256": wheel_served().sha256,
-        "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
-        "reset": default_token_generator.make_token(cast.alice),
+        "uid": user_pk_to_url_str(cast.alice),
+        "reset": reset_key(cast.alice),
     }

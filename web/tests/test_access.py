@@ -61,14 +61,45 @@ GET    /password-reset/                                              200 200 200
 GET    /password-reset/sent/                                         200 200 200 200
 GET    /password-reset/{uid}/{reset}/                                302 302 302 302
 GET    /password-reset/complete/                                     200 200 200 200
+GET    /login/passkey/                                               302 302 302 302
+POST   /login/passkey/                                               302 302 302 302
+GET    /login/with/github/                                           404 404 404 404
+GET    /login/with/github/back/                                      404 404 404 404
+GET    /login/with/university/                                       404 404 404 404
+GET    /login/with/university/back/                                  404 404 404 404
+GET    /login/cancelled/                                             200 200 200 200
+GET    /login/failed/                                                401 401 401 401
+GET    /sign-up/with/                                                302 302 302 302
 GET    /profile/                                                     302 200 200 200
+GET    /profile/again/                                               302 200 200 200
+POST   /profile/again/                                               302 200 200 200
+GET    /profile/again/code/                                          302 302 302 302
+GET    /profile/again/passkey/                                       302 302 302 302
 GET    /profile/password/                                            302 200 200 200
-GET    /profile/email/                                               405 405 405 405
+GET    /profile/password/set/                                        302 302 302 302
+GET    /profile/email/                                               302 200 200 200
 POST   /profile/email/                                               302 302 302 302
+GET    /profile/logins/                                              302 200 200 200
+POST   /profile/logins/                                              302 200 200 200
+GET    /profile/export/                                              405 405 405 405
+POST   /profile/export/                                              302 302 302 302
+GET    /profile/delete/                                              302 302 302 302
+POST   /profile/delete/                                              302 302 302 302
 GET    /confirm/{confirm}/                                           200 200 200 200
-POST   /confirm/{confirm}/                                           200 200 200 200
+POST   /confirm/{confirm}/                                           302 302 302 302
 GET    /profile/second-factor/                                       302 200 200 200
-POST   /profile/second-factor/                                       302 404 404 404
+GET    /profile/second-factor/app/                                   302 302 302 302
+POST   /profile/second-factor/app/                                   302 302 302 302
+GET    /profile/second-factor/app/remove/                            302 404 404 404
+GET    /profile/second-factor/codes/                                 302 404 404 404
+GET    /profile/second-factor/codes/new/                             302 302 302 302
+POST   /profile/second-factor/codes/new/                             302 302 302 302
+GET    /profile/second-factor/passkeys/                              302 302 302 302
+GET    /profile/second-factor/passkeys/add/                          302 302 302 302
+POST   /profile/second-factor/passkeys/add/                          302 302 302 302
+GET    /profile/second-factor/passkeys/1/                            302 302 302 302
+GET    /profile/second-factor/passkeys/1/remove/                     302 302 302 302
+POST   /profile/second-factor/passkeys/1/remove/                     302 302 302 302
 GET    /profile/tokens/                                              302 302 302 302
 POST   /profile/tokens/                                              302 422 422 422
 GET    /profile/tokens/{token}/revoke/                               302 302 302 302
@@ -403,8 +434,8 @@ django_q.failure          200 403 200 302 200 200 200
 django_q.ormq             200 403 200 200 200 200 200
 django_q.schedule         200 200 200 200 200 200 200
 django_q.success          200 403 200 302 200 200 200
-otp_static.staticdevice   200 403 200 403 200 200 200
-otp_totp.totpdevice       200 403 200 403 200 200 200
+mfa.authenticator         200 403 200 403 200 200 200
+socialaccount.socialaccount 200 403 200 403 200 200 200
 """
 """Kind of row, and what a superuser gets: its list, the form for a new one, one row, that one saved with an empty form,
 deleting it, deleting it without having confirmed, and its history. All others are sent to the login.
@@ -628,6 +659,6 @@ def test_organisers_without_the_second_factor_that_they_need_reach_nothing(
         if ask(sessions[STAFF], method, address.format(**house)) not in (302, 403, 405)
     }
     # The way in, and what machines ask, which knows no session.
-    assert open_to_olga == {"/profile/second-factor/", "/health", "/health/live"}
+    assert open_to_olga == {"/profile/again/", "/profile/second-factor/", "/health", "/health/live"}
     assert ask(sessions[STAFF], "GET", reverse("admin:index")) == 302
     assert set(AuditEntry.objects.values_list("action", flat=True)) == {"log_in"}

@@ -24,7 +24,7 @@ def test_the_index_shows_the_groups_in_order_and_no_application(client: Client, 
     shown = client.get(reverse("admin:index")).context["app_list"]
     assert [group["name"] for group in shown] == [title for title, _, _ in GROUPS]
     people = next(group for group in shown if group["name"] == "People")
-    assert "Recovery codes" in [page["name"] for page in people["models"]]
+    assert "Second factors" in [page["name"] for page in people["models"]]
 
 
 def test_a_group_without_a_page_for_this_person_is_left_out(client: Client, cast: factories.Cast) -> None:

@@ -82,7 +82,7 @@ def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
 
     settings.ADMINS = [("olga", "olga@arena.example")]
     settings.INVITATION_CODE = settings.PUBLISHER_REMOTE = secret = "kingfisher"
-    for place in ("web.people.views.user_create", "web.people.forms.email_stored"):
+    for place in ("web.people.forms.user_create", "web.people.forms.email_stored"):
         monkeypatch.setattr(place, broken)
     form = {
         "email": "dora@arena.example",
@@ -108,11 +108,11 @@ def test_no_password_and_no_secret_is_in_the_mail_about_a_page_that_broke(
 def test_a_link_to_a_new_password_that_broke_is_not_in_the_mail_about_it(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> None:
+    def broken(*_: object, **__: object) -> None:
         raise RuntimeError("It broke.")
 
     settings.ADMINS = [("olga", "olga@arena.example")]
-    monkeypatch.setattr("web.people.views.PasswordResetConfirm.get_user", broken)
+    monkeypatch.setattr("web.people.password_views.PasswordResetConfirm.get_context_data", broken)
     client = Client(raise_request_exception=False)
     link = "/password-reset/Mg/c8v1ab-that-opens-it/"
 

@@ -27,9 +27,7 @@ ONE_ROW = {
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
             "dashboard_job"),
-    "web": ("login", "logout", "password_change", "password_reset", "password_reset_done", "password_reset_confirm",
-            "password_reset_complete", "sign_up", "login_code", "second_factor",
-            "unsubscribe", "email_confirm",
+    "web": ("unsubscribe",
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
@@ -102,7 +100,8 @@ NOT_READ = {
         "icon",
         "robots",
         "notice_choices",
-        "email_send",
+        "account_export",
+        "account_delete",
         "inbox_read",
         "notice_read",
         "live",

@@ -1,0 +1,74 @@
+"""E-mail addresses: confirmed by their owners, and changed.
+
+django-allauth keeps the addresses of an account, with the new one while a change is not confirmed yet. The account has
+the one that counts, and when its owner confirmed it.
+"""
+
+from __future__ import annotations
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.db import transaction
+from django.utils import timezone
+
+from core.models import ApiToken, LetterKind, User
+from core.notices.letters import letter_write
+
+
+def email_confirmed(*, user: User, email: str) -> None:
+    """Note that the owner of an account has confirmed an address, which is the account's from now on.
+
+    The address before is told, so that a thief of the account does not take it unseen.
+    """
+    with transaction.atomic():
+        EmailAddress.objects.filter(user=user).exclude(email=email.lower()).delete()
+        EmailAddress.objects.update_or_create(
+            user=user, email=email.lower(), defaults={"primary": True, "verified": True}
+        )
+        is_new = user.email.lower() != email.lower()
+        if is_new and user.email_confirmed_at is not None:
+            letter_write(kind=LetterKind.EMAIL_CHANGED, email=user.email)
+        if is_new or user.email_confirmed_at is None:
+            user.email = email if is_new else user.email
+            user.email_confirmed_at = timezone.now()
+            user.save(update_fields=["email", "email_confirmed_at"])
+
+
+def email_changed_by_organiser(*, user: User) -> None:
+    """Ask for confirmation of the address that an organiser gave to an account, as for the first one."""
+    with transaction.atomic():
+        EmailAddress.objects.filter(user=user).delete()
+        user.email_confirmed_at = None
+        user.save(update_fields=["email_confirmed_at"])
+        letter_write(kind=LetterKind.CONFIRM_EMAIL, email=user.email)
+
+
+def email_proved(*, user: User) -> None:
+    """Confirm an account's address after its owner has chosen a new password by a link sent there.
+
+    If it was never confirmed before, another person may have opened the account with this address. What would
+    still let that person in goes: API tokens, passkeys and logins of providers.
+    """
+    with transaction.atomic():
+        if user.email_confirmed_at is None:
+            ApiToken.objects.filter(owner=user).delete()
+            Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN).delete()
+            SocialAccount.objects.filter(user=user).delete()
+        email_confirmed(user=user, email=user.email)
+
+
+def email_address_ensure(*, user: User) -> EmailAddress:
+    """Return the row of the account's own address, made where the account was made without one."""
+    row: EmailAddress
+    row, _ = EmailAddress.objects.get_or_create(
+        user=user,
+        email=user.email.lower(),
+        defaults={"primary": True, "verified": user.email_confirmed_at is not None},
+    )
+    return row
+
+
+def email_is_of_another(*, user: User, email: str) -> bool:
+    """Return whether another account has this address."""
+    return User.objects.exclude(pk=user.pk).filter(email__iexact=email).exists()

@@ -1,0 +1,49 @@
+"""Pages about e-mail addresses: confirmed by their links, and changed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.models import EmailAddress
+from allauth.account.views import ConfirmEmailView, EmailView
+from django import forms
+from django.db import transaction
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+
+from core.models import User
+from core.people.audit_log import account_record
+from core.people.emails import email_address_ensure
+
+
+class EmailConfirm(ConfirmEmailView):
+    """Confirm an e-mail address by the link sent to it. GET changes nothing, because programs open links too."""
+
+    template_name = "web/people/confirm.html"
+
+    def render_to_response(self, context: dict[str, Any], **names: Any) -> HttpResponse:
+        if context["confirmation"] is None:
+            raise Http404("This link has expired or was used. Log in and request a new link on your profile page.")
+        return super().render_to_response(context, **names)
+
+
+class Email(EmailView):
+    """Ask for another e-mail address, or for the link that confirms one again."""
+
+    template_name = "web/people/email.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if isinstance(request.user, User):
+            email_address_ensure(user=request.user)
+        return super().dispatch(request, *args, **kwargs)
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        assert isinstance(self.request.user, User)
+        with transaction.atomic():
+            account_record(self.request, self.request.user, "change_email", note="Not confirmed yet.")
+            return super().form_valid(form)
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        user = self.request.user
+        assert isinstance(user, User)
+        new = EmailAddress.objects.filter(user=user, verified=False).exclude(email=user.email.lower()).first()
+        return {**super().get_context_data(**kwargs), "new": new}

@@ -1,0 +1,103 @@
+"""Pages that log in and sign up: by password, passkey and provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from allauth.account.utils import get_next_redirect_url
+from allauth.account.views import LoginView, LogoutView, SignupView
+from allauth.mfa.webauthn.views import LoginWebAuthnView
+from allauth.socialaccount.adapter import get_adapter
+from allauth.socialaccount.views import SignupView as ProviderSignUpView
+from django import forms
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import resolve_url
+
+from core.errors import Refused
+from web.site.forms import refuse
+
+
+class HidesForm:
+    """A page of whose form nothing is in a mail about an error; django-allauth's own list leaves some secrets out."""
+
+    request: HttpRequest
+
+    def post(self, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.request.sensitive_post_parameters = "__ALL__"  # type: ignore[attr-defined]  # Django's reporter reads it
+        return super().post(*args, **kwargs)  # type: ignore[misc]  # of the view beside it
+
+
+class SaysRefusal(HidesForm):
+    """A form's page on which the refusal of a service stands at the field that it is about."""
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        try:
+            return super().form_valid(form)  # type: ignore[misc]  # of the view beside it
+        except Refused as refusal:
+            refuse(form, refusal)
+            return self.form_invalid(form)  # type: ignore[attr-defined]
+
+
+class GoesOn:
+    """A page whose form leads on to the page that needed it: `next`, empty for an address of another site."""
+
+    request: HttpRequest
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return {**context, "next": get_next_redirect_url(self.request) or ""}
+
+
+class WithProviders(GoesOn):
+    """A page that offers to log in with a provider."""
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        providers = get_adapter().list_providers(self.request)
+        offered = [(row.name, row.get_login_url(self.request)) for row in providers]
+        return {**super().get_context_data(**kwargs), "providers": offered}
+
+
+class SignUp(SaysRefusal, WithProviders, SignupView):
+    """Create an account, log it in and redirect to the page that needed it."""
+
+    template_name = "web/people/sign_up.html"
+
+
+class ProviderSignUp(SaysRefusal, ProviderSignUpView):
+    """Create an account for a person whom a provider has named."""
+
+    template_name = "web/people/provider_sign_up.html"
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        waiting = self.request.session.get("socialaccount_sociallogin")
+        response = super().form_valid(form)
+        if form.errors:
+            # So that the form can be sent again.
+            self.request.session["socialaccount_sociallogin"] = waiting
+        return response
+
+
+class Login(HidesForm, WithProviders, LoginView):
+    """Log in by password."""
+
+    template_name = "web/people/login.html"
+
+    def get_success_url(self) -> str | None:
+        """Return the wanted page, but never the login page itself, which would redirect to itself for ever."""
+        wanted: str | None = super().get_success_url()
+        if wanted and wanted.partition("?")[0] == self.request.path:
+            return resolve_url("web:home")
+        return wanted
+
+    def get_authenticated_redirect_url(self) -> str:
+        return self.get_success_url() or resolve_url("web:home")
+
+
+class PasskeyLogin(LoginWebAuthnView):
+    """Log in by a passkey alone."""
+
+
+class Logout(LogoutView):
+    """Log out, also of a login that waits for its second step."""
+
+    http_method_names = ["post", "options"]

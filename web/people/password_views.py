@@ -1,0 +1,99 @@
+"""Pages about passwords and about showing again who one is."""
+
+from __future__ import annotations
+
+from allauth.account.views import (
+    PasswordChangeView,
+    PasswordResetDoneView,
+    PasswordResetFromKeyDoneView,
+    PasswordResetFromKeyView,
+    PasswordResetView,
+    PasswordSetView,
+    ReauthenticateView,
+)
+from django import forms
+from django.db import transaction
+from django.http import HttpResponse
+
+from core.models import User
+from core.people.audit_log import account_record
+from core.people.emails import email_proved
+from web.people.login_views import GoesOn, HidesForm
+from web.people.logins import login_succeeded
+
+
+class PasswordReset(PasswordResetView):
+    template_name = "web/people/form.html"
+    extra_context = {
+        "title": "Reset your password",
+        "lead": "The arena sends a link to the e-mail address of your account.",
+        "button": "Send the link",
+    }
+
+
+class PasswordResetSent(PasswordResetDoneView):
+    template_name = "web/people/notice.html"
+    extra_context = {
+        "title": "Check your e-mail",
+        "lead": "If an account has this e-mail address, the arena is sending it a link to choose a new password.",
+    }
+
+
+class PasswordResetConfirm(PasswordResetFromKeyView):
+    template_name = "web/people/form.html"
+    extra_context = {"title": "Choose a new password", "button": "Save the password"}
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        user = self.reset_user
+        # A person who reads the account's e-mail has not guessed, so earlier wrong passwords no longer count.
+        login_succeeded(self.request, user)
+        with transaction.atomic():
+            account_record(self.request, user, "change_password", note="By a link in an e-mail.")
+            email_proved(user=user)
+            return super().form_valid(form)
+
+
+class PasswordResetComplete(PasswordResetFromKeyDoneView):
+    template_name = "web/people/notice.html"
+    extra_context = {
+        "title": "Your password is changed",
+        "lead": "You are logged out everywhere and can log in with the new password.",
+    }
+
+
+class PasswordWritten(HidesForm):
+    """A page that changes a password, and notes it in the audit log of organisers."""
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        assert isinstance(self.request.user, User)
+        with transaction.atomic():
+            account_record(self.request, self.request.user, "change_password")
+            return super().form_valid(form)  # type: ignore[misc]  # of the view beside it
+
+
+class PasswordChange(PasswordWritten, PasswordChangeView):
+    template_name = "web/people/form.html"
+    extra_context = {
+        "title": "Change your password",
+        "lead": "This logs you out everywhere else. API tokens stay valid until you revoke them.",
+        "button": "Save the password",
+    }
+
+
+class PasswordSet(PasswordWritten, PasswordSetView):
+    template_name = "web/people/form.html"
+    extra_context = {
+        "title": "Set a password",
+        "lead": "You can then log in with your e-mail address and this password as well.",
+        "button": "Save the password",
+    }
+
+
+class Reauthenticate(GoesOn, ReauthenticateView):
+    template_name = "web/people/again.html"
+    extra_context = {"title": "Is it you?", "button": "Go on"}
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        assert isinstance(self.request.user, User)
+        login_succeeded(self.request, self.request.user)
+        return super().form_valid(form)
