@@ -9,18 +9,15 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import admin as auth
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from core.errors import Refused
 from core.models import ApiToken, LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.moderation.services import user_ban, user_unban
 from core.notices.letters import letter_write
-from core.people.logins import login_unlock
-from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
+from web.organise.actions.people import BAN, UNBAN, UNLOCK
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -28,13 +25,6 @@ else:
     BaseUserAdmin = auth.UserAdmin  # not generic at run time
 
 
-BAN = OrganiserQuestion(
-    title="Ban people",
-    consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, and "
-    "their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
-    button="Ban",
-    reason="Reason, shown to them when they try to log in",
-)
 QUOTAS = ("is_quota_exempt", *QUOTA_FIELDS)
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -99,34 +89,9 @@ class UserAdmin(BaseUserAdmin):
         if "email" in form.changed_data:
             letter_write(kind=LetterKind.CONFIRM_EMAIL, email=obj.email)
 
-    @admin.action(description="Ban, with a reason", permissions=["change"])
-    def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
-        def action(user: User, answer: OrganiserAnswer) -> str:
-            if user.pk == request.user.pk:
-                raise Refused("You cannot ban yourself.")
-            if user.is_superuser and not request.user.is_superuser:
-                raise Refused("Only a superuser can ban a superuser.")
-            user_ban(user=user, reason=answer.reason)
-            return "is banned."
-
-        return ask_and_do(self, request, queryset, BAN, action)
-
-    @admin.action(description="Lift the ban", permissions=["change"])
-    def unban(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def action(user: User) -> str:
-            user_unban(user=user)
-            return "may take part again."
-
-        do_each(self, request, queryset, action)
-
-    @admin.action(description="Unlock logins after wrong passwords", permissions=["change"])
-    def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def action(user: User) -> str:
-            if not login_unlock(user=user):
-                raise Refused("No wrong passwords are counted.")
-            return "can log in again from everywhere."
-
-        do_each(self, request, queryset, action)
+    ban = admin_action(BAN)
+    unban = admin_action(UNBAN)
+    unlock_logins = admin_action(UNLOCK)
 
 
 def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:

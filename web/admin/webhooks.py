@@ -11,9 +11,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from core.models import Delivery, EventKind, User, Webhook
-from core.notices.deliveries import delivery_send_again, webhook_forget, webhook_prepare, webhook_test
+from core.notices.deliveries import webhook_forget, webhook_prepare
 from core.notices.outgoing import address_problem
-from web.admin.base import ModelAdmin, ReadOnlyAdmin, do_each
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
+from web.organise.actions.operation import SEND_AGAIN, TEST
 
 if TYPE_CHECKING:
     WebhookModelForm = forms.ModelForm[Webhook]
@@ -93,13 +94,7 @@ class WebhookAdmin(ModelAdmin[Webhook]):
             )
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Send a test", permissions=["change"])
-    def send_test(self, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
-        def action(webhook: Webhook) -> str:
-            delivery = webhook_test(webhook=webhook)
-            return f"a test is on its way. Delivery {delivery.pk} shows its result."
-
-        do_each(self, request, queryset, action)
+    send_test = admin_action(TEST)
 
 
 @admin.register(Delivery)
@@ -112,9 +107,4 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     date_hierarchy = "created_at"
     actions = ("send_again",)
 
-    @admin.action(description="Send again", permissions=["change"])
-    def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        def action(delivery: Delivery) -> str:
-            return f"is sent again, as delivery {delivery_send_again(delivery=delivery).pk}."
-
-        do_each(self, request, queryset, action)
+    send_again = admin_action(SEND_AGAIN)
