@@ -40,7 +40,8 @@ class PlanPreview:
 
 def plan_preview(tournament: Tournament, invited: Sequence[User]) -> PlanPreview:
     """Return what a plan would mean. The row may be one that is not saved, but its plan has no problems."""
-    played = format_make(tournament.format, tournament.settings)
+    usual = tournament.environment.matches_per_duel // 2
+    played = format_make(tournament.format, {"pairs": usual, **tournament.settings})
     eligible = eligible_count(tournament, invited)
     count = min(eligible, tournament.max_participants or eligible)
     if count < played.fewest:

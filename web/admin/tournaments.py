@@ -18,10 +18,10 @@ from core.errors import Refused
 from core.models import Audience, Duel, JobState, Participant, Season, Tournament, TournamentState, User
 from core.tournaments.planning import tournament_plan, tournament_relabel, tournament_replan
 from web.admin.base import NamedTimesAdmin, admin_action, links
-from web.admin.formats import Fieldset, boxed
 from web.admin.participants import ParticipantInline, RegistrationInline
-from web.admin.planning import PlanForm, played_environments
 from web.organise.actions.tournaments import BEGIN, CALL_OFF, CANCEL, END_LADDER, RELEASE, VOID_ROUND
+from web.organise.format_forms import Fieldset, boxed
+from web.organise.plan_forms import PlanForm, played_environments
 
 RELABELLED = ("name", "season", "results")
 PLAN_FIELDSETS: list[Fieldset] = [
