@@ -43,6 +43,6 @@ def icon(request: HttpRequest) -> HttpResponse:
 
 def robots(request: HttpRequest) -> HttpResponse:
     """Ask crawlers to skip pages that only people with an account use, the API, and logs."""
-    closed = [reverse(f"web:{name}") for name in ("login", "sign_up", "inbox", "profile")]
+    closed = [reverse(f"web:{name}") for name in ("login", "sign_up", "inbox", "profile", "organise")]
     lines = ["User-agent: *", *(f"Disallow: {path}" for path in (*closed, reverse("admin:index"), "/api/", "/*/logs/"))]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

@@ -7,6 +7,7 @@ from typing import Any
 from django import template
 from django.db.models import Model
 from django.template import Context
+from django.urls import reverse
 
 from core.models import User
 from web.organise.access import SUPERUSER, may
@@ -51,3 +52,19 @@ def organiser_buttons(context: Context, row: Model, heading: str = "") -> dict[s
         "csrf_token": context.get("csrf_token"),
         "next": context["request"].path if "request" in context else "",
     }
+
+
+@register.filter
+def lasting(seconds: float) -> str:
+    """Write how long something takes, roughly: 40 seconds, 12 minutes, 3 hours, 2 days."""
+    for size, word in ((86400, "day"), (3600, "hour"), (60, "minute")):
+        if seconds >= 1.5 * size:
+            return f"{round(seconds / size)} {word}{'s' * (round(seconds / size) != 1)}"
+    return f"{max(1, round(seconds))} second{'s' * (round(seconds) > 1)}"
+
+
+@register.simple_tag
+def job_url(kind: str, job_id: int) -> str:
+    """Return the page of a job: its own on the site, else that in the admin."""
+    page = {"duel": "web:duel", "evaluation": "web:evaluation"}.get(kind, f"admin:core_{kind}_change")
+    return reverse(page, args=[job_id])

@@ -79,13 +79,13 @@ BUILD_NEWEST = OrganiserAction(
 )
 AGENT_ACTIONS = (DISABLE, ENABLE, BUILD_NEWEST)
 
-BUILD = OrganiserAction(
+BUILD: OrganiserAction[Submission] = OrganiserAction(
     name="run_again",
     label="Build and validate again",
     button="Build again",
     do=_build,
 )
-EVALUATE = OrganiserAction(
+EVALUATE: OrganiserAction[Submission] = OrganiserAction(
     name="evaluate_again",
     label="Evaluate again (environments ranked by scores)",
     button="Evaluate again",
