@@ -6,6 +6,7 @@ They use the outbox of notices: a row is written at once, and workers try to sen
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -83,21 +84,44 @@ def _send(row: Letter, connection: BaseEmailBackend) -> int:
 
 
 def _accounts(row: Letter) -> list[User]:
+    if row.kind == LetterKind.INVITATION:
+        return _invited(row.email)
     if row.kind == LetterKind.PASSWORD_RESET:
         # Django's own choice: open accounts with a password whose address matches exactly.
-        return list(PasswordResetForm().get_users(row.email))
+        return list(PasswordResetForm().get_users(row.email)) or _invited(row.email)
     return list(User.objects.filter(email__iexact=row.email, is_active=True, email_confirmed_at=None))
 
 
+def _invited(email: str) -> list[User]:
+    """Return the open accounts that organisers have made for an address and whose owners have chosen no password."""
+    rows = User.objects.filter(email__iexact=email, is_active=True, last_login=None)
+    return [user for user in rows if not user.has_usable_password() and not user.is_system]
+
+
 def _mail(row: Letter, user: User, connection: BaseEmailBackend) -> EmailMessage:
-    mail = _reset(user) if row.kind == LetterKind.PASSWORD_RESET else _confirmation(user)
+    mail = WRITERS[LetterKind(row.kind)](user)
     mail.connection = connection
     return mail
 
 
-def _reset(user: User) -> EmailMessage:
+def _password_link(user: User) -> str:
     uid = urlsafe_base64_encode(force_bytes(user.pk))
-    link = absolute(page("password_reset", uid, default_token_generator.make_token(user)))
+    return absolute(page("password_reset", uid, default_token_generator.make_token(user)))
+
+
+def _invitation(user: User) -> EmailMessage:
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: your account",
+        body=f"Hello,\n\nthe organisers of {settings.SITE_NAME} have made an account for you. Its user name is "
+        f"{user.username}.\n\nChoose a password here:\n\n{_password_link(user)}\n\nThe link works once and only for a "
+        f"short time. Later, ask for a new one here:\n\n{absolute(page('password_reset_begin'))}\n\n"
+        "If you do not want an account, do nothing.\n",
+        to=[user.email],
+    )
+
+
+def _reset(user: User) -> EmailMessage:
+    link = _password_link(user)
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
         body=f"This link lets you choose a new password for {user.username}:\n\n{link}\n\n"
@@ -115,3 +139,10 @@ def _confirmation(user: User) -> EmailMessage:
         "here, do nothing: the address was probably mistyped.\n",
         to=[user.email],
     )
+
+
+WRITERS: dict[LetterKind, Callable[[User], EmailMessage]] = {
+    LetterKind.PASSWORD_RESET: _reset,
+    LetterKind.INVITATION: _invitation,
+    LetterKind.CONFIRM_EMAIL: _confirmation,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
@@ -15,6 +16,7 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.models import LetterKind, User
+from core.models.quota import QUOTA_FIELDS
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.notices.letters import letter_write
 
@@ -22,8 +24,18 @@ MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
-def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
-    """Create an account, and mail it a link that confirms its e-mail address.
+def user_create(
+    *,
+    email: str,
+    username: str,
+    password: str | None,
+    team: str = "",
+    github: str = "",
+    letter: LetterKind = LetterKind.CONFIRM_EMAIL,
+) -> User:
+    """Create an account, and mail it a link that confirms its e-mail address, or another letter.
+
+    password: None for an account whose owner chooses one by the link in an invitation.
 
     Raises Refused when the address or the name is taken, even at the same moment, or the address is not usable.
     """
@@ -40,7 +52,7 @@ def user_create(*, email: str, username: str, password: str, team: str = "", git
     try:
         with transaction.atomic():
             user.save(force_insert=True)
-            letter_write(kind=LetterKind.CONFIRM_EMAIL, email=user.email)
+            letter_write(kind=letter, email=user.email)
     except IntegrityError:
         if User.objects.filter(email__iexact=email).exists():
             raise Refused(MAIL_TAKEN, field="email") from None
@@ -76,6 +88,14 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
     if team is not None:
         user.team = team
     user.save(update_fields=["github", "team"])
+
+
+def quotas_save(*, user: User, is_exempt: bool, quotas: Mapping[str, int | None]) -> None:
+    """Set a person's own quotas, by the names of their columns; None defers to the environment."""
+    user.is_quota_exempt = is_exempt
+    for name in QUOTA_FIELDS:
+        setattr(user, name, quotas[name])
+    user.save(update_fields=["is_quota_exempt", *QUOTA_FIELDS])
 
 
 def user_authenticate(*, request: HttpRequest, email: str, password: str) -> User | None:

@@ -17,6 +17,7 @@ from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.inviting import invitations_set
 from core.tournaments.news import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
 
@@ -108,7 +109,7 @@ def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now
     tournament.state, tournament.is_automatic, tournament.started_at = TournamentState.PLANNED, False, None
     with transaction.atomic():
         _save_with_edition(tournament)
-        tournament.invited.set(invited)
+        invitations_set(tournament=tournament, people=invited)
     return tournament
 
 
@@ -120,7 +121,7 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
         if not rows.update(**{name: getattr(tournament, name) for name in PLANNED_FIELDS}):
             raise Refused(GONE)
-        tournament.invited.set(invited)
+        invitations_set(tournament=tournament, people=invited)
 
 
 def tournament_relabel(*, tournament: Tournament, name: str, season: Season | None, results: str) -> None:

@@ -17,6 +17,7 @@ from core.models import ApiToken, LetterKind, User
 from core.models.quota import QUOTA_FIELDS
 from core.notices.letters import letter_write
 from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
+from web.organise.access import may_change_account
 from web.organise.actions.people import BAN, UNBAN, UNLOCK
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ class UserAdmin(BaseUserAdmin):
         return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_change_permission(request, obj) and _is_theirs_to_change(request, obj)
+        return super().has_change_permission(request, obj) and _may_change(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and _is_theirs_to_change(request, obj)
+        return super().has_delete_permission(request, obj) and _may_change(request, obj)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
         # One transaction with the entry in the audit log; Django has one on its other pages, but not here.
@@ -94,11 +95,8 @@ class UserAdmin(BaseUserAdmin):
     unlock_logins = admin_action(UNLOCK)
 
 
-def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
-    """Return whether the user may change or delete an account. Only superusers may change other organisers'."""
-    if person is None or request.user.is_superuser or person.pk == request.user.pk:
-        return True
-    return not (person.is_staff or person.is_superuser)
+def _may_change(request: HttpRequest, person: User | None) -> bool:
+    return person is None or (isinstance(request.user, User) and may_change_account(request.user, person))
 
 
 @admin.register(AccessAttempt)

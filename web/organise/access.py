@@ -55,6 +55,11 @@ def check(request: HttpRequest, right: str) -> None:
         raise PermissionDenied("Your account does not have the right that this page needs. Ask a superuser for it.")
 
 
+def may_change_account(user: User, person: User) -> bool:
+    """Return whether an organiser may change an account. Only superusers may change other organisers' accounts."""
+    return user.is_superuser or person.pk == user.pk or not (person.is_staff or person.is_superuser)
+
+
 def organiser(request: HttpRequest) -> User:
     """Return the organiser who sends a request."""
     assert isinstance(request.user, User)

@@ -57,7 +57,8 @@ class OrganiserAction(Generic[Row]):
 
     name: in addresses and in the audit log. label: in the menu of an admin's list. button: on pages. do: does it and
     returns a sentence, or raises Refused. question: what is asked before; None for an action that is done at once.
-    fits: whether a page offers it for a row; `do` checks it again. right: which of Django's permissions it needs.
+    fits: whether a page offers it for a row; `do` checks it again. right: which right it needs, on the
+    row's model or on the model `of`.
     """
 
     name: str
@@ -67,10 +68,12 @@ class OrganiserAction(Generic[Row]):
     question: OrganiserQuestion | None = None
     fits: Callable[[Row], bool] = always
     right: str = "change"
+    of: str = ""
 
     def permission(self, row: Row) -> str:
         """Return the permission that it needs for a row."""
-        return f"{row._meta.app_label}.{self.right}_{row._meta.model_name}"
+        app, _, model = (self.of or row._meta.label_lower).partition(".")
+        return f"{app}.{self.right}_{model}"
 
 
 class QuestionForm(forms.Form):

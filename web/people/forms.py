@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.utils.crypto import constant_time_compare
 
 from arena_kit.text import plain_line
-from core.models import TokenScope, User
+from core.models import InviteLink, TokenScope, User
 from core.people.services import NAME_TAKEN, email_stored
 
 if TYPE_CHECKING:
@@ -50,11 +50,11 @@ class SignUpForm(UserForm):
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, link: InviteLink | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not settings.INVITATION_CODE:
+        if not settings.INVITATION_CODE or link is not None:
             del self.fields["invitation_code"]
-        if settings.TEAMS:
+        if settings.TEAMS and not (link is not None and link.team):
             field = self.fields["team"]
             assert isinstance(field, forms.ChoiceField)
             field.choices = [("", "Choose a team"), *((team, team) for team in settings.TEAMS)]

@@ -18,7 +18,8 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import LetterKind, User
+from core.links import tournament_address
+from core.models import InviteLink, LetterKind, User
 from core.notices.letters import email_confirm, email_find, letter_write
 from core.notices.selectors import choice_list
 from core.people import tokens as services
@@ -26,6 +27,7 @@ from core.people.audit_log import account_record
 from core.people.second_factor_selectors import second_factor_get
 from core.people.services import user_create, user_update
 from core.people.token_selectors import token_list
+from core.tournaments.invite_links import OVER, link_find, user_create_by_link
 from web.people.forms import LoginForm, ProfileForm, SignUpForm, TokenForm
 from web.people.logins import login_succeeded
 from web.people.quota_parts import own_quotas
@@ -41,23 +43,33 @@ def sign_up(request: HttpRequest) -> HttpResponse:
         wanted = ""
     if request.user.is_authenticated:
         return redirect("web:home")
-    form = SignUpForm(request.POST or None)
+    invite = request.POST.get("invite", "") or request.GET.get("invite", "")
+    link = link_find(invite, now=timezone.now()) if invite else None
+    form = SignUpForm(request.POST or None, link=link)
     if request.method == "POST" and form.is_valid():
-        data = form.cleaned_data
         try:
-            user = user_create(
-                email=data["email"],
-                username=data["username"],
-                password=data["password1"],
-                team=data.get("team", ""),
-                github=data.get("github", ""),
-            )
+            user = _account_made(form, link)
         except Refused as refusal:
             refuse(form, refusal)
         else:
             login(request, user, backend=settings.AUTHENTICATION_BACKENDS[-1])
-            return redirect(wanted or "web:home")
-    return render(request, "web/people/sign_up.html", {"form": form, "next": wanted})
+            invited = link.tournament if link is not None else None
+            return redirect(tournament_address(invited) if invited else wanted or "web:home")
+    context = {"form": form, "next": wanted, "invite": invite, "link": link, "over": OVER}
+    return render(request, "web/people/sign_up.html", context)
+
+
+def _account_made(form: SignUpForm, link: InviteLink | None) -> User:
+    """Create the account of a valid form. Raises Refused."""
+    data = form.cleaned_data
+    fields = {
+        "email": data["email"],
+        "username": data["username"],
+        "password": data["password1"],
+        "team": data.get("team", ""),
+        "github": data.get("github", ""),
+    }
+    return user_create(**fields) if link is None else user_create_by_link(link=link, now=timezone.now(), **fields)
 
 
 class Login(views.LoginView):

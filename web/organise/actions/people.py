@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
 from core.errors import Refused
-from core.models import User
+from core.models import InviteLink, User
 from core.moderation.services import user_ban, user_unban
 from core.people.logins import login_unlock
+from core.tournaments.invite_links import link_end
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 
@@ -27,6 +30,11 @@ def _unlock(user: User, answer: OrganiserAnswer) -> str:
     if not login_unlock(user=user):
         raise Refused("No wrong passwords are counted.")
     return "can log in again from everywhere."
+
+
+def _end_link(link: InviteLink, answer: OrganiserAnswer) -> str:
+    link_end(link=link, now=timezone.now())
+    return "creates no more accounts."
 
 
 BAN = OrganiserAction(
@@ -52,5 +60,14 @@ UNLOCK = OrganiserAction(
     button="Unlock logins",
     do=_unlock,
     fits=lambda user: user.is_active and not user.is_system,
+)
+END_LINK = OrganiserAction(
+    name="end",
+    label="End: create no more accounts",
+    button="End the link",
+    do=_end_link,
+    fits=lambda link: link.expires_at > timezone.now() and not link.is_full,
+    right="add",
+    of="core.user",
 )
 PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK)

@@ -8,13 +8,13 @@ from typing import Any
 
 from django.db.models import Model
 
-from core.models import Agent, Alarm, Delivery, Duel, Environment, Tournament, User, Webhook, WorkerHost
+from core.models import Agent, Alarm, Delivery, Duel, Environment, InviteLink, Tournament, User, Webhook, WorkerHost
 from web.organise.action import OrganiserAction
 from web.organise.actions.agents import AGENT_ACTIONS
 from web.organise.actions.duels import DUEL_ACTIONS
 from web.organise.actions.environments import ENVIRONMENT_ACTIONS
 from web.organise.actions.operation import DELETE, DRAIN, SEND_AGAIN, SETTLE, TEST
-from web.organise.actions.people import PEOPLE_ACTIONS
+from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS
 from web.organise.actions.tournaments import TOURNAMENT_ACTIONS
 
 
@@ -43,6 +43,7 @@ KINDS = {
         _kind(User, PEOPLE_ACTIONS),
         _kind(Agent, AGENT_ACTIONS, "environment", "owner"),
         _kind(Environment, ENVIRONMENT_ACTIONS),
+        _kind(InviteLink, (END_LINK,)),
         _kind(Alarm, (SETTLE,)),
         _kind(WorkerHost, (DRAIN,)),
         _kind(Webhook, (TEST, DELETE)),
