@@ -38,6 +38,8 @@ class RegistrationCard:
     own: tuple[OwnEntry, ...]
     own_obstacle: str
     """Why none of the viewer's agents may take part; empty when they may."""
+    is_invited: bool = False
+    """Whether it is by invitation, and the viewer is invited."""
 
     @property
     def taken(self) -> int:
@@ -188,7 +190,14 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
             for agent in agents
         )
     is_planned = tournament.state == TournamentState.PLANNED
-    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle)
+    is_invited = viewer is not None and is_planned and tournament.pk in invited_to(viewer)
+    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited)
+
+
+def invited_to(viewer: User) -> set[int]:
+    """The planned tournaments by invitation that a person is invited to."""
+    rows = viewer.invitations.filter(state=TournamentState.PLANNED, eligibility=Eligibility.INVITED)
+    return set(rows.values_list("pk", flat=True))
 
 
 def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:

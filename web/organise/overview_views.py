@@ -40,7 +40,7 @@ def overview(request: HttpRequest) -> HttpResponse:
     if may(request.user, "core.view_tournament"):
         held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
         context |= {
-            "planned": tournament_planned_list(None),
+            "planned": tournament_planned_list(None, now=timezone.now()),
             "running_tournaments": tournament_running_list(None),
             "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         }

@@ -40,7 +40,7 @@ def tournaments(request: HttpRequest) -> HttpResponse:
     context = {
         "tab": "organise_tournaments",
         "presets": PRESETS,
-        "planned": tournament_planned_list(None),
+        "planned": tournament_planned_list(None, now=timezone.now()),
         "running": tournament_running_list(None),
         "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         "past": tournament_past_list(page.object_list),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.urls import reverse
 
-from core.models import AuditEntry, Duel, Environment, JobState, Tournament, TournamentState
+from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeKind, Tournament, TournamentState
 from core.notices.alarms import alarm_raise
 from core.tests import factories
 from core.tests.factories import Cast
@@ -36,6 +36,9 @@ def test_a_tournament_is_planned_and_changed(environment: Environment, cast: Cas
     assert answer.url == reverse("web:edition", args=[environment.slug, row.edition])
     assert (row.state, row.created_by) == (TournamentState.PLANNED, cast.olga)
     assert set(row.invited.all()) == {cast.alice, cast.bob}
+    told = Notice.objects.filter(kind=NoticeKind.TOURNAMENT_INVITED)
+    assert {notice.user for notice in told} == {cast.alice, cast.bob}
+    assert all(notice.mail_next_at for notice in told)
     assert AuditEntry.objects.filter(action="add", object_id=str(row.pk), channel="SITE").exists()
 
     address = reverse("web:organise_replan", args=[row.pk])
