@@ -24,31 +24,34 @@ MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
-def user_create(
-    *,
-    email: str,
-    username: str,
-    password: str | None,
-    team: str = "",
-    github: str = "",
-    letter: LetterKind = LetterKind.CONFIRM_EMAIL,
-) -> User:
-    """Create an account, and mail it a link that confirms its e-mail address, or another letter.
-
-    password: None for an account whose owner chooses one by the link in an invitation.
+def user_create(*, email: str, username: str, password: str, team: str = "", github: str = "") -> User:
+    """Create an account, and mail it a link that confirms its e-mail address.
 
     Raises Refused when the address or the name is taken, even at the same moment, or the address is not usable.
     """
+    user = User(email=email, username=username, team=team, github=github, password=make_password(password))
+    return _create(user, LetterKind.CONFIRM_EMAIL)
+
+
+def user_invite(*, email: str, username: str, team: str = "") -> User:
+    """Create an account for a person, and mail them a link to choose a password. Raises Refused as `user_create`."""
+    user = User(email=email, username=username, team=team)
+    user.set_unusable_password()
+    return _create(user, LetterKind.INVITATION)
+
+
+def _create(user: User, letter: LetterKind) -> User:
+    """Save a new account and write it a letter."""
+    email = user.email
     # Normalised first, because different characters can become the same name.
-    username = User.normalize_username(username)
+    user.username = User.normalize_username(user.username)
     if problem := email_problem(email):
         raise Refused(problem, field="email")
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
-    if username.casefold() == ANONYMOUS_NAME:
+    if user.username.casefold() == ANONYMOUS_NAME:
         raise Refused(NAME_TAKEN, field="username")
-    user = User(email=User.objects.normalize_email(email), username=username, team=team, github=github)
-    user.password = make_password(password)
+    user.email = User.objects.normalize_email(email)
     try:
         with transaction.atomic():
             user.save(force_insert=True)

@@ -13,10 +13,10 @@ from django.db import transaction
 
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.models import LetterKind, Tournament, User
+from core.models import Tournament, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.people.selectors import people_named
-from core.people.services import user_create
+from core.people.services import user_invite
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500
@@ -70,17 +70,11 @@ def class_create(*, rows: Sequence[ClassRow], tournament: Tournament | None) -> 
     All or none: raises Refused if an address or a name was taken meanwhile. Rows with a problem are left out.
     """
     with transaction.atomic():
-        made = [_account(row) for row in rows if row.is_new]
+        made = [user_invite(email=row.email, username=row.username, team=row.team) for row in rows if row.is_new]
         there = [row.account for row in rows if row.account is not None]
         if tournament is not None:
             people_invite(tournament=tournament, people=[*there, *made])
     return made
-
-
-def _account(row: ClassRow) -> User:
-    return user_create(
-        email=row.email, username=row.username, password=None, team=row.team, letter=LetterKind.INVITATION
-    )
 
 
 def _cells(text: str) -> list[tuple[int, list[str]]]:

@@ -20,7 +20,7 @@ OVER = "This invitation link has expired or is used up. Ask the organiser who se
 
 def link_address(link: InviteLink) -> str:
     """Return the full address to send to people: the signed key of the row, so it cannot be guessed."""
-    return f"{absolute(page('sign_up'))}?invite={signing.Signer(salt=SALT).sign(link.pk)}"
+    return f"{absolute(page('sign_up'))}?invite={signing.Signer(salt=SALT).sign(str(link.pk))}"
 
 
 def link_find(token: str, *, now: datetime) -> InviteLink | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
@@ -40,11 +40,12 @@ def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime
 def plan_problems(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> Iterator[Refused]:
     """Yield all that is wrong with a plan, each naming its field. The row may be one that is not saved."""
     played: list[Format] = []
-    for check in (
+    checks: tuple[Callable[[], None], ...] = (
         lambda: environment_check(tournament.environment),
         lambda: name_check(tournament.name, most=NAME_LENGTH),
         lambda: played.append(format_make(tournament.format, tournament.settings)),
-    ):
+    )
+    for check in checks:
         try:
             check()
         except Refused as refusal:

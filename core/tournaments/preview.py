@@ -65,7 +65,7 @@ def match_seconds(environment: Environment) -> float | None:
     )
     rows = list(ended.order_by("-pk").values_list("started_at", "ended_at", "matches_done")[:DUELS_READ])
     matches = sum(done for _, _, done in rows)
-    taken = sum((end - start).total_seconds() for start, end, _ in rows)
+    taken = sum((end - start).total_seconds() for start, end, _ in rows if start and end)
     return taken / matches if matches else None
 
 

@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest
+from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from core.models import User
@@ -58,6 +58,11 @@ def check(request: HttpRequest, right: str) -> None:
 def may_change_account(user: User, person: User) -> bool:
     """Return whether an organiser may change an account. Only superusers may change other organisers' accounts."""
     return user.is_superuser or person.pk == user.pk or not (person.is_staff or person.is_superuser)
+
+
+def sent(request: HttpRequest) -> QueryDict | None:
+    """Return what a form has sent; None for a request that only shows the form."""
+    return request.POST if request.method == "POST" else None
 
 
 def organiser(request: HttpRequest) -> User:

@@ -18,8 +18,11 @@ MOST_BYTES = 200_000
 if TYPE_CHECKING:
     UserModelForm = forms.ModelForm[User]
     LinkModelForm = forms.ModelForm[InviteLink]
+    TournamentChoiceField = forms.ModelChoiceField[Tournament]
 else:
-    UserModelForm = LinkModelForm = forms.ModelForm  # not generic at run time
+    # Not generic at run time.
+    UserModelForm = LinkModelForm = forms.ModelForm
+    TournamentChoiceField = forms.ModelChoiceField
 
 
 class QuotasForm(UserModelForm):
@@ -30,7 +33,7 @@ class QuotasForm(UserModelForm):
         fields = ("is_quota_exempt", *QUOTA_FIELDS)
 
 
-class TournamentField(forms.ModelChoiceField):
+class TournamentField(TournamentChoiceField):
     """A planned tournament to invite people to."""
 
     def __init__(self) -> None:

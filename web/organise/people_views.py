@@ -20,7 +20,7 @@ from core.people.services import quotas_save
 from core.tournaments.class_lists import ClassRow, class_create, class_read
 from core.tournaments.invite_links import link_address
 from web.evaluations.parts import page_number
-from web.organise.access import may, may_change_account, organiser, organisers
+from web.organise.access import may, may_change_account, organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
 from web.site.forms import refuse
@@ -66,7 +66,7 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
 @organisers("core.add_user")
 def links(request: HttpRequest) -> HttpResponse:
     """Show the links with which people create accounts, and make a new one."""
-    form = LinkForm(request.POST if request.method == "POST" else None)
+    form = LinkForm(sent(request))
     if form.is_valid():
         form.instance.created_by = organiser(request)
         with transaction.atomic():
@@ -87,7 +87,7 @@ def links(request: HttpRequest) -> HttpResponse:
 @organisers("core.add_user")
 def class_list(request: HttpRequest) -> HttpResponse:
     """Read a list of people and show what would happen; with `create`, make the accounts."""
-    form = ClassForm(request.POST or None, request.FILES or None)
+    form = ClassForm(sent(request), request.FILES or None)
     rows = _read(form) if form.is_valid() else []
     if rows and "create" in request.POST and _created(request, form, rows):
         return redirect("web:organise_people")

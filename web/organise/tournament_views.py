@@ -22,7 +22,7 @@ from core.tournaments.calendar import (
 from core.tournaments.planning import tournament_plan, tournament_replan
 from core.tournaments.preview import plan_preview
 from web.evaluations.parts import page_number
-from web.organise.access import organiser, organisers
+from web.organise.access import organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.audits import form_changes
 from web.organise.plan_forms import played_environments
@@ -56,7 +56,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     environment = request.GET.get("environment") or played_environments().filter(is_active=True).first()
     initial = preset_values(chosen, timezone.now()) | {"environment": environment}
     with zoned(request.POST.get("zone", "")):
-        form = TournamentForm(request.POST or None, initial=initial)
+        form = TournamentForm(sent(request), initial=initial)
         if form.is_valid() and "save" in request.POST:
             form.instance.created_by = organiser(request)
             if _saved(request, form):
@@ -72,7 +72,7 @@ def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
         messages.error(request, "The tournament has begun or is over, so its plan is fixed.")
         return redirect("web:edition", row.environment.slug, row.edition)
     with zoned(request.POST.get("zone", "")):
-        form = TournamentForm(request.POST or None, instance=row)
+        form = TournamentForm(sent(request), instance=row)
         if form.is_valid() and "save" in request.POST and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)
         return _page(request, form)

@@ -11,7 +11,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from core.models import Delivery, Webhook
 from core.notices.deliveries import webhook_prepare
 from web.evaluations.parts import page_number
-from web.organise.access import organiser, organisers
+from web.organise.access import organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.audits import form_changes
 from web.organise.webhook_forms import WebhookForm
@@ -34,7 +34,7 @@ def webhooks(request: HttpRequest) -> HttpResponse:
 @organisers("core.add_webhook")
 def webhook_add(request: HttpRequest) -> HttpResponse:
     """Add a webhook; its secret is shown once."""
-    form = WebhookForm(request.POST or None)
+    form = WebhookForm(sent(request))
     if form.is_valid():
         with transaction.atomic():
             secret = webhook_prepare(webhook=form.instance, created_by=organiser(request))
@@ -48,7 +48,7 @@ def webhook_add(request: HttpRequest) -> HttpResponse:
 @organisers("core.change_webhook")
 def webhook_change(request: HttpRequest, webhook_id: int) -> HttpResponse:
     """Change a webhook, or switch it on or off."""
-    form = WebhookForm(request.POST or None, instance=get_object_or_404(Webhook, pk=webhook_id))
+    form = WebhookForm(sent(request), instance=get_object_or_404(Webhook, pk=webhook_id))
     if form.is_valid():
         with transaction.atomic():
             form.save()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.core.paginator import Paginator
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
@@ -22,7 +23,7 @@ HOSTS_SHOWN = 50
 def workers(request: HttpRequest) -> HttpResponse:
     """Show who lives and what each worker does, and the hosts that the arena has made."""
     # By state, which sorts as alive, lost, stopped.
-    rows = worker_rows().order_by("state", "queue", "host", "pid")
+    rows = worker_rows().order_by(F("state"), "queue", "host", "pid")
     gone = (HostState.ENDED, HostState.FAILED)
     context = {
         "tab": "organise_workers",

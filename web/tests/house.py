@@ -77,6 +77,9 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "kit": "random",
         "wheel": wheel_served().filename,
         "wheel_sha256": wheel_served().sha256,
+        "planned": factories.planned(games).pk,
+        "user": cast.alice.pk,
+        "webhook": factories.webhook().pk,
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
         "reset": default_token_generator.make_token(cast.alice),
     }

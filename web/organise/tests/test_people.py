@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -25,7 +27,7 @@ LIST = "E-Mail;User name;Team\nann@school.example;ann;Blue\nbea@school.example;;
 
 
 def new_link(**fields: object) -> InviteLink:
-    given: dict[str, object] = {"name": "Class 9b", "expires_at": timezone.now() + timezone.timedelta(days=1)}
+    given: dict[str, object] = {"name": "Class 9b", "expires_at": timezone.now() + timedelta(days=1)}
     return InviteLink.objects.create(**(given | fields))
 
 
@@ -177,17 +179,8 @@ def test_each_line_is_judged_alone(cast: Cast) -> None:
         + "t" * 101
         + "\nanonymous@arena.invalid\n@x.org\n"
     )
-    assert [row.problem.partition(" ")[0] for row in rows] == [
-        "The",
-        "This",
-        "",
-        "",
-        "The",
-        "Enter",
-        "The",
-        "The",
-        "“@x.org”",
-    ]
+    first_words = [row.problem.partition(" ")[0] for row in rows]
+    assert first_words == ["The", "", "", "", "The", "Enter", "The", "The", "“@x.org”"]
     # A name that is taken is refused where the list asks for it, and else gets a number.
     assert rows[2].username == "bob2"
     assert rows[3].username == "dot"

@@ -33,7 +33,7 @@ def test_a_tournament_is_planned_and_changed(environment: Environment, cast: Cas
         PLAN, filled(environment, save="1", eligibility="INVITED", invited=f"bob\n{cast.alice.email.upper()}")
     )
     row = Tournament.objects.get(name="Cup")
-    assert answer.url == reverse("web:edition", args=[environment.slug, row.edition])
+    assert answer.headers["Location"] == reverse("web:edition", args=[environment.slug, row.edition])
     assert (row.state, row.created_by) == (TournamentState.PLANNED, cast.olga)
     assert set(row.invited.all()) == {cast.alice, cast.bob}
     told = Notice.objects.filter(kind=NoticeKind.TOURNAMENT_INVITED)
