@@ -79,7 +79,7 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "wheel_sha256": wheel_served().sha256,
         "planned": factories.planned(games).pk,
         "user": cast.alice.pk,
-        "webhook": factories.webhook().pk,
+        "webhook": factories.webhook("door").pk,
         "uid": urlsafe_base64_encode(force_bytes(cast.alice.pk)),
         "reset": default_token_generator.make_token(cast.alice),
     }
