@@ -43,9 +43,7 @@ def page(cup: Tournament, rights: list[str], tab: Page) -> Iterator[Page]:
         yield page
 
 
-def test_on_the_site_times_are_those_of_the_reader_and_settings_those_of_the_format(
-    page: Page, cup: Tournament
-) -> None:
+def test_on_the_site_times_are_those_of_the_reader_and_the_preview_follows(page: Page, cup: Tournament) -> None:
     starts_at = datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
     Tournament.objects.filter(pk=cup.pk).update(starts_at=starts_at)
     # What a browser in Berlin says of itself.
