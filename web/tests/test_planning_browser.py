@@ -67,7 +67,7 @@ def test_on_the_site_times_are_those_of_the_reader_and_the_preview_follows(page:
     cup.refresh_from_db()
     assert cup.starts_at == datetime(2030, 7, 1, 9, 30, tzinfo=UTC)
     # How long it is until then stands behind the time.
-    expect(page.locator(".next-step .left")).to_contain_text("days")
+    expect(page.locator(".next-step .left")).to_contain_text("in ")
 
 
 @pytest.mark.parametrize("rights", [["view_tournament"]])

@@ -59,7 +59,7 @@ def test_openings_are_said_in_words(cast: Cast, visit: As) -> None:
 
 
 def test_workers_say_what_they_do(stage: Stage, cast: Cast, visit: As) -> None:
-    worker = worker_appear(queue="duel", engine="")
+    worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
     Worker.objects.filter(pk=worker.pk).update(job_kind="duel", job_id=stage.duel.pk)
     olga = visit(cast.olga)
     for address in ("/organise/workers/", "/organise/"):
