@@ -20,7 +20,7 @@ GROUPS = (
         "core.rolloutverdict", "core.worldlease", "core.languagemodel",
     )),
     ("People", "people", (
-        "core.user", "auth.group", "core.apitoken", "otp_totp.totpdevice", "otp_static.staticdevice",
+        "core.user", "auth.group", "core.invitelink", "core.apitoken", "otp_totp.totpdevice", "otp_static.staticdevice",
         "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",
     )),
     ("Results", "results", (

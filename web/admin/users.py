@@ -13,7 +13,7 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from core.models import ApiToken, LetterKind, User
+from core.models import ApiToken, InviteLink, LetterKind, User
 from core.models.quota import QUOTA_FIELDS
 from core.notices.letters import letter_write
 from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
@@ -116,6 +116,16 @@ class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
 
     def has_delete_permission(self, request: HttpRequest, obj: AccessAttempt | None = None) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
+
+
+@admin.register(InviteLink)
+class InviteLinkAdmin(ReadOnlyAdmin[InviteLink]):
+    """Links with which people create accounts. They are made and ended under Organise on the site."""
+
+    list_display = ("name", "team", "tournament", "account_count", "most_accounts", "expires_at", "created_by")
+    list_select_related = ("tournament__environment", "created_by")
+    search_fields = ("name", "team")
+    date_hierarchy = "created_at"
 
 
 @admin.register(ApiToken)

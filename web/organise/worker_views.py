@@ -12,7 +12,7 @@ from core.jobs.worker_selectors import worker_rows
 from core.models import HostState, WorkerHost
 from core.operations.status import watchdog_runs
 from web.evaluations.parts import page_number
-from web.operations.parts import queue_figures
+from web.operations.parts import hosts, queue_figures
 from web.organise.access import organisers
 
 A_PAGE = 50
@@ -21,7 +21,7 @@ HOSTS_SHOWN = 50
 
 @organisers("core.view_worker")
 def workers(request: HttpRequest) -> HttpResponse:
-    """Show who lives and what each worker does, and the hosts that the arena has made."""
+    """Show who lives and what each worker does, by worker and by host, and the hosts that the arena has made."""
     # By state, which sorts as alive, lost, stopped.
     rows = worker_rows().order_by(F("state"), "queue", "host", "pid")
     gone = (HostState.ENDED, HostState.FAILED)
@@ -31,6 +31,7 @@ def workers(request: HttpRequest) -> HttpResponse:
         **queue_figures(),
         "watchdog_runs": watchdog_runs(),
         "page": Paginator(rows, A_PAGE).get_page(page_number(request.GET)),
-        "hosts": WorkerHost.objects.exclude(state__in=gone)[:HOSTS_SHOWN],
+        "hosts": hosts(timezone.now()),
+        "made": WorkerHost.objects.exclude(state__in=gone)[:HOSTS_SHOWN],
     }
     return render(request, "web/organise/workers.html", context)

@@ -93,7 +93,7 @@ def test_a_link_stands_in_for_the_invitation_code(
     assert Notice.objects.filter(user=ann, kind=NoticeKind.TOURNAMENT_INVITED).count() == 1
 
     assert sign_up(Client(), link, "bea") == 302
-    # Its places are used up; the code is asked for again.
+    # No account is left in it, so the code is asked for again.
     assert sign_up(Client(), link, "cid") == 200
     assert not User.objects.filter(username="cid").exists()
 
@@ -145,7 +145,7 @@ def test_invited_people_choose_a_password_by_the_link_in_their_mail(cast: Cast, 
     assert ann.check_password(PASSWORD)
     assert ann.email_confirmed_at is not None
 
-    # Whoever has lost the link asks for another one.
+    # People who have lost the link ask for another one.
     client.post(reverse("web:password_reset"), {"email": "bea@school.example"})
     mail.outbox.clear()
     mails_send_due(now=timezone.now())
