@@ -48,6 +48,8 @@ class ClassRow:
 
 def class_read(text: str) -> list[ClassRow]:
     """Return what a list says about each person. Raises Refused for a text that is no such list."""
+    if "\0" in text:
+        raise Refused("This is not text. Save the list as “CSV UTF-8”.")
     rows = _cells(text)
     columns = _columns(rows)
     found = [(line, {name: cells[at].strip() for name, at in columns.items() if at < len(cells)})
@@ -153,4 +155,6 @@ def _problem(email: str, username: str, team: str, taken: set[str], seen: set[st
         return " ".join(error.messages)
     if not username[0].isalnum() or plain_line(username) != username:
         return "The user name must begin with a letter or a digit, and have only plain letters and digits."
+    if plain_line(team) != team:
+        return "The team has characters that cannot be shown."
     return f"The team has more than {TEAM_LENGTH} characters." if len(team) > TEAM_LENGTH else ""

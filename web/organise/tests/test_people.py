@@ -168,9 +168,12 @@ def test_what_is_no_list_is_refused(text: str, why: str, cast: Cast, visit: As) 
     assert why in answer.content.decode()
 
 
-def test_a_file_that_is_no_text_is_refused(cast: Cast, visit: As) -> None:
-    file = SimpleUploadedFile("class.xlsx", b"PK\x03\x04\xff\xfe")
-    assert "not text in UTF-8" in visit(cast.olga).post(CLASS, {"file": file}).content.decode()
+@pytest.mark.parametrize(("content", "why"), [(b"PK\x03\x04\xff\xfe", "not text in UTF-8"), (b"a@x.org\0", "not text")])
+def test_a_file_that_is_no_text_is_refused(content: bytes, why: str, cast: Cast, visit: As) -> None:
+    file = SimpleUploadedFile("class.xlsx", content)
+    answer = visit(cast.olga).post(CLASS, {"file": file})
+    assert answer.status_code == 422
+    assert why in answer.content.decode()
 
 
 def test_each_line_is_judged_alone(cast: Cast) -> None:
