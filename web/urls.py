@@ -24,6 +24,7 @@ from web.kit import views as kit
 from web.notices import views as inbox
 from web.operations import day_views as day
 from web.operations import views as operations
+from web.organise.urls import organise
 from web.people import leaving_views as leaving
 from web.people import user_views as users
 from web.people import views as accounts
@@ -188,6 +189,7 @@ site = [
     path("submissions/<int:submission_id>/archive.zip", downloads.submission_archive, name="submission_archive"),
     path("submissions/<int:submission_id>/sbom.json", downloads.submission_sbom, name="submission_sbom"),
     path("submissions/<int:submission_id>/logs/<slug:log>/", downloads.submission_log, name="submission_log"),
+    *organise,
 ]
 
 urlpatterns = [

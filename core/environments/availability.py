@@ -167,3 +167,8 @@ def _call(environment: Environment) -> None:
         message=f"{environment} cannot be played on this arena. {environment.unavailable_because}",
         address=page("environment_admin", environment.pk),
     )
+
+
+def environment_missing_list() -> list[Environment]:
+    """Return the active environments that this arena cannot play, by name."""
+    return list(Environment.objects.filter(is_active=True).exclude(unavailable_because="").order_by("name"))

@@ -6,8 +6,10 @@ from django.db import transaction
 
 from arena_kit.environment.spec import EnvironmentSpec
 from core.environments.availability import RETIRED, picture_of
+from core.errors import Refused
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
+from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Environment
 
 
@@ -70,3 +72,18 @@ def environment_sync(
 def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
     """Return whether a script can make the environment: it knows only a Gymnasium id and passes no arguments."""
     return spec.gymnasium is not None and not spec.gymnasium.arguments
+
+
+def environment_close(*, environment: Environment) -> None:
+    """Close an environment: it takes no uploads and begins no editions. Raises Refused."""
+    if not Environment.objects.filter(pk=environment.pk, is_active=True).update(is_active=False):
+        raise Refused("It is closed already.")
+
+
+def environment_open(*, environment: Environment) -> None:
+    """Open a closed environment again, and let what waits go on. Raises Refused."""
+    if environment.unavailable_because == RETIRED:
+        raise Refused(f"{RETIRED} Put it back and run sync_environments, which opens it.")
+    if not Environment.objects.filter(pk=environment.pk, is_active=False).update(is_active=True):
+        raise Refused("It is open already.")
+    wake("tournament", TOURNAMENT_TASK, environment.pk)

@@ -141,7 +141,7 @@ class Migration(migrations.Migration):
             name='Letter',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail')], max_length=20)),
+                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('INVITATION', 'an invitation to an account that organisers have made'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail')], max_length=20)),
                 ('email', models.EmailField(max_length=254, verbose_name='e-mail')),
                 ('created_at', models.DateTimeField()),
                 ('mail_next_at', models.DateTimeField(help_text='Time of the next attempt.')),
@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
                 ('title', models.CharField(max_length=200)),
                 ('text', models.TextField()),
                 ('address', models.CharField(blank=True, help_text='Path of the page that shows more.', max_length=200)),
@@ -304,7 +304,7 @@ class Migration(migrations.Migration):
             name='NoticeChoice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
                 ('in_inbox', models.BooleanField()),
                 ('by_mail', models.BooleanField()),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notice_choices', to=settings.AUTH_USER_MODEL)),
@@ -786,6 +786,24 @@ class Migration(migrations.Migration):
                 'ordering': ['at', 'pk'],
                 'indexes': [models.Index(fields=['environment', 'at'], name='rating_point_moment')],
                 'constraints': [models.UniqueConstraint(fields=('submission', 'at'), name='rating_point_unique'), models.CheckConstraint(condition=models.Q(('value__gte', -1e+300), ('value__lte', 1e+300), ('low__gte', -1e+300), ('low__lte', 1e+300), ('high__gte', -1e+300), ('high__lte', 1e+300), ('live__gte', -1e+300), ('live__lte', 1e+300), models.Q(models.Q(('high', None), ('low', None)), models.Q(('high__gte', models.F('value')), ('high__isnull', False), ('low__isnull', False), ('low__lte', models.F('value'))), _connector='OR'), models.Q(models.Q(('best_rank', None), ('rank', None), ('worst_rank', None)), models.Q(('best_rank__gte', 1), ('best_rank__isnull', False), ('rank__gte', models.F('best_rank')), ('rank__isnull', False), ('worst_rank__gte', models.F('rank')), ('worst_rank__isnull', False)), _connector='OR')), name='rating_point_in_range')],
+            },
+        ),
+        migrations.CreateModel(
+            name='InviteLink',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(help_text='Who it is for, e.g. a class.', max_length=100)),
+                ('team', models.CharField(blank=True, help_text='The team of the new accounts.', max_length=100)),
+                ('most_accounts', models.PositiveIntegerField(default=30, help_text='How many accounts it can create.')),
+                ('account_count', models.PositiveIntegerField(default=0, editable=False, help_text='How many it has created.')),
+                ('expires_at', models.DateTimeField()),
+                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ('created_by', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                ('tournament', models.ForeignKey(blank=True, help_text='A tournament that the new accounts are invited to.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='invite_links', to='core.tournament')),
+            ],
+            options={
+                'ordering': ['-pk'],
+                'constraints': [models.CheckConstraint(condition=models.Q(('account_count__lte', models.F('most_accounts'))), name='invite_link_has_room')],
             },
         ),
         migrations.CreateModel(

@@ -11,6 +11,7 @@ from core.models.challenge import Challenge, ChallengeKind
 from core.models.duel import Duel, DuelOutcome
 from core.models.environment import Environment, EnvironmentKind, Play
 from core.models.evaluation import Evaluation, Recording, SeedList, SeedPurpose
+from core.models.invite_link import InviteLink
 from core.models.job import CancelCode, Job, JobFault, JobState, PlayedJob
 from core.models.language_model import LanguageModel, ModelForm, ModelUsers
 from core.models.ledger import LedgerEntry, LedgerVoid, Rating, RatingPoint, RatingPool
@@ -87,6 +88,7 @@ __all__ = [
     "EventKind",
     "FollowedStrike",
     "HostState",
+    "InviteLink",
     "Job",
     "JobFault",
     "JobState",

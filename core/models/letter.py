@@ -9,6 +9,7 @@ class LetterKind(models.TextChoices):
     """The purpose of a letter."""
 
     PASSWORD_RESET = "PASSWORD_RESET", "a link to choose a new password"
+    INVITATION = "INVITATION", "an invitation to an account that organisers have made"
     CONFIRM_EMAIL = "CONFIRM_EMAIL", "a link that confirms an e-mail"
     EMAIL_CHANGED = "EMAIL_CHANGED", "word that an account has another e-mail"
 

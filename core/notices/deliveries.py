@@ -134,6 +134,13 @@ def webhook_prepare(*, webhook: Webhook, created_by: User) -> str:
     return webhook.secret
 
 
+def webhook_delete(*, webhook: Webhook) -> None:
+    """Delete a webhook with its deliveries."""
+    key = webhook.pk
+    webhook.delete()
+    webhook_forget(webhook_id=key)
+
+
 def webhook_forget(*, webhook_id: int) -> None:
     """Settle the alarm of a webhook that was deleted, because no later delivery can settle it."""
     alarm_settle(key=_alarm_key(webhook_id))

@@ -64,17 +64,24 @@ def _mails(row: Letter) -> list[Callable[[], EmailMessage]]:
     if row.kind == LetterKind.PASSWORD_RESET:
         people = User.objects.filter(email__iexact=row.email, is_active=True)
         return [partial(_reset, user) for user in people if not user.is_system and _may_have_password(user)]
+    if row.kind == LetterKind.INVITATION:
+        return [partial(_invitation, user) for user in User.objects.filter(email__iexact=row.email) if _is_new(user)]
     if row.kind == LetterKind.EMAIL_CHANGED:
         return [partial(_changed, row.email)]
     return [partial(_confirmation, address) for address in _unconfirmed(row.email)]
 
 
 def _may_have_password(user: User) -> bool:
-    """Return whether an account has a password, or has none because a provider opens it.
+    """Return whether an account has a password, or has none because it is new or a provider opens it.
 
     Organisers may have taken an account's password away.
     """
-    return user.has_usable_password() or SocialAccount.objects.filter(user=user).exists()
+    return user.has_usable_password() or _is_new(user) or SocialAccount.objects.filter(user=user).exists()
+
+
+def _is_new(user: User) -> bool:
+    """Return whether organisers have made an open account whose owner has chosen no password yet."""
+    return user.is_active and user.last_login is None and not user.has_usable_password() and not user.is_system
 
 
 def _unconfirmed(email: str) -> list[EmailAddress]:
@@ -85,12 +92,26 @@ def _unconfirmed(email: str) -> list[EmailAddress]:
     return list(rows.select_related("user"))
 
 
-def _reset(user: User) -> EmailMessage:
+def _password_link(user: User) -> str:
     token = app_settings.PASSWORD_RESET_TOKEN_GENERATOR().make_token(user)
-    link = absolute(page("password_reset", user_pk_to_url_str(user), token))
+    return absolute(page("password_reset", user_pk_to_url_str(user), token))
+
+
+def _invitation(user: User) -> EmailMessage:
+    return EmailMessage(
+        subject=f"{settings.SITE_NAME}: your account",
+        body=f"Hello,\n\nthe organisers of {settings.SITE_NAME} have made an account for you. Its user name is "
+        f"{user.username}.\n\nChoose a password here:\n\n{_password_link(user)}\n\nThe link works once and only for a "
+        f"short time. Later, ask for a new one here:\n\n{absolute(page('password_reset_begin'))}\n\n"
+        "If you do not want an account, do nothing.\n",
+        to=[user.email],
+    )
+
+
+def _reset(user: User) -> EmailMessage:
     return EmailMessage(
         subject=f"{settings.SITE_NAME}: choose a new password",
-        body=f"This link lets you choose a new password for {user.username}:\n\n{link}\n\n"
+        body=f"This link lets you choose a new password for {user.username}:\n\n{_password_link(user)}\n\n"
         "If you did not ask for it, do nothing: the link works once and only for a short time.\n",
         to=[user.email],
     )

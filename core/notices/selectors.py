@@ -9,7 +9,9 @@ from django.db.models import QuerySet
 
 from core.models import Notice, NoticeChoice, NoticeKind, User
 
-MAILED = frozenset({NoticeKind.VALIDATION, NoticeKind.QUARANTINE, NoticeKind.TOURNAMENT_ENDED})
+MAILED = frozenset(
+    {NoticeKind.VALIDATION, NoticeKind.QUARANTINE, NoticeKind.TOURNAMENT_INVITED, NoticeKind.TOURNAMENT_ENDED}
+)
 """The kinds that are mailed by default: those that need action or are waited for. All kinds are in the inbox."""
 COUNTED = 100
 """Maximum number of unread notices that are counted."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
@@ -14,6 +15,7 @@ from django.http import HttpRequest
 
 from core.errors import Refused
 from core.models import LetterKind, User
+from core.models.quota import QUOTA_FIELDS
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_confirmed
@@ -28,20 +30,33 @@ def user_create(*, email: str, username: str, password: str | None, team: str = 
     password: None for people who log in with a provider. Raises Refused when the address or the name is taken, even at
     the same moment, or the address is not usable.
     """
+    user = User(email=email, username=username, team=team, github=github, password=make_password(password))
+    return _create(user, LetterKind.CONFIRM_EMAIL)
+
+
+def user_invite(*, email: str, username: str, team: str = "") -> User:
+    """Create an account for a person, and mail them a link to choose a password. Raises Refused as `user_create`."""
+    user = User(email=email, username=username, team=team)
+    user.set_unusable_password()
+    return _create(user, LetterKind.INVITATION)
+
+
+def _create(user: User, letter: LetterKind) -> User:
+    """Save a new account and write it a letter."""
+    email = user.email
     # Normalised first, because different characters can become the same name.
-    username = User.normalize_username(username)
+    user.username = User.normalize_username(user.username)
     if problem := email_problem(email):
         raise Refused(problem, field="email")
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
-    if username.casefold() == ANONYMOUS_NAME:
+    if user.username.casefold() == ANONYMOUS_NAME:
         raise Refused(NAME_TAKEN, field="username")
-    user = User(email=User.objects.normalize_email(email), username=username, team=team, github=github)
-    user.password = make_password(password)
+    user.email = User.objects.normalize_email(email)
     try:
         with transaction.atomic():
             user.save(force_insert=True)
-            letter_write(kind=LetterKind.CONFIRM_EMAIL, email=user.email)
+            letter_write(kind=letter, email=user.email)
     except IntegrityError:
         if User.objects.filter(email__iexact=email).exists():
             raise Refused(MAIL_TAKEN, field="email") from None
@@ -77,6 +92,14 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
     if team is not None:
         user.team = team
     user.save(update_fields=["github", "team"])
+
+
+def quotas_save(*, user: User, is_exempt: bool, quotas: Mapping[str, int | None]) -> None:
+    """Set a person's own quotas, by the names of their columns; None defers to the environment."""
+    user.is_quota_exempt = is_exempt
+    for name in QUOTA_FIELDS:
+        setattr(user, name, quotas[name])
+    user.save(update_fields=["is_quota_exempt", *QUOTA_FIELDS])
 
 
 def user_authenticate(*, request: HttpRequest, email: str, password: str) -> User | None:

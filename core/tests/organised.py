@@ -14,7 +14,16 @@ from django_q.signing import SignedPackage
 
 from core.evaluations.selectors import ranking_list
 from core.jobs.workers import worker_appear
-from core.models import AuditEntry, Environment, LanguageModel, LedgerVoid, RatingPool, Registration, WorkerHost
+from core.models import (
+    AuditEntry,
+    Environment,
+    InviteLink,
+    LanguageModel,
+    LedgerVoid,
+    RatingPool,
+    Registration,
+    WorkerHost,
+)
 from core.notices.alarms import alarm_raise
 from core.operations.watchdog import duty_take
 from core.people.audit_log import Operator, audit_record
@@ -54,6 +63,7 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         LanguageModel.objects.get(),
         hook,
         hook.deliveries.get(),
+        InviteLink.objects.create(name="Class 9b", expires_at=timezone.now() + timedelta(days=1)),
         factories.notice(people.alice),
         people.alice.notice_choices.get(),
         people.charlie,

@@ -23,6 +23,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    InviteLink,
     JobState,
     LedgerEntry,
     LedgerVoid,
@@ -103,6 +104,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.rating_point(players[0], timezone.now())
     factories.notice(players[0].agent.owner)
     factories.webhook("anna's chat")
+    InviteLink.objects.create(name="anna's class", expires_at=timezone.now())
     factories.lens(tournament.environment)
     applications.everything(players[0].agent.owner)
     alarm_raise(key="anna", message="Anna's record does not verify.")

@@ -272,7 +272,7 @@ def test_each_row_of_an_action_and_its_entry_are_one_transaction(
         if AuditEntry.objects.filter(action="disable").exists():
             raise RuntimeError("The second row is damaged.")
 
-    monkeypatch.setattr("web.admin.agents.agent_disable", breaks)
+    monkeypatch.setattr("web.organise.actions.agents.agent_disable", breaks)
     with pytest.raises(RuntimeError):
         act(organiser, "disable", first, second, reason=REASON)
     states = [Agent.objects.get(pk=row.pk).is_disabled for row in (first, second)]

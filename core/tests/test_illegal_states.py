@@ -21,6 +21,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    InviteLink,
     JobState,
     LanguageModel,
     LedgerChange,
@@ -241,6 +242,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("delivery_state_is_whole", Delivery, {"state": "DONE", "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "WAITING", "next_at": None, "done_at": None}),
     ("delivery_state_is_whole", Delivery, {"state": "LOST"}),
+    ("invite_link_has_room", InviteLink, {"account_count": F("most_accounts") + 1}),
     ("ledger_change_is_whole", LedgerChange, {"duel": None}),
     ("ledger_sums_in_order", LedgerSums, {"rated_version": 9}),
     ("ledger_sums_in_order", LedgerSums, {"rewritten_version": 9}),
@@ -310,6 +312,7 @@ def arena() -> None:
     SittingMove.objects.create(sitting=factories.sitting(players[0]), step=0, seat=0, action=4)
     factories.notice(owner)
     factories.webhook()
+    InviteLink.objects.create(name="Class 9b", expires_at=LATER)
     applications.everything(owner)
 
 

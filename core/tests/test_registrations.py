@@ -63,14 +63,14 @@ def test_who_is_disabled_or_banned_holds_no_place(environment: Environment, peop
     user_ban(user=people.bob, reason="They mine.")
     assert registration_card(cup, None, now=timezone.now()).places_left == 1
     register(cup, dora)
-    assert [entry.count for entry in tournament_planned_list(environment)] == [2]
+    assert [entry.count for entry in tournament_planned_list(environment, now=timezone.now())] == [2]
     assert [row.agent for row in seeded(cup)] == [clara, dora]
     # Let back, who came first takes part, and the last one learns that it waits.
     agent_enable(agent=anna)
     assert [row.agent for row in seeded(cup)] == [anna, clara]
     card = registration_card(cup, people.olga, now=timezone.now())
     assert (card.waiting, card.taken, card.places_left) == (frozenset({dora.pk}), 2, 0)
-    assert [entry.count for entry in tournament_planned_list(environment)] == [2]
+    assert [entry.count for entry in tournament_planned_list(environment, now=timezone.now())] == [2]
     assert [entry.waits for entry in card.own] == [True]
 
 

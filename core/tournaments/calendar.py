@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
@@ -20,14 +21,17 @@ class TournamentEntry:
     """A tournament in a list.
 
     count: of participants, or of registered places while it is planned. winners: empty until the results are public.
+    step, step_at: what happens next with a planned one, and when; empty without a time.
     """
 
     tournament: Tournament
     count: int
     winners: tuple[Participant, ...] = ()
+    step: str = ""
+    step_at: datetime | None = None
 
 
-def tournament_planned_list(environment: Environment | None) -> list[TournamentEntry]:
+def tournament_planned_list(environment: Environment | None, *, now: datetime) -> list[TournamentEntry]:
     """Planned tournaments, the next one first; those without a date last. environment: None for all."""
     held = HOLDS_PLACE & Q(tournament=OuterRef("pk"))
     counted = Registration.objects.filter(held).order_by().values("tournament").annotate(count=Count("pk"))
@@ -35,7 +39,22 @@ def tournament_planned_list(environment: Environment | None) -> list[TournamentE
         taking_part=Coalesce(Subquery(counted.values("count")), 0)
     )
     found = sorted(rows, key=lambda row: (row.starts_at is None, row.starts_at or 0, row.edition))
-    return [TournamentEntry(row, min(row.taking_part, row.max_participants or row.taking_part)) for row in found]
+    return [
+        TournamentEntry(
+            row, min(row.taking_part, row.max_participants or row.taking_part), (), *next_step(row, now=now)
+        )
+        for row in found
+    ]
+
+
+def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime | None]:
+    """What happens next with a planned tournament, and when; empty without a time."""
+    steps = (
+        ("Registration opens", tournament.registration_opens_at),
+        ("Registration closes", tournament.registration_closes_at),
+        ("Begins", tournament.starts_at),
+    )
+    return next(((words, at) for words, at in steps if at is not None and at > now), ("", None))
 
 
 def tournament_running_list(environment: Environment | None) -> list[TournamentEntry]:

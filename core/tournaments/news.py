@@ -17,9 +17,11 @@ from core.models import (
     Participant,
     Tournament,
     TournamentState,
+    User,
 )
 from core.notices.services import Message, announce, listed, notify_each
 from core.ratings.news import finished_before
+from core.times import moment
 
 TOP = 10
 """Number of rows of a table that webhooks get."""
@@ -50,6 +52,35 @@ def tournament_started(tournament: Tournament) -> None:
         address=address,
         data={**_about(tournament), "participants": len(rows)},
     )
+
+
+def tournament_invited(tournament: Tournament, people: Iterable[User]) -> None:
+    """Tell people that they are invited to a planned tournament."""
+    notify_each(
+        kind=NoticeKind.TOURNAMENT_INVITED,
+        messages=[
+            Message(
+                user=person,
+                title=f"You are invited to {tournament}",
+                text=_when(tournament),
+                address=tournament_address(tournament),
+            )
+            for person in people
+        ],
+    )
+
+
+def _when(tournament: Tournament) -> str:
+    """Return what an invited person has to do, and by when."""
+    opens_at, closes_at, starts_at = (
+        None if time is None else moment(time)
+        for time in (tournament.registration_opens_at, tournament.registration_closes_at, tournament.starts_at)
+    )
+    begins = f"It begins on {starts_at}." if starts_at else "Its organiser has not set a time for its beginning yet."
+    if opens_at is None:
+        return f"{begins} Your agents take part without registration, each with its newest version that may play."
+    until = f" and closes on {closes_at}" if closes_at else ""
+    return f"Registration opens on {opens_at}{until}: register your agents on the page of the tournament. {begins}"
 
 
 def tournament_ended(tournament: Tournament) -> None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
 from django.db.models import Max
 from django.db.models.functions import Now
 
-from arena_kit.ranking.formats import MOST_PARTICIPANTS, format_make, settings_checked
+from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_make, settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
 from core.times import moment
+from core.tournaments.inviting import invitations_set
 from core.tournaments.news import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
 
@@ -32,30 +33,50 @@ GONE = "The tournament has begun or was cancelled in the meantime. Reload the pa
 
 def plan_check(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> None:
     """Raise Refused, naming the field, for a plan that cannot be played. The row may be one that is not saved."""
-    environment_check(tournament.environment)
-    name_check(tournament.name, most=NAME_LENGTH)
+    for problem in plan_problems(tournament, invited=invited, now=now):
+        raise problem
+
+
+def plan_problems(tournament: Tournament, *, invited: Sequence[User], now: datetime) -> Iterator[Refused]:
+    """Yield all that is wrong with a plan, each naming its field. The row may be one that is not saved."""
+    played: list[Format] = []
+    checks: tuple[Callable[[], None], ...] = (
+        lambda: environment_check(tournament.environment),
+        lambda: name_check(tournament.name, most=NAME_LENGTH),
+        lambda: played.append(format_make(tournament.format, tournament.settings)),
+    )
+    for check in checks:
+        try:
+            check()
+        except Refused as refusal:
+            yield refusal
     if not 0 <= tournament.seed <= MOST_SEED:
-        raise Refused(
+        yield Refused(
             f"The seed is {tournament.seed}; make it a whole number from 1 to {MOST_SEED}, or 0 to have it drawn.",
             field="seed",
         )
-    played = format_make(tournament.format, tournament.settings)
     if tournament.season is not None and tournament.season.environment_id != tournament.environment_id:
-        raise Refused(f"The season “{tournament.season.name}” is of another environment.", field="season")
-    _windows_check(tournament, now=now)
+        yield Refused(f"The season “{tournament.season.name}” is of another environment.", field="season")
+    yield from _window_problems(tournament, now=now)
+    for one in played:
+        yield from _field_problems(tournament, one)
+    if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
+        yield Refused("Name the teams that may take part.", field="teams")
+    if tournament.eligibility == Eligibility.INVITED and not invited:
+        yield Refused("Name the people who are invited.", field="invited")
+
+
+def _field_problems(tournament: Tournament, played: Format) -> Iterator[Refused]:
+    """Yield what is wrong with the number of participants."""
     most = tournament.max_participants
     if most is not None and most < played.fewest:
-        raise Refused(
+        yield Refused(
             f"{played.name} with these settings needs {played.fewest} participants; let at least as many in, or change "
             "the settings.",
             field="max_participants",
         )
     if most is not None and most > MOST_PARTICIPANTS:
-        raise Refused(f"A tournament takes at most {MOST_PARTICIPANTS} participants.", field="max_participants")
-    if tournament.eligibility == Eligibility.TEAMS and not any(name.strip() for name in tournament.teams):
-        raise Refused("Name the teams that may take part.", field="teams")
-    if tournament.eligibility == Eligibility.INVITED and not invited:
-        raise Refused("Name the people who are invited.", field="invited")
+        yield Refused(f"A tournament takes at most {MOST_PARTICIPANTS} participants.", field="max_participants")
 
 
 def name_check(name: str, *, most: int, field: str = "name") -> None:
@@ -89,7 +110,7 @@ def tournament_plan(*, tournament: Tournament, invited: Sequence[User] = (), now
     tournament.state, tournament.is_automatic, tournament.started_at = TournamentState.PLANNED, False, None
     with transaction.atomic():
         _save_with_edition(tournament)
-        tournament.invited.set(invited)
+        invitations_set(tournament=tournament, people=invited)
     return tournament
 
 
@@ -101,7 +122,7 @@ def tournament_replan(*, tournament: Tournament, invited: Sequence[User], now: d
         rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.PLANNED)
         if not rows.update(**{name: getattr(tournament, name) for name in PLANNED_FIELDS}):
             raise Refused(GONE)
-        tournament.invited.set(invited)
+        invitations_set(tournament=tournament, people=invited)
 
 
 def tournament_relabel(*, tournament: Tournament, name: str, season: Season | None, results: str) -> None:
@@ -183,32 +204,33 @@ def _complete(tournament: Tournament, *, now: datetime) -> None:
         tournament.registration_opens_at = now
 
 
-def _windows_check(tournament: Tournament, *, now: datetime) -> None:
+def _window_problems(tournament: Tournament, *, now: datetime) -> Iterator[Refused]:
+    """Yield what is wrong with the order of the times."""
     opens_at, closes_at, freezes_at, starts_at = (getattr(tournament, name) for name in WINDOW)
     if opens_at and closes_at and closes_at <= opens_at:
-        raise Refused(
+        yield Refused(
             f"Registration would close on {moment(closes_at)}, before it opens on {moment(opens_at)}; close it later.",
             field="registration_closes_at",
         )
     if starts_at and closes_at and starts_at < closes_at:
-        raise Refused(
+        yield Refused(
             f"It would begin on {moment(starts_at)}, while registration is open until {moment(closes_at)}; close "
             "registration earlier, or begin later.",
             field="starts_at",
         )
     if starts_at and opens_at and starts_at <= opens_at:
-        raise Refused(
+        yield Refused(
             f"It would begin on {moment(starts_at)}, before registration opens on {moment(opens_at)}; begin later.",
             field="starts_at",
         )
     if starts_at and freezes_at and freezes_at > starts_at:
-        raise Refused(
+        yield Refused(
             f"Versions would be frozen on {moment(freezes_at)}, after the beginning on {moment(starts_at)}; freeze "
             "them earlier.",
             field="freezes_at",
         )
     if starts_at and starts_at < now:
-        raise Refused(
+        yield Refused(
             f"{moment(starts_at)} is in the past. Set a later time, or leave it empty and begin it by hand.",
             field="starts_at",
         )

@@ -38,6 +38,8 @@ class RegistrationCard:
     own: tuple[OwnEntry, ...]
     own_obstacle: str
     """Why none of the viewer's agents may take part; empty when they may."""
+    is_invited: bool = False
+    """Whether it is by invitation, and the viewer is invited."""
 
     @property
     def taken(self) -> int:
@@ -66,12 +68,10 @@ def field_list(tournament: Tournament) -> list[Submission]:
     With a registration these are the registered agents of eligible owners, in that order; without one, all agents of
     eligible owners. Agents that may not play, or have no version from before the freeze, are left out.
     """
-    rows = _playable(tournament).filter(agent__environment=tournament.environment_id)
+    rows = _eligible(tournament)
     if tournament.has_registration:
         rows = rows.filter(agent__registrations__tournament=tournament)
-    if tournament.eligibility == Eligibility.TEAMS:
-        rows = rows.filter(agent__owner__team__in=tournament.teams)
-    elif tournament.eligibility == Eligibility.INVITED:
+    if tournament.eligibility == Eligibility.INVITED:
         rows = rows.filter(agent__owner__invitations=tournament)
     newest: dict[int, Submission] = {}
     for submission in rows.select_related("agent__owner", "rating").order_by("agent_id", "number"):
@@ -80,6 +80,14 @@ def field_list(tournament: Tournament) -> list[Submission]:
         return list(newest.values())
     order = tournament.registrations.order_by("pk").values_list("agent_id", flat=True)
     return [newest[agent] for agent in order if agent in newest]
+
+
+def eligible_count(tournament: Tournament, invited: Sequence[User]) -> int:
+    """How many agents could take part now if all registered. The tournament may be one that is not saved."""
+    rows = _eligible(tournament)
+    if tournament.eligibility == Eligibility.INVITED:
+        rows = rows.filter(agent__owner__in=invited)
+    return rows.order_by().values("agent").distinct().count()
 
 
 def closed_because(tournament: Tournament, *, now: datetime) -> str:
@@ -182,7 +190,14 @@ def registration_card(tournament: Tournament, viewer: User | None, *, now: datet
             for agent in agents
         )
     is_planned = tournament.state == TournamentState.PLANNED
-    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle)
+    is_invited = viewer is not None and is_planned and tournament.pk in invited_to(viewer)
+    return RegistrationCard(tournament, closed, is_planned, rows, own, own_obstacle, is_invited)
+
+
+def invited_to(viewer: User) -> set[int]:
+    """The planned tournaments by invitation that a person is invited to."""
+    rows = viewer.invitations.filter(state=TournamentState.PLANNED, eligibility=Eligibility.INVITED)
+    return set(rows.values_list("pk", flat=True))
 
 
 def _waiting(tournament: Tournament, registrations: Sequence[Registration]) -> frozenset[int]:
@@ -201,6 +216,12 @@ def _unregistered(tournament: Tournament) -> str:
     room = f" If there are more than {most}, only the {most} strongest take part." if most else ""
     every = f"every agent{whose.get(Eligibility(tournament.eligibility), '')} that may play takes part."
     return f"No registration is needed: {every}{room}"
+
+
+def _eligible(tournament: Tournament) -> SubmissionQuerySet:
+    """The versions of agents that may play whose owners may take part, as far as that depends on their team."""
+    rows = _playable(tournament).filter(agent__environment=tournament.environment_id)
+    return rows.filter(agent__owner__team__in=tournament.teams) if tournament.eligibility == Eligibility.TEAMS else rows
 
 
 def _playable(tournament: Tournament) -> SubmissionQuerySet:

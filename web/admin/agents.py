@@ -12,20 +12,12 @@ from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.models import Agent, Evaluation, Job, Submission, UploadReservation
-from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
 from core.submissions.publishing import repository_review
-from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links
-from web.admin.evaluations import evaluate_again
-from web.admin.jobs import build_again
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action, ask_and_do, links
+from web.organise.action import OrganiserAnswer, OrganiserQuestion
+from web.organise.actions.agents import BUILD, DISABLE, ENABLE, EVALUATE
 
-DISABLE = OrganiserQuestion(
-    title="Disable agents",
-    consequence="From now on the agents get no new versions and play nothing. Their unfinished jobs are cancelled. "
-    "They are withdrawn from running editions, where their duels no longer count for either side. Other results stay.",
-    button="Disable",
-    reason="Reason, shown on the agent's page",
-)
 DELETE = OrganiserQuestion(
     title="Delete archives",
     consequence="The archives and images are removed for good, and these versions play no more. Their results stay.",
@@ -72,23 +64,8 @@ class AgentAdmin(ModelAdmin[Agent]):
         address = reverse("admin:core_submission_changelist") + f"?agent__id__exact={agent.pk}"
         return links((address, str(getattr(agent, "submission_count", 0))))
 
-    @admin.action(description="Disable, with a reason", permissions=["change"])
-    def disable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> HttpResponse | None:
-        def action(agent: Agent, answer: OrganiserAnswer) -> str:
-            agent_disable(agent=agent, reason=answer.reason)
-            return "is disabled."
-
-        return ask_and_do(self, request, queryset, DISABLE, action)
-
-    @admin.action(description="Enable (also ends a quarantine)", permissions=["change"])
-    def enable(self, request: HttpRequest, queryset: QuerySet[Agent]) -> None:
-        def action(agent: Agent) -> str:
-            if not agent.is_disabled:
-                raise Refused("The agent is not disabled.")
-            agent_enable(agent=agent)
-            return "is enabled."
-
-        do_each(self, request, queryset, action)
+    disable = admin_action(DISABLE)
+    enable = admin_action(ENABLE)
 
 
 @admin.register(Submission)
@@ -143,13 +120,8 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
         ]
         return links(*logs) if submission.deleted_at else links(archive, *logs)
 
-    @admin.action(description="Build and validate again", permissions=["change"])
-    def run_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
-        do_each(self, request, queryset, build_again)
-
-    @admin.action(description="Evaluate again (environments ranked by scores)", permissions=["change"])
-    def evaluate_again(self, request: HttpRequest, queryset: QuerySet[Submission]) -> None:
-        do_each(self, request, queryset, evaluate_again)
+    run_again = admin_action(BUILD)
+    evaluate_again = admin_action(EVALUATE)
 
     @admin.action(description="Delete archives and images (results stay)", permissions=["change"])
     def delete_archives(self, request: HttpRequest, queryset: QuerySet[Submission]) -> HttpResponse | None:

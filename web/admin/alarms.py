@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 
 from core.models import Alarm
-from core.notices.alarms import alarm_settle
-from web.admin.base import ReadOnlyAdmin, do_each
+from web.admin.base import ReadOnlyAdmin, admin_action
+from web.organise.actions.operation import SETTLE
 
 
 @admin.register(Alarm)
@@ -23,10 +21,4 @@ class AlarmAdmin(ReadOnlyAdmin[Alarm]):
     def view_on_site(self, alarm: Alarm) -> str:
         return alarm.address or reverse("admin:core_alarm_changelist")
 
-    @admin.action(description="Settle: the cause has been dealt with", permissions=["change"])
-    def settle(self, request: HttpRequest, queryset: QuerySet[Alarm]) -> None:
-        def action(alarm: Alarm) -> str:
-            alarm_settle(key=alarm.key)
-            return "is settled."
-
-        do_each(self, request, queryset, action)
+    settle = admin_action(SETTLE)

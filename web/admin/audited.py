@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import wraps
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.forms import BaseModelForm
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 
 from core.models import AuditEntry
-from core.people.audit_log import Changes, audit_record, names_of, operator_of, row_changes, row_values, shown
+from core.people.audit_log import Changes, audit_record, operator_of, row_changes, row_values
+from web.organise.audits import form_changes
 
 if TYPE_CHECKING:
     from django.contrib.admin import ModelAdmin
@@ -109,21 +109,6 @@ def audited(action: Action, name: str) -> Action:
         return response
 
     return run
-
-
-def form_changes(form: BaseModelForm[Any], formsets: Iterable[Any]) -> Changes:
-    """Return what a form and its formsets have changed."""
-    changes: Changes = {
-        name: [shown(name, form.initial.get(name)), shown(name, form.cleaned_data.get(name))]
-        for name in form.changed_data
-    }
-    for formset in formsets:
-        name = str(formset.model._meta.verbose_name_plural)
-        lists = (formset.deleted_objects, formset.new_objects, [row for row, _ in formset.changed_objects])
-        gone, new, changed = (names_of(rows) for rows in lists)
-        if gone or new or changed:
-            changes[name] = [gone, [*new, *(f"changed: {one}" for one in changed)]]
-    return changes
 
 
 def _key(row: Model) -> tuple[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django import forms
@@ -12,7 +11,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest, HttpResponse, QueryDict
+from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -22,12 +21,9 @@ from core.jobs.states import IllegalTransition, StaleJob
 from core.models import User
 from core.people.audit_log import row_changes, row_values
 from web.admin.audited import audit_of, write_down
+from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion, QuestionForm, refused, said
 
 Row = TypeVar("Row", bound=Model)
-NAMES_SHOWN = 3
-PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can"})
-"""First words of messages that continue the row's name; all other messages are whole sentences."""
-MOST_NUMBER = 10**6
 
 if TYPE_CHECKING:
     ModelAdmin = admin.ModelAdmin
@@ -87,47 +83,19 @@ class ReadOnlyAdmin(ModelAdmin[Row]):
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class OrganiserQuestion:
-    """A question before an action. number, reason: labels of the fields; empty for no such field.
+def admin_action(action: OrganiserAction[Any]) -> Callable[..., HttpResponse | None]:
+    """Return an action of an organiser as one of an admin's list."""
 
-    least, most: the range of the number.
-    """
+    @admin.action(description=action.label, permissions=[action.right])
+    def run(page: ModelAdmin[Any], request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        if action.question is not None:
+            return ask_and_do(page, request, queryset, action.question, action.do)
+        assert isinstance(request.user, User)
+        answer = OrganiserAnswer("", 0, request.user)
+        do_each(page, request, queryset, lambda row: action.do(row, answer))
+        return None
 
-    title: str
-    consequence: str
-    button: str
-    reason: str = ""
-    number: str = ""
-    least: int = 1
-    most: int = MOST_NUMBER
-
-
-class QuestionForm(forms.Form):
-    """The fields of a question: a number, a reason that people will read, both or none."""
-
-    number = forms.IntegerField()
-    reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
-
-    def __init__(self, question: OrganiserQuestion, data: QueryDict | None) -> None:
-        super().__init__(data, label_suffix="")
-        self.fields["number"] = forms.IntegerField(min_value=question.least, max_value=question.most)
-        for name, label in (("number", question.number), ("reason", question.reason)):
-            if label:
-                self.fields[name].label = label
-            else:
-                del self.fields[name]
-        for field in list(self.fields.values())[:1]:
-            field.widget.attrs["autofocus"] = True
-
-
-@dataclass(frozen=True, slots=True)
-class OrganiserAnswer:
-    """The answer to a question. reason: empty if it did not ask for one; number: 0 if it did not."""
-
-    reason: str
-    number: int
-    user: User
+    return run
 
 
 def ask_and_do(
@@ -141,7 +109,7 @@ def ask_and_do(
     form = QuestionForm(question, request.POST if "answered" in request.POST else None)
     if form.is_valid():
         assert isinstance(request.user, User)
-        answer = OrganiserAnswer(form.cleaned_data.get("reason", ""), form.cleaned_data.get("number", 0), request.user)
+        answer = form.answer(request.user)
         do_each(page, request, rows, lambda row: action(row, answer))
         return None
     context = {
@@ -181,16 +149,13 @@ def do_each(page: ModelAdmin[Row], request: HttpRequest, rows: QuerySet[Row], ac
                 level, sentence = messages.SUCCESS, action(row)
                 audit.changes = row_changes(row, before)
                 page.log_change(request, row, sentence + reason)
-        except StaleJob:
-            level = messages.WARNING
-            sentence = "has changed meanwhile, so nothing was done. Reload the page and try again."
-        except (Refused, IllegalTransition) as refusal:
-            level, sentence = messages.ERROR, f"nothing was done. {refusal}"
+        except (Refused, IllegalTransition, StaleJob) as error:
+            level, sentence = messages.ERROR, refused(error)
         if level != messages.SUCCESS:
             write_down(request, audit.action, row, sentence + reason)
         news.setdefault((level, sentence), []).append(row)
     for (level, sentence), concerned in news.items():
-        page.message_user(request, _said(concerned, sentence), level)
+        page.message_user(request, said(concerned, sentence), level)
 
 
 def text_block(text: str) -> SafeString:
@@ -208,14 +173,3 @@ def _chosen_action(request: HttpRequest) -> str:
     actions = request.POST.getlist("action")
     index = request.POST.get("index", "0")
     return actions[int(index)] if index.isdecimal() and int(index) < len(actions) else actions[0]
-
-
-def _said(rows: list[Any], sentence: str) -> str:
-    """Return the message about rows. Names keep their letter case, even at the start of the sentence."""
-    is_predicate = sentence.partition(" ")[0] in PREDICATES
-    if len(rows) == 1:
-        return f"{rows[0]}{'' if is_predicate else ':'} {sentence}"
-    shown = ", ".join(str(row) for row in rows[:NAMES_SHOWN])
-    more = ", …" if len(rows) > NAMES_SHOWN else ""
-    each = "each " if is_predicate else ""
-    return f"{len(rows)} {rows[0]._meta.verbose_name_plural} ({shown}{more}): {each}{sentence}"

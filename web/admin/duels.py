@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.models import Analysis, Duel, JobState, PlayedJob, User
-from core.tournaments.strikes import duel_play_again, duel_void
-from core.tournaments.voiding import meeting_again
-from web.admin.base import OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links, text_block
+from core.models import Analysis, Duel, PlayedJob
+from web.admin.base import admin_action, links, text_block
 from web.admin.jobs import JobAdmin
-
-VOID = OrganiserQuestion(
-    title="Void",
-    consequence="From now on the results count for neither side, and the table is computed again. Records stay.",
-    button="Void",
-    reason="Reason, shown on the duel's page",
-)
+from web.organise.actions.duels import PLAY_AGAIN, VOID
 
 
 @admin.register(Analysis)
@@ -75,25 +67,5 @@ class DuelAdmin(JobAdmin[Duel]):
         logs = [(reverse("web:duel_log", args=[duel.pk, f"player_{n}"]), f"log of player {n}") for n in (1, 2)]
         return links(*((reverse(name, args=[duel.pk]), title) for name, title in pairs), *logs)
 
-    @admin.action(description="Void, with a reason", permissions=["change"])
-    def void(self, request: HttpRequest, queryset: QuerySet[Duel]) -> HttpResponse | None:
-        def action(duel: Duel, answer: OrganiserAnswer) -> str:
-            duel_void(duel=duel, reason=answer.reason, user=answer.user)
-            return "is void."
-
-        return ask_and_do(self, request, queryset, VOID, action)
-
-    @admin.action(description="Run again: play a new duel of the same pair", permissions=["change"])
-    def run_again(self, request: HttpRequest, queryset: QuerySet[Duel]) -> None:
-        assert isinstance(request.user, User)
-        user = request.user
-
-        def action(duel: Duel) -> str:
-            follows_plan = duel.tournament is not None and not duel.tournament.is_automatic
-            if follows_plan and duel.state == JobState.FAILED:
-                meeting_again(duel=duel, reason=f"The arena could not play it; run again by {user}.", user=user)
-                return "is void; its meeting is played again."
-            again = duel_play_again(duel=duel)
-            return f"is played again as duel {again.pk}."
-
-        do_each(self, request, queryset, action)
+    void = admin_action(VOID)
+    run_again = admin_action(PLAY_AGAIN)

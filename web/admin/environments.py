@@ -9,30 +9,16 @@ from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.db.models import Count, QuerySet
-from django.db.models.functions import Now
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.environments.additions import environment_remove
-from core.errors import Refused
-from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, final_phase_start, seed_lists_ensure
+from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, seed_lists_ensure
 from core.jobs.bells import TOURNAMENT_TASK, wake
-from core.models import Environment, Play, Submission, TournamentState
-from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links
+from core.models import Environment
+from web.admin.base import ModelAdmin, admin_action, links
+from web.organise.actions.environments import FINAL_PHASE, REMOVE, START_EDITION
 
-FINAL_PHASE = OrganiserQuestion(
-    title="Start the final phase",
-    consequence="New hidden seeds are drawn; this happens only once and cannot be undone. The newest valid version of "
-    "every agent is evaluated on them, and so is every new version from then on. The old hidden seeds are published.",
-    button="Draw new seeds and evaluate everyone",
-)
-REMOVE = OrganiserQuestion(
-    title="Remove environments that submissions added",
-    consequence="The environments and their seeds are deleted; the next submission that names one adds it again. "
-    "Untick “is active” instead to keep one closed.",
-    button="Remove them",
-)
 OF_DUELS = ("matches_per_duel", "play", "active_per_owner", "has_gate", "stops_early", "test_elo0", "test_elo1",
             "test_alpha", "test_beta", "test_cap")  # fmt: skip
 MORE_THAN_0 = ("test_cap", "parallel_matches", "cpu_count", "memory_limit_bytes", "start_seconds", "duel_seconds",
@@ -157,49 +143,9 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
         address = reverse("admin:core_tournament_changelist") + f"?environment__id__exact={environment.pk}"
         return links((address, str(getattr(environment, "edition_count", 0))))
 
-    @admin.action(description="Start a tournament now", permissions=["change"])
-    def start_tournament(self, request: HttpRequest, queryset: QuerySet[Environment]) -> None:
-        do_each(self, request, queryset, start_tournament)
-
-    @admin.action(description="Start the final phase", permissions=["change"])
-    def start_final_phase(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        def action(environment: Environment, answer: OrganiserAnswer) -> str:
-            count = len(final_phase_start(environment=environment, by=answer.user))
-            return (
-                f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
-            )
-
-        return ask_and_do(self, request, queryset, FINAL_PHASE, action)
-
-    @admin.action(
-        description="Remove environments that submissions added and no agent belongs to", permissions=["change"]
-    )
-    def remove_added(self, request: HttpRequest, queryset: QuerySet[Environment]) -> HttpResponse | None:
-        def action(environment: Environment, answer: OrganiserAnswer) -> str:
-            environment_remove(environment=environment)
-            return "is removed."
-
-        return ask_and_do(self, request, queryset, REMOVE, action)
-
-
-def start_tournament(environment: Environment) -> str:
-    """Ask the tournament manager to start a new edition. Raises Refused if it is already clear that it cannot."""
-    if environment.is_scored:
-        raise Refused("It is ranked by scores, so there are no tournaments.")
-    if not environment.is_active:
-        raise Refused("The environment is not active.")
-    if not environment.is_available:
-        raise Refused(environment.unavailable_sentence)
-    if environment.play == Play.LADDER:
-        raise Refused("It plays a ladder, which starts by itself.")
-    if environment.tournaments.filter(state=TournamentState.RUNNING, is_automatic=True).exists():
-        raise Refused("An edition is running. Wait for its end or cancel it.")
-    valid = Submission.objects.valid().filter(agent__environment=environment)
-    if valid.values("agent").distinct().count() < 2:
-        raise Refused("A tournament needs two agents with a valid version.")
-    Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
-    wake("tournament", TOURNAMENT_TASK, environment.pk)
-    return "the tournament manager was asked to start a new edition, which begins within seconds."
+    start_tournament = admin_action(START_EDITION)
+    start_final_phase = admin_action(FINAL_PHASE)
+    remove_added = admin_action(REMOVE)
 
 
 def _even(count: int) -> int:

@@ -8,17 +8,12 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.evaluations.services import evaluation_again
-from core.models import Evaluation, JobState, Recording, Submission
+from core.models import Evaluation, JobState, Recording
 from web.admin.base import do_each, links, text_block
 from web.admin.jobs import JobAdmin
+from web.organise.actions.agents import evaluate_again
 
 LONG = ("episodes", "metrics")
-
-
-def evaluate_again(submission: Submission) -> str:
-    """Start a new evaluation beside the old ones. Raises Refused."""
-    return f"is evaluated again as evaluation {evaluation_again(submission=submission).pk}."
 
 
 @admin.register(Evaluation)

@@ -20,8 +20,8 @@ GROUPS = (
         "core.rolloutverdict", "core.worldlease", "core.languagemodel",
     )),
     ("People", "people", (
-        "core.user", "auth.group", "core.apitoken", "mfa.authenticator", "socialaccount.socialaccount",
-        "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",
+        "core.user", "auth.group", "core.invitelink", "core.apitoken", "mfa.authenticator",
+        "socialaccount.socialaccount", "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",
     )),
     ("Results", "results", (
         "core.ledgerentry", "core.ledgervoid", "core.rating", "core.ratingpoint", "core.ratingpool", "core.lens",

@@ -12,27 +12,20 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.jobs.control import job_cancel, job_prioritise, job_requeue
-from core.jobs.lifecycle import job_wake
+from core.jobs.control import job_prioritise
 from core.jobs.selectors import attempts_of
 from core.jobs.turns import TURNS_PER_PRIORITY
 from core.jobs.waits import wait_of
-from core.models import Build, CancelCode, Job, JobState, Publication, Submission, Validation
+from core.models import Build, Job, Publication, Validation
 from core.models.job import PRIORITIES
-from core.submissions.existing import submission_rebuild
 from core.submissions.publishing import publication_again
-from web.admin.base import OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each, links, text_block
+from web.admin.base import ReadOnlyAdmin, admin_action, ask_and_do, do_each, links, text_block
+from web.organise.action import OrganiserAnswer, OrganiserQuestion
+from web.organise.actions.agents import build_again
+from web.organise.actions.duels import CANCEL, REQUEUE
 
 AnyJob = TypeVar("AnyJob", bound=Job)
 Phase = TypeVar("Phase", Build, Validation, Publication)
-
-CANCEL = OrganiserQuestion(
-    title="Cancel",
-    consequence="A cancelled job stays cancelled: this cannot be undone. Running jobs are stopped.",
-    button="Cancel them",
-    reason="Reason, shown on the page",
-)
-
 
 PRIORITY = OrganiserQuestion(
     title="Set the priority",
@@ -80,16 +73,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
     def log_text(self, job: AnyJob) -> SafeString:
         return text_block(job.log)
 
-    @admin.action(description="Requeue: take from the worker and start again", permissions=["change"])
-    def requeue(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> None:
-        def action(job: AnyJob) -> str:
-            if job.state == JobState.QUEUED:
-                job_wake(job=job)
-                return "was already waiting; its workers were woken."
-            job_requeue(job=job, reason=f"Requeued by {request.user}.")
-            return "waits for a worker again."
-
-        do_each(self, request, queryset, action)
+    requeue = admin_action(REQUEUE)
 
     @admin.action(description="Set the priority of waiting jobs", permissions=["change"])
     def prioritise(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
@@ -99,13 +83,7 @@ class JobAdmin(ReadOnlyAdmin[AnyJob]):
 
         return ask_and_do(self, request, queryset, PRIORITY, action)
 
-    @admin.action(description="Cancel, with a reason", permissions=["change"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[AnyJob]) -> HttpResponse | None:
-        def action(job: AnyJob, answer: OrganiserAnswer) -> str:
-            job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer.reason)
-            return "is cancelled."
-
-        return ask_and_do(self, request, queryset, CANCEL, action)
+    cancel = admin_action(CANCEL)
 
 
 class PhaseAdmin(JobAdmin[Phase]):
@@ -129,12 +107,6 @@ class PhaseAdmin(JobAdmin[Phase]):
     @admin.display(ordering="submission__agent__owner")
     def owner(self, job: Phase) -> str:
         return str(job.submission.agent.owner)
-
-
-def build_again(submission: Submission) -> str:
-    """Start a new build beside the old ones. Raises Refused or StaleJob."""
-    build = submission_rebuild(submission=submission)
-    return f"is built and validated again as build {build.pk}."
 
 
 @admin.register(Build)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest
@@ -14,86 +13,13 @@ from django.utils import timezone
 
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.models import Environment, Season, Tournament, TournamentSchedule, User
-from core.models.tournament import Eligibility
+from core.models import Season, TournamentSchedule, User
 from core.times import moment
 from core.tournaments.cron import cron_next
-from core.tournaments.planning import PLANNED_FIELDS, plan_check
 from core.tournaments.schedules import schedule_check, schedule_remove, schedule_save
 from web.admin.base import ModelAdmin, NamedTimesAdmin
-from web.admin.formats import BOXES, Fieldset, FormatForm, boxed
-
-PER_OWNER = (
-    " Each owner may register as many agents as the environment's “Active per owner” allows. Without registration, "
-    "all of their agents play."
-)
-
-
-class TeamsField(forms.CharField):
-    """A list of names, entered one per line."""
-
-    widget = forms.Textarea(attrs={"rows": 3, "cols": 40})
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-    def clean(self, value: Any) -> Any:
-        return [line.strip() for line in super().clean(value).splitlines() if line.strip()]
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return super().has_changed(self.prepare_value(initial), data)
-
-
-def teams_field(help_text: str) -> TeamsField:
-    return TeamsField(required=False, help_text=help_text)
-
-
-def hide_teams(form: FormatForm) -> None:
-    """Hide the fields about teams if this arena has no teams, unless the row already names some."""
-    if settings.TEAMS or form.initial.get("teams"):
-        return
-    if "teams" in form.fields:
-        form.fields["teams"].widget = forms.HiddenInput()
-    field = form.fields.get("eligibility")
-    if isinstance(field, forms.ChoiceField):
-        field.choices = [choice for choice in Eligibility.choices if choice[0] != Eligibility.TEAMS]
-
-
-class PlanForm(FormatForm):
-    """A planned tournament. A plan that cannot be played is refused at the field that is wrong."""
-
-    name = forms.CharField(max_length=100)
-    seed = forms.IntegerField(
-        required=False,
-        min_value=0,
-        max_value=2**31 - 1,
-        help_text="Empty or 0: drawn at random. The seeds of all duels follow from it.",
-    )
-    teams = teams_field(
-        "For “members of certain teams”: the teams' names, one per line. People choose their own team, so use "
-        "invitations if you want to decide who takes part."
-    )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        hide_teams(self)
-        if "registration_opens_at" in self.fields:
-            self.fields["registration_opens_at"].help_text += PER_OWNER
-
-    def clean(self) -> dict[str, Any]:
-        data = super().clean()
-        data["seed"] = data.get("seed") or 0
-        if self.errors:
-            return data
-        environment = data.get("environment") or self.instance.environment
-        row = Tournament(environment=environment, **{name: data[name] for name in PLANNED_FIELDS})
-        if row.registration_closes_at is not None and row.registration_opens_at is None:
-            row.registration_opens_at = timezone.now()
-        try:
-            plan_check(row, invited=list(data["invited"]), now=timezone.now())
-        except Refused as refusal:
-            self.refuse(refusal)
-        return data
+from web.organise.format_forms import BOXES, Fieldset, FormatForm, boxed
+from web.organise.plan_forms import hide_teams, played_environments, teams_field
 
 
 class ScheduleForm(FormatForm):
@@ -198,8 +124,3 @@ class SeasonAdmin(NamedTimesAdmin[Season]):
     @admin.display(description="tournaments")
     def tournament_count(self, season: Season) -> int:
         return int(getattr(season, "counted", 0))
-
-
-def played_environments() -> QuerySet[Environment]:
-    """Return the environments that can have tournaments."""
-    return Environment.objects.filter(seats__gt=1).order_by("name")

@@ -12,7 +12,8 @@ from django.urls import reverse
 
 from core.evaluations.seeds import seed_list_reveal
 from core.models import Environment, SeedList
-from web.admin.base import OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do
+from web.admin.base import ReadOnlyAdmin, ask_and_do
+from web.organise.action import OrganiserAnswer, OrganiserQuestion
 
 if TYPE_CHECKING:
     EnvironmentModelForm = forms.ModelForm[Environment]

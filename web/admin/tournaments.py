@@ -9,53 +9,20 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
 from core.models import Audience, Duel, JobState, Participant, Season, Tournament, TournamentState, User
-from core.tournaments.planning import (
-    results_release,
-    tournament_begin_soon,
-    tournament_call_off,
-    tournament_plan,
-    tournament_relabel,
-    tournament_replan,
-)
-from core.tournaments.services import ladder_stop, tournament_cancel
-from web.admin.base import OrganiserAnswer, OrganiserQuestion, ask_and_do, do_each, links
-from web.admin.formats import Fieldset, boxed
+from core.tournaments.planning import tournament_plan, tournament_relabel, tournament_replan
+from web.admin.base import NamedTimesAdmin, admin_action, links
 from web.admin.participants import ParticipantInline, RegistrationInline
-from web.admin.planning import PlanForm, played_environments
-from web.admin.rounds import RoundsAdmin
+from web.organise.actions.tournaments import BEGIN, CALL_OFF, CANCEL, END_LADDER, RELEASE, VOID_ROUND
+from web.organise.format_forms import Fieldset, boxed
+from web.organise.plan_forms import PlanForm, played_environments
 
-CANCEL = OrganiserQuestion(
-    title="Cancel tournaments",
-    consequence="Finished duels stay in the table. All other duels of the tournament are cancelled for good.",
-    button="Cancel the tournament",
-    reason="Reason, shown on the cancelled duels",
-)
-
-
-BEGIN = OrganiserQuestion(
-    title="Begin tournaments now",
-    consequence="Registration ends. Every registered agent takes part with its newest version that may play; without "
-    "registration, every agent does.",
-    button="Begin now",
-)
-CALL_OFF = OrganiserQuestion(
-    title="Call off planned tournaments",
-    consequence="The tournaments will not take place. Their pages stay and show the reason.",
-    button="Call it off",
-    reason="Reason, shown on the page of the tournament",
-)
-RELEASE = OrganiserQuestion(
-    title="Release results",
-    consequence="All visitors can then see tables, duels and replays, and rated tournaments count for the ratings.",
-    button="Release the results",
-)
 RELABELLED = ("name", "season", "results")
 PLAN_FIELDSETS: list[Fieldset] = [
     (None, {"fields": ("environment", "name", "season")}),
@@ -82,7 +49,7 @@ COURSE_FIELDSET: Fieldset = (
 
 
 @admin.register(Tournament)
-class TournamentAdmin(RoundsAdmin):
+class TournamentAdmin(NamedTimesAdmin[Tournament]):
     """Tournaments. A planned one can be changed freely, any other only in what does not affect its matches."""
 
     form = PlanForm
@@ -187,61 +154,16 @@ class TournamentAdmin(RoundsAdmin):
     def void(self, tournament: Tournament) -> int:
         return int(getattr(tournament, "void_count", 0))
 
-    @admin.action(description="End the ladder, with its final table", permissions=["change"])
-    def end_ladder(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> None:
-        def action(tournament: Tournament) -> str:
-            if not tournament.is_ladder or tournament.state != TournamentState.RUNNING:
-                raise Refused("It is not a running ladder.")
-            ladder_stop(environment=tournament.environment)
-            return "ends within seconds. After that its environment plays no duels until you choose what it plays."
-
-        do_each(self, request, queryset, action)
-
-    @admin.action(description="Begin now", permissions=["change"])
-    def begin_now(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
-            _planned(tournament)
-            tournament_begin_soon(tournament=tournament, now=timezone.now())
-            return "begins within seconds."
-
-        return ask_and_do(self, request, queryset, BEGIN, action)
-
-    @admin.action(description="Call off, with a reason", permissions=["change"])
-    def call_off(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
-            _planned(tournament)
-            if not tournament_call_off(tournament=tournament, reason=answer.reason):
-                raise Refused("It has begun meanwhile. Cancel it instead.")
-            return "is called off."
-
-        return ask_and_do(self, request, queryset, CALL_OFF, action)
-
-    @admin.action(description="Release results", permissions=["change"])
-    def release(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
-            results_release(tournament=tournament)
-            return "now shows its results to all visitors."
-
-        return ask_and_do(self, request, queryset, RELEASE, action)
-
-    @admin.action(description="Cancel, with a reason", permissions=["change"])
-    def cancel(self, request: HttpRequest, queryset: QuerySet[Tournament]) -> HttpResponse | None:
-        def action(tournament: Tournament, answer: OrganiserAnswer) -> str:
-            if tournament.state != TournamentState.RUNNING:
-                raise Refused("It is not running.")
-            tournament_cancel(tournament=tournament, reason=answer.reason)
-            return "is cancelled; finished duels stay."
-
-        return ask_and_do(self, request, queryset, CANCEL, action)
+    end_ladder = admin_action(END_LADDER)
+    begin_now = admin_action(BEGIN)
+    call_off = admin_action(CALL_OFF)
+    release = admin_action(RELEASE)
+    cancel = admin_action(CANCEL)
+    void_round = admin_action(VOID_ROUND)
 
 
 def _is_planned(tournament: Tournament) -> bool:
     return tournament.state == TournamentState.PLANNED
-
-
-def _planned(tournament: Tournament) -> None:
-    if not _is_planned(tournament):
-        raise Refused("It is no longer planned.")
 
 
 def _seasons(tournament: Tournament | None) -> QuerySet[Season]:

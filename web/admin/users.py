@@ -9,18 +9,16 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth import admin as auth
 from django.db import transaction
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 
-from core.errors import Refused
-from core.models import ApiToken, User
+from core.models import ApiToken, InviteLink, User
 from core.models.quota import QUOTA_FIELDS
-from core.moderation.services import user_ban, user_unban
 from core.people.emails import email_changed_by_organiser
-from core.people.logins import login_unlock
-from web.admin.base import ModelAdmin, OrganiserAnswer, OrganiserQuestion, ReadOnlyAdmin, ask_and_do, do_each
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
+from web.organise.access import may_change_account
+from web.organise.actions.people import BAN, UNBAN, UNLOCK
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]
@@ -28,13 +26,6 @@ else:
     BaseUserAdmin = auth.UserAdmin  # not generic at run time
 
 
-BAN = OrganiserQuestion(
-    title="Ban people",
-    consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, and "
-    "their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
-    button="Ban",
-    reason="Reason, shown to them when they try to log in",
-)
 QUOTAS = ("is_quota_exempt", *QUOTA_FIELDS)
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -81,10 +72,10 @@ class UserAdmin(BaseUserAdmin):
         return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_change_permission(request, obj) and _is_theirs_to_change(request, obj)
+        return super().has_change_permission(request, obj) and _may_change(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
-        return super().has_delete_permission(request, obj) and _is_theirs_to_change(request, obj)
+        return super().has_delete_permission(request, obj) and _may_change(request, obj)
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  (Django's name)
         # One transaction with the entry in the audit log; Django has one on its other pages, but not here.
@@ -97,41 +88,13 @@ class UserAdmin(BaseUserAdmin):
         if "email" in form.changed_data:
             email_changed_by_organiser(user=obj)
 
-    @admin.action(description="Ban, with a reason", permissions=["change"])
-    def ban(self, request: HttpRequest, queryset: QuerySet[User]) -> HttpResponse | None:
-        def action(user: User, answer: OrganiserAnswer) -> str:
-            if user.pk == request.user.pk:
-                raise Refused("You cannot ban yourself.")
-            if user.is_superuser and not request.user.is_superuser:
-                raise Refused("Only a superuser can ban a superuser.")
-            user_ban(user=user, reason=answer.reason)
-            return "is banned."
-
-        return ask_and_do(self, request, queryset, BAN, action)
-
-    @admin.action(description="Lift the ban", permissions=["change"])
-    def unban(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def action(user: User) -> str:
-            user_unban(user=user)
-            return "may take part again."
-
-        do_each(self, request, queryset, action)
-
-    @admin.action(description="Unlock logins after wrong passwords", permissions=["change"])
-    def unlock_logins(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        def action(user: User) -> str:
-            if not login_unlock(user=user):
-                raise Refused("No wrong passwords are counted.")
-            return "can log in again from everywhere."
-
-        do_each(self, request, queryset, action)
+    ban = admin_action(BAN)
+    unban = admin_action(UNBAN)
+    unlock_logins = admin_action(UNLOCK)
 
 
-def _is_theirs_to_change(request: HttpRequest, person: User | None) -> bool:
-    """Return whether the user may change or delete an account. Only superusers may change other organisers'."""
-    if person is None or request.user.is_superuser or person.pk == request.user.pk:
-        return True
-    return not (person.is_staff or person.is_superuser)
+def _may_change(request: HttpRequest, person: User | None) -> bool:
+    return person is None or (isinstance(request.user, User) and may_change_account(request.user, person))
 
 
 @admin.register(AccessAttempt)
@@ -151,6 +114,16 @@ class LoginFailureAdmin(ReadOnlyAdmin[AccessAttempt]):
 
     def has_delete_permission(self, request: HttpRequest, obj: AccessAttempt | None = None) -> bool:
         return admin.ModelAdmin.has_delete_permission(self, request, obj)
+
+
+@admin.register(InviteLink)
+class InviteLinkAdmin(ReadOnlyAdmin[InviteLink]):
+    """Links with which people create accounts. They are made and ended under Organise on the site."""
+
+    list_display = ("name", "team", "tournament", "account_count", "most_accounts", "expires_at", "created_by")
+    list_select_related = ("tournament__environment", "created_by")
+    search_fields = ("name", "team")
+    date_hierarchy = "created_at"
 
 
 @admin.register(ApiToken)

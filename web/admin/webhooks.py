@@ -2,53 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from core.models import Delivery, EventKind, User, Webhook
-from core.notices.deliveries import delivery_send_again, webhook_forget, webhook_prepare, webhook_test
-from core.notices.outgoing import address_problem
-from web.admin.base import ModelAdmin, ReadOnlyAdmin, do_each
-
-if TYPE_CHECKING:
-    WebhookModelForm = forms.ModelForm[Webhook]
-else:
-    WebhookModelForm = forms.ModelForm  # not generic at run time
-
-KINDS = [(kind.value, kind.label) for kind in EventKind if kind != EventKind.TEST]
-
-
-class WebhookForm(WebhookModelForm):
-    """The form of a webhook. It never shows the stored address, but accepts a new one."""
-
-    kinds = forms.MultipleChoiceField(choices=KINDS, widget=forms.CheckboxSelectMultiple, label="Events")
-
-    class Meta:
-        model = Webhook
-        fields = ("name", "format", "secret_url", "kinds", "environment", "is_active")
-        widgets = {"secret_url": forms.PasswordInput(attrs={"size": 80, "autocomplete": "off"})}
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        # Organisers without the right to change get a form without fields.
-        if "secret_url" in self.fields and not self.instance._state.adding:
-            self.fields["secret_url"].required = False
-            self.fields[
-                "secret_url"
-            ].help_text = f"The current address is at {self.instance.host}. Leave empty to keep it."
-
-    def clean_secret_url(self) -> str:
-        url: str = self.cleaned_data["secret_url"].strip()
-        if not url:
-            return self.instance.secret_url
-        if problem := address_problem(url):
-            raise ValidationError(problem)
-        return url
+from core.models import Delivery, User, Webhook
+from core.notices.deliveries import webhook_forget, webhook_prepare
+from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
+from web.organise.actions.operation import SEND_AGAIN, TEST
+from web.organise.webhook_forms import WebhookForm
 
 
 @admin.register(Webhook)
@@ -93,13 +57,7 @@ class WebhookAdmin(ModelAdmin[Webhook]):
             )
         super().save_model(request, obj, form, change)
 
-    @admin.action(description="Send a test", permissions=["change"])
-    def send_test(self, request: HttpRequest, queryset: QuerySet[Webhook]) -> None:
-        def action(webhook: Webhook) -> str:
-            delivery = webhook_test(webhook=webhook)
-            return f"a test is on its way. Delivery {delivery.pk} shows its result."
-
-        do_each(self, request, queryset, action)
+    send_test = admin_action(TEST)
 
 
 @admin.register(Delivery)
@@ -112,9 +70,4 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
     date_hierarchy = "created_at"
     actions = ("send_again",)
 
-    @admin.action(description="Send again", permissions=["change"])
-    def send_again(self, request: HttpRequest, queryset: QuerySet[Delivery]) -> None:
-        def action(delivery: Delivery) -> str:
-            return f"is sent again, as delivery {delivery_send_again(delivery=delivery).pk}."
-
-        do_each(self, request, queryset, action)
+    send_again = admin_action(SEND_AGAIN)

@@ -13,14 +13,13 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from core.errors import Refused
 from core.jobs.worker_selectors import WorkerState, worker_rows
-from core.models import Duty, HostState, Worker, WorkerHost
+from core.models import Duty, Worker, WorkerHost
 from core.operations.queue_status import queue_statuses
-from core.operations.scaling.scaler import host_drain
 from core.operations.status import watchdog_runs
 from core.times import since
-from web.admin.base import ReadOnlyAdmin, do_each
+from web.admin.base import ReadOnlyAdmin, admin_action
+from web.organise.actions.operation import DRAIN
 
 FAULT_SHOWN = 200
 """Length in characters of a fault in the list; the worker's own page shows all of it."""
@@ -93,11 +92,4 @@ class WorkerHostAdmin(ReadOnlyAdmin[WorkerHost]):
     search_fields = ("name",)
     actions = ("drain",)
 
-    @admin.action(description="Drain: finish what runs, then remove the host", permissions=["change"])
-    def drain(self, request: HttpRequest, queryset: QuerySet[WorkerHost]) -> None:
-        def action(host: WorkerHost) -> str:
-            if not host_drain(host=host, reason=f"Drained by {request.user}."):
-                raise Refused(f"The host is {HostState(host.state).label}.")
-            return "is drained."
-
-        do_each(self, request, queryset, action)
+    drain = admin_action(DRAIN)

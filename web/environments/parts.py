@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.paginator import Paginator
 from django.http import QueryDict
+from django.utils import timezone
 
 from arena_kit.environment.registry import own_slugs
 from arena_kit.examples import names
@@ -14,6 +15,7 @@ from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import practice_list
 from core.models import Environment, Tournament, User
 from core.submissions.selectors import own_agent_list
+from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
 from core.tournaments.seasons import season_list
 from core.tournaments.selectors import rating_pool_get
@@ -35,6 +37,8 @@ def board_parts(viewer: Viewer, row: Environment) -> dict[str, Any]:
         "environment": row,
         "own_agents": own_agents,
         "seasons": [] if row.is_scored else season_list(row),
+        # Called only by the page itself: the parts that refresh themselves do not show it.
+        "planned": lambda: [] if row.is_scored else tournament_planned_list(row, now=timezone.now()),
         "is_waiting": any(entry.is_moving for entry in own_agents),
     }
 

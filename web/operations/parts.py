@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from django.utils import timezone
+
 from core.jobs.worker_selectors import WorkerState, worker_rows
 from core.operations.day import HOUR, Hour, QueueDay
+from core.operations.queue_status import queue_statuses
 from core.times import since
 from web.site.plots import Axis, Plot, PlotLine, PlotTable
 
@@ -56,6 +59,23 @@ def _host(name: str, rows: Sequence[Any], now: datetime) -> Host:
         versions=", ".join(sorted({text for row in rows for text in (row.version, row.engine) if text})),
         trouble=" ".join(sorted({row.engine_error for row in alive if row.engine_error})),
     )
+
+
+def queue_figures() -> dict[str, Any]:
+    """Return the figures of this moment: all queues together, and each with its ages in words."""
+    rows, now = queue_statuses(), timezone.now()
+    oldest = min((row.oldest_at for row in rows if row.oldest_at), default=None)
+
+    def ago(moment: datetime | None) -> str:
+        return NOTHING if moment is None else since(moment, now)
+
+    return {
+        "queues": [(row, ago(row.oldest_at), ago(row.finished_at)) for row in rows],
+        "running": sum(row.running for row in rows),
+        "waiting": sum(row.waiting + row.delayed for row in rows),
+        "alive": sum(row.workers for row in rows),
+        "oldest": ago(oldest),
+    }
 
 
 @dataclass(frozen=True, slots=True)

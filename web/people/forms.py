@@ -20,14 +20,16 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from arena_kit.text import plain_line
-from core.models import LetterKind, TokenScope, User
+from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_confirmed
 from core.people.services import NAME_TAKEN, email_stored, user_create
+from core.tournaments.invite_links import user_create_by_link
 
 if TYPE_CHECKING:
     UserForm = forms.ModelForm[User]
@@ -36,7 +38,7 @@ else:
 
 
 class NewAccountForm(UserForm):
-    """What every new account needs, whatever opens it."""
+    """What every new account needs, whatever opens it. link: of an invitation, which stands in for the code."""
 
     by_passkey = False  # django-allauth asks
 
@@ -55,11 +57,12 @@ class NewAccountForm(UserForm):
 
     field_order = ["invitation_code", "email", "username", "team", "github", "password1", "password2"]
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, link: InviteLink | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if not settings.INVITATION_CODE:
+        self.link = link
+        if not settings.INVITATION_CODE or link is not None:
             del self.fields["invitation_code"]
-        if settings.TEAMS:
+        if settings.TEAMS and not (link is not None and link.team):
             field = self.fields["team"]
             assert isinstance(field, forms.ChoiceField)
             field.choices = [("", "Choose a team"), *((team, team) for team in settings.TEAMS)]
@@ -90,13 +93,16 @@ class NewAccountForm(UserForm):
     def account_open(self, password: str | None = None) -> User:
         """Open the account. Raises Refused."""
         data = self.cleaned_data
-        return user_create(
-            email=data["email"],
-            username=data["username"],
-            password=password,
-            team=data.get("team", ""),
-            github=data.get("github", ""),
-        )
+        fields = {
+            "email": data["email"],
+            "username": data["username"],
+            "password": password,
+            "team": data.get("team", ""),
+            "github": data.get("github", ""),
+        }
+        if self.link is None:
+            return user_create(**fields)
+        return user_create_by_link(link=self.link, now=timezone.now(), **fields)
 
 
 class SignUpForm(NewAccountForm):

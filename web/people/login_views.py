@@ -12,9 +12,15 @@ from allauth.socialaccount.views import SignupView as ProviderSignUpView
 from django import forms
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import resolve_url
+from django.utils import timezone
 
 from core.errors import Refused
+from core.links import tournament_address
+from core.tournaments.invite_links import OVER, link_find
 from web.site.forms import refuse
+
+INVITE = "invite"
+"""In a session: the token of the invitation link that led here."""
 
 
 class HidesForm:
@@ -57,13 +63,46 @@ class WithProviders(GoesOn):
         return {**super().get_context_data(**kwargs), "providers": offered}
 
 
-class SignUp(SaysRefusal, WithProviders, SignupView):
+class ByInviteLink:
+    """A page that creates an account, perhaps by the link of an invitation. The session knows the link meanwhile."""
+
+    request: HttpRequest
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        self.invite: str = request.POST.get("invite") or request.GET.get("invite") or request.session.get(INVITE, "")
+        if self.invite:
+            request.session[INVITE] = self.invite
+        self.link = link_find(self.invite, now=timezone.now()) if self.invite else None
+        return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # of the view beside it
+
+    def get_form_kwargs(self) -> dict[str, Any]:
+        return {**super().get_form_kwargs(), "link": self.link}  # type: ignore[misc]
+
+    def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
+        context: dict[str, Any] = super().get_context_data(**kwargs)  # type: ignore[misc]
+        return {**context, "invite": self.invite, "link": self.link, "over": OVER}
+
+    def form_valid(self, form: forms.Form) -> HttpResponse:
+        response: HttpResponse = super().form_valid(form)  # type: ignore[misc]
+        if not form.errors:
+            self.request.session.pop(INVITE, None)
+        return response
+
+    def get_success_url(self) -> str:
+        """Return the page of the tournament that the link invites to, or else the wanted page."""
+        if self.link is not None and self.link.tournament is not None:
+            return tournament_address(self.link.tournament)
+        wanted: str = super().get_success_url()  # type: ignore[misc]
+        return wanted
+
+
+class SignUp(ByInviteLink, SaysRefusal, WithProviders, SignupView):
     """Create an account, log it in and redirect to the page that needed it."""
 
     template_name = "web/people/sign_up.html"
 
 
-class ProviderSignUp(SaysRefusal, ProviderSignUpView):
+class ProviderSignUp(ByInviteLink, SaysRefusal, ProviderSignUpView):
     """Create an account for a person whom a provider has named."""
 
     template_name = "web/people/provider_sign_up.html"

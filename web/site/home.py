@@ -4,14 +4,16 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
 from django.urls import reverse
+from django.utils import timezone
 
 from core.duels.featured import featured_get
 from core.models import User
-from core.tournaments.calendar import tournament_running_list
+from core.tournaments.calendar import tournament_planned_list, tournament_running_list
 from core.tournaments.cards import environment_cards
+from core.tournaments.registration_selectors import invited_to
 from core.watching.wall import running_duels
 
-RUNNING_SHOWN, PLAYING_SHOWN = 4, 3
+RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN = 4, 4, 3
 
 
 def home(request: HttpRequest) -> HttpResponse:
@@ -19,8 +21,11 @@ def home(request: HttpRequest) -> HttpResponse:
     cards, featured = environment_cards(), featured_get()
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
+    planned = tournament_planned_list(None, now=timezone.now())[:PLANNED_SHOWN]
     context = {
         "cards": cards,
+        "planned": planned,
+        "invited": invited_to(request.user) if planned and isinstance(request.user, User) else (),
         "games": [card for card in cards if not card.environment.is_scored],
         # Tasks without agents are a short list of names below those with some.
         "tasks": [card for card in tasks if card.agent_count] or tasks,
@@ -43,6 +48,7 @@ def icon(request: HttpRequest) -> HttpResponse:
 
 def robots(request: HttpRequest) -> HttpResponse:
     """Ask crawlers to skip pages that only people with an account use, the API, and logs."""
-    closed = [reverse(name) for name in ("account_login", "account_signup", "web:inbox", "web:profile")]
+    own = ("account_login", "account_signup", "web:inbox", "web:profile", "web:organise")
+    closed = [reverse(name) for name in own]
     lines = ["User-agent: *", *(f"Disallow: {path}" for path in (*closed, reverse("admin:index"), "/api/", "/*/logs/"))]
     return HttpResponse("\n".join(lines) + "\n", content_type="text/plain; charset=utf-8")

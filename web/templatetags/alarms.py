@@ -5,15 +5,16 @@ from __future__ import annotations
 from django import template
 from django.db.models import QuerySet
 
+from core.environments.availability import environment_missing_list
 from core.models import Alarm, Environment
 
 register = template.Library()
 
 
 @register.simple_tag
-def unavailable_environments() -> QuerySet[Environment]:
+def unavailable_environments() -> list[Environment]:
     """Return the active environments that this arena cannot play."""
-    return Environment.objects.filter(is_active=True).exclude(unavailable_because="").only("name")
+    return environment_missing_list()
 
 
 @register.simple_tag

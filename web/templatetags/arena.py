@@ -68,6 +68,17 @@ def moment(value: datetime) -> SafeString:
 
 
 @register.filter
+def countdown(value: datetime) -> SafeString:
+    """Write a moment to come in UTC; a script adds how long it is until then."""
+    utc = value.astimezone(UTC)
+    return format_html(
+        '<time datetime="{}" data-countdown>{} UTC</time>',
+        utc.isoformat(timespec="seconds"),
+        f"{utc:%-d %b %Y, %H:%M}",
+    )
+
+
+@register.filter
 def day(value: datetime) -> SafeString:
     """Write the day of a moment, in UTC."""
     utc = value.astimezone(UTC)

@@ -25,6 +25,7 @@ from core.models import (
     Duel,
     Environment,
     Evaluation,
+    InviteLink,
     LedgerEntry,
     LedgerVoid,
     Letter,
@@ -111,6 +112,8 @@ def grow(crowd: Crowd, size: int) -> None:
     made(Notice(user=person, title=f"rival-{n} is validated", **told) for n in numbers)
     hooks = made(Webhook(name=f"hook {n}", secret_url="https://hooks.example/", secret="s") for n in numbers)
     sent = {"event_id": UUID(int=1), "kind": "TEST", "body": "{}", "created_at": NOON}
+    ends_at = timezone.now() + timedelta(days=1)
+    made(InviteLink(name=f"Class {n}", tournament=crowd.planned, expires_at=ends_at) for n in numbers)
     made(Delivery(webhook=hook, state="DONE", done_at=NOON, **sent) for hook in hooks)
     made(NoticeChoice(user=one, kind="VALIDATED", in_inbox=True, by_mail=False) for one in people)
     made(Letter(kind="CONFIRM_EMAIL", email=one.email, created_at=NOON, mail_next_at=NOON) for one in people)

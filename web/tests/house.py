@@ -92,6 +92,9 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "kit": "random",
         "wheel": wheel_served().filename,
         "wheel_sha256": wheel_served().sha256,
+        "planned": factories.planned(games).pk,
+        "user": cast.alice.pk,
+        "webhook": factories.webhook("door").pk,
         "uid": user_pk_to_url_str(cast.alice),
         "reset": reset_key(cast.alice),
     }

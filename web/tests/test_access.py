@@ -204,6 +204,30 @@ GET    /rollouts/{rollout}/video/                                    404 404 404
 GET    /rollouts/{rollout}/pictures/1.png                            404 404 404 404
 GET    /models/                                                      403 403 403 200
 GET    /operations/                                                  302 403 403 200
+GET    /organise/                                                    302 403 403 200
+GET    /organise/tournaments/                                        302 403 403 200
+GET    /organise/tournaments/plan/                                   302 403 403 200
+POST   /organise/tournaments/plan/                                   302 403 403 422
+GET    /organise/tournaments/{planned}/                              302 403 403 200
+POST   /organise/tournaments/{planned}/                              302 403 403 422
+GET    /organise/people/                                             302 403 403 200
+GET    /organise/people/links/                                       302 403 403 200
+POST   /organise/people/links/                                       302 403 403 422
+GET    /organise/people/class/                                       302 403 403 200
+POST   /organise/people/class/                                       302 403 403 422
+GET    /organise/people/{user}/                                      302 403 403 200
+POST   /organise/people/{user}/                                      302 403 403 302
+GET    /organise/agents/                                             302 403 403 200
+GET    /organise/environments/                                       302 403 403 200
+GET    /organise/workers/                                            302 403 403 200
+GET    /organise/webhooks/                                           302 403 403 200
+GET    /organise/webhooks/add/                                       302 403 403 200
+POST   /organise/webhooks/add/                                       302 403 403 422
+GET    /organise/webhooks/{webhook}/                                 302 403 403 200
+POST   /organise/webhooks/{webhook}/                                 302 403 403 422
+GET    /organise/audit/                                              302 403 403 200
+GET    /organise/do/duel/{duel}/void/                                302 403 403 200
+POST   /organise/do/duel/{duel}/void/                                302 403 403 422
 GET    /evaluations/{evaluation}/                                    200 200 200 200
 GET    /evaluations/{evaluation}/records.zip                         403 403 403 200
 GET    /evaluations/{evaluation}/logs/arena/                         200 200 200 200
@@ -394,6 +418,7 @@ core.duel                 200 403 200 403 403 403 200
 core.duty                 200 403 200 403 403 403 200
 core.environment          200 403 200 200 403 403 200
 core.evaluation           200 403 200 403 403 403 200
+core.invitelink           200 403 200 403 403 403 200
 core.languagemodel        200 200 200 200 403 403 200
 core.ledgerentry          200 403 200 403 403 403 200
 core.ledgervoid           200 403 200 403 403 403 200

@@ -69,8 +69,8 @@ def test_more_environments_and_editions_take_no_more_queries(
         players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
         for edition in (1, 2):
             factories.tournament(players, edition=edition)
-    # Cards, duels to watch, and the duels and tournaments that run.
-    with django_assert_num_queries(6):
+    # Cards, duels to watch, the duels and tournaments that run, and those that are planned.
+    with django_assert_num_queries(7):
         assert client.get("/").status_code == 200
 
 

@@ -22,9 +22,10 @@ def test_it_is_for_organisers_who_may_see_workers(cast: Cast, visit: As) -> None
     assert visit(cast.alice).get(PAGE).status_code == 403
     helper = factories.user("helper", is_staff=True)
     assert visit(helper).get(PAGE).status_code == 403
-    home = visit(helper).get("/").content.decode()
-    assert PAGE not in home
-    assertContains(visit(cast.olga).get("/"), f'href="{PAGE}"')
+    # The tabs of organisers are those that they may see.
+    assert PAGE not in visit(helper).get("/organise/").content.decode()
+    assertContains(visit(cast.olga).get("/organise/"), f'href="{PAGE}"')
+    assertContains(visit(cast.olga).get("/"), 'href="/organise/"')
 
 
 def test_it_shows_an_arena_in_which_nothing_has_happened(cast: Cast, visit: As) -> None:

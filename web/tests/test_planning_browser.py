@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -40,6 +41,33 @@ def page(cup: Tournament, rights: list[str], tab: Page) -> Iterator[Page]:
     olga.user_permissions.set(Permission.objects.filter(codename__in=rights))
     with used(tab, session(olga)) as page:
         yield page
+
+
+def test_on_the_site_times_are_those_of_the_reader_and_the_preview_follows(page: Page, cup: Tournament) -> None:
+    starts_at = datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
+    Tournament.objects.filter(pk=cup.pk).update(starts_at=starts_at)
+    # What a browser in Berlin says of itself.
+    page.add_init_script(
+        "Intl.DateTimeFormat.prototype.resolvedOptions = () => ({ timeZone: 'Europe/Berlin' });"
+        "Date.prototype.getTimezoneOffset = () => -120;"
+    )
+    page.goto(f"/organise/tournaments/{cup.pk}/")
+    expect(page.get_by_text("your time (Europe/Berlin)")).to_be_visible()
+    begins = page.get_by_label("Begins")
+    expect(begins).to_have_value("2030-07-01T10:00")
+    expect(page.get_by_label("Legs")).to_be_hidden()
+    # The preview follows every change.
+    page.get_by_label("Rounds").fill("101")
+    page.get_by_label("Rounds").blur()
+    expect(page.locator("#preview")).to_contain_text("Enter a whole number from 1 to 100.")
+    page.get_by_label("Rounds").fill("4")
+    begins.fill("2030-07-01T11:30")
+    page.get_by_role("button", name="Save the changes").click()
+    expect(page.get_by_text("is changed.")).to_be_visible()
+    cup.refresh_from_db()
+    assert cup.starts_at == datetime(2030, 7, 1, 9, 30, tzinfo=UTC)
+    # How long it is until then stands behind the time.
+    expect(page.locator(".next-step .left")).to_contain_text("in ")
 
 
 @pytest.mark.parametrize("rights", [["view_tournament"]])

@@ -27,7 +27,8 @@ ONE_ROW = {
             "submission_by_id", "registration", "season", "my_notice", "challenge", "site", "batch", "rollout",
             "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
             "dashboard_job"),
-    "web": ("unsubscribe",
+    "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_plan",
+             "organise_replan", "organise_webhook", "organise_webhook_add",
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
@@ -112,6 +113,11 @@ NOT_READ = {
 """Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
 
 
+ORGANISE = ("organise", "organise_tournaments", "organise_people", "organise_links", "organise_agents",
+            "organise_environments", "organise_workers", "organise_webhooks", "organise_audit")  # fmt: skip
+"""Pages for organisers alone."""
+
+
 def addresses(rows: Crowd) -> dict[str, str]:
     """Every address with a list, as the one sees it who has many of everything; by name."""
     game, task, hero, learner = rows.game.slug, rows.task.slug, rows.hero.agent, rows.learner
@@ -124,6 +130,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "watch": reverse("web:watch"),
         "play": reverse("web:play"),
         "profile": reverse("web:profile"),
+        **{name: reverse(f"web:{name}") for name in ORGANISE},
         "inbox": reverse("web:inbox"),
         "user": reverse("web:user", args=[hero.owner.username]),
         "status": f"{reverse('web:status')}?id={learner.public_id}",
@@ -220,7 +227,8 @@ def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None
     owner.force_login(User.objects.get(username="hero"))
     asked = addresses(rows)
     pages = {name: address for name, address in asked.items() if name.startswith("web:")}
-    theirs = {name: address for name, address in pages.items() if name not in ("web:profile", "web:inbox")}
+    own = {"web:profile", "web:inbox", *(f"web:{name}" for name in ORGANISE)}
+    theirs = {name: address for name, address in pages.items() if name not in own}
     # For what is only read the first time in a process.
     query_counts(owner, {"page": "/", "API": asked["api:duels"], "admin": reverse("admin:index")})
 

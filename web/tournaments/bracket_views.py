@@ -8,12 +8,14 @@ from typing import Any
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS, Meeting, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Environment, Tournament, TournamentState
 from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
 from core.tournaments.calendar import (
+    next_step,
     tournament_past_list,
     tournament_past_rows,
     tournament_planned_list,
@@ -44,7 +46,7 @@ def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "environment": environment,
         "running": tournament_running_list(environment),
-        "planned": tournament_planned_list(environment),
+        "planned": tournament_planned_list(environment, now=timezone.now()),
         "past": tournament_past_list(page.object_list),
         "page": page,
         "seasons": season_list(environment),
@@ -92,7 +94,14 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
     if tournament.state != TournamentState.PLANNED:
         return {"participant_count": tournament.participants.count()}
     card = shown_registration(request, tournament)
-    return {"registration": card, "registrations": card.registrations, "places_left": card.places_left}
+    step, step_at = next_step(tournament, now=timezone.now())
+    return {
+        "registration": card,
+        "registrations": card.registrations,
+        "places_left": card.places_left,
+        "step": step,
+        "step_at": step_at,
+    }
 
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils import timezone
 
 from core.tournaments.calendar import (
     tournament_past_list,
@@ -22,7 +23,7 @@ def calendar(request: HttpRequest) -> HttpResponse:
     page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
     context = {
         "running": tournament_running_list(None),
-        "planned": tournament_planned_list(None),
+        "planned": tournament_planned_list(None, now=timezone.now()),
         "past": tournament_past_list(page.object_list),
         "page": page,
     }

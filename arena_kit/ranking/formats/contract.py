@@ -79,6 +79,14 @@ class Format(ABC):
         """The part of `check` that depends on the format."""
 
     @abstractmethod
+    def meeting_count(self, count: int) -> int:
+        """How many meetings `count` participants have at most: no walkovers, no withdrawals."""
+
+    @abstractmethod
+    def depth(self, count: int) -> int:
+        """How many meetings wait for each other at most, so that more workers do not make it shorter."""
+
+    @abstractmethod
     def outline(self, history: History) -> Outline:
         """Stages and table of a history whose number of participants has passed `check`."""
 

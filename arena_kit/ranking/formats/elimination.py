@@ -41,6 +41,12 @@ class SingleElimination(KnockOut):
         if count < self.fewest:
             raise Impossible(f"A match for third place needs 4 participants, but there are {count}; leave it out.")
 
+    def meeting_count(self, count: int) -> int:
+        return count - 1 + self.third_place
+
+    def depth(self, count: int) -> int:
+        return (count - 1).bit_length()
+
     def outline(self, history: History) -> Outline:
         slots = bracket.single_elimination(len(history.participants), third_place=self.third_place)
         return _outline(self, history, slots, lives=1)
@@ -70,6 +76,14 @@ class DoubleElimination(KnockOut):
                 f"Double elimination needs at least 3 participants, but there are {count}; "
                 "wait for more, or take a single one."
             )
+
+    def meeting_count(self, count: int) -> int:
+        # All but one lose twice; the winner may lose once, and then the grand final is played again.
+        return 2 * count - 1
+
+    def depth(self, count: int) -> int:
+        slots = bracket.double_elimination(count)
+        return len({slot.round for slot in slots})
 
     def outline(self, history: History) -> Outline:
         return _outline(self, history, bracket.double_elimination(len(history.participants)), lives=2)

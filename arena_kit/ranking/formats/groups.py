@@ -69,8 +69,17 @@ class GroupsKnockOut(KnockOut):
                 f"each group loses at least one; there are {count}. Use fewer groups, let fewer qualify, or wait for "
                 "more."
             )
+        check_meetings(self._in_groups(count))
+
+    def meeting_count(self, count: int) -> int:
+        return self._in_groups(count) + self.groups * self.advance - 1 + self.third_place
+
+    def depth(self, count: int) -> int:
+        return 1 + (self.groups * self.advance - 1).bit_length()
+
+    def _in_groups(self, count: int) -> int:
         sizes = [len(seeds) for seeds in snake(count, self.groups)]
-        check_meetings(sum(size * (size - 1) // 2 for size in sizes) * self.legs)
+        return sum(size * (size - 1) // 2 for size in sizes) * self.legs
 
     def outline(self, history: History) -> Outline:
         records = Records(history)

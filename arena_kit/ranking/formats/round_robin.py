@@ -42,7 +42,13 @@ class RoundRobin(Format):
     def check_count(self, count: int) -> None:
         if count < 2:
             raise Impossible(f"A round robin needs at least 2 participants, but there are {count}; wait for more.")
-        check_meetings(count * (count - 1) // 2 * self.legs)
+        check_meetings(self.meeting_count(count))
+
+    def meeting_count(self, count: int) -> int:
+        return count * (count - 1) // 2 * self.legs
+
+    def depth(self, count: int) -> int:
+        return 1
 
     def outline(self, history: History) -> Outline:
         left = history.left

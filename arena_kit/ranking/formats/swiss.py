@@ -54,6 +54,12 @@ class Swiss(Format):
     def _total(self, count: int) -> int:
         return self.rounds or (count - 1).bit_length()
 
+    def meeting_count(self, count: int) -> int:
+        return self._total(count) * (count // 2)
+
+    def depth(self, count: int) -> int:
+        return self._total(count)
+
     def check_count(self, count: int) -> None:
         if count < 2:
             raise Impossible(f"A Swiss tournament needs at least 2 participants, but there are {count}; wait for more.")

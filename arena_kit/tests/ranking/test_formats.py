@@ -62,6 +62,20 @@ def test_any_part_of_a_history_leads_to_the_same_duels(
 
 
 @few
+@given(formats, counts, seeds)
+def test_no_tournament_has_more_meetings_than_foretold(form: Format, count: int, seed: int) -> None:
+    for wins in (stronger_wins, by_chance(seed)):
+        duels, _ = play_on(form, participants(count), wins)
+        met = {(duel.round, frozenset(duel.players)) for duel in duels}
+        rounds = len({duel.round for duel in duels})
+        assert len(met) <= form.meeting_count(count)
+        # Rounds of a group are independent of each other, and the grand final may be played once more.
+        assert 1 <= form.depth(count) <= rounds + 1
+    if isinstance(form, RoundRobin | SingleElimination | GroupsKnockOut):
+        assert len(met) == form.meeting_count(count)
+
+
+@few
 @given(formats, counts)
 def test_two_who_meet_again_have_another_encounter_each_time(form: Format, count: int) -> None:
     """Where duels share openings, those of one encounter do: the first duels of all pairs, and so on."""

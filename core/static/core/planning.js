@@ -11,7 +11,7 @@ if (format) {
       const fits = box.dataset.formats.split(" ").includes(format.value);
       // What is not shown is not sent; it is there again when its format is chosen again.
       box.disabled = !fits;
-      box.closest(".form-row").classList.toggle("hidden", !fits);
+      box.closest(".form-row, .field").classList.toggle("hidden", !fits);
     }
   };
   document.querySelectorAll("[data-is-for]").forEach((words) => { words.hidden = true; });
@@ -21,8 +21,8 @@ if (format) {
   show();
 }
 
-// What Select2 puts in the place of a select has no name of its own. It is there by now: jQuery keeps the order.
-django.jQuery(() => {
+// What Select2 puts in the place of a select in the admin has no name of its own. It is there by now: jQuery keeps the order.
+window.django?.jQuery(() => {
   document.querySelectorAll("select.admin-autocomplete").forEach((select) => {
     const name = select.labels[0].textContent.replace(/:$/, "");
     for (const box of select.nextElementSibling.querySelectorAll("[role=combobox], input")) {

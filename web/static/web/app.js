@@ -27,6 +27,34 @@ function showLocalTimes(root) {
 }
 showLocalTimes(document);
 
+// How long it is until a moment stands behind it, and follows the clock.
+const UNITS = [[86400, "day"], [3600, "hour"], [60, "minute"]];
+function left(seconds) {
+  const at = UNITS.findIndex(([size]) => seconds >= size);
+  if (at < 0) return "in less than a minute";
+  const parts = [];
+  for (const [size, word] of UNITS.slice(at, at + 2)) {
+    const count = Math.floor(seconds / size);
+    seconds -= count * size;
+    if (count) parts.push(`${count} ${word}${count === 1 ? "" : "s"}`);
+  }
+  return `in ${parts.join(" ")}`;
+}
+function countDown() {
+  for (const time of document.querySelectorAll("time[data-countdown]")) {
+    const seconds = (new Date(time.dateTime) - Date.now()) / 1000;
+    let words = time.nextElementSibling;
+    if (!words?.classList.contains("left")) {
+      words = document.createElement("span");
+      words.className = "left muted";
+      time.after(" ", words);
+    }
+    words.textContent = seconds > 0 ? left(seconds) : "now";
+  }
+}
+countDown();
+setInterval(countDown, 30000);
+
 // Tabs -------------------------------------------------------------------------
 // Scrolls the current tab into view if the tabs do not fit on one line.
 const tab = document.querySelector(".sections [aria-current]");
@@ -69,6 +97,7 @@ document.addEventListener("htmx:beforeSwap", (event) => {
     for (const box of part.querySelectorAll("input[type=checkbox][id]")) box.checked = ticked.has(box.id);
     showCopyButtons(part);
     showLocalTimes(part);
+    countDown();
     if (focused) [...part.querySelectorAll(FOCUSED)].find((one) => nameOf(one) === focused)?.focus({ preventScroll: true });
     for (const [id, before] of logs) {
       const log = document.querySelector(`#${id} pre`);

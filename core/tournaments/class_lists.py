@@ -1,0 +1,160 @@
+"""Lists of people, e.g. of a class, as CSV: read into what would happen, then made into accounts."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.db import transaction
+
+from arena_kit.text import plain_line
+from core.errors import Refused
+from core.models import Tournament, User
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
+from core.people.selectors import people_named
+from core.people.services import user_invite
+from core.tournaments.inviting import people_invite
+
+MOST_ROWS = 500
+COLUMNS = {"email": "email", "e-mail": "email", "mail": "email", "username": "username", "user name": "username",
+           "name": "username", "team": "team", "group": "team"}  # fmt: skip
+"""The headings that are understood, in small letters, with the column that each means."""
+NAME_LENGTH: int = User._meta.get_field("username").max_length or 0
+TEAM_LENGTH: int = User._meta.get_field("team").max_length or 0
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRow:
+    """A person of a list. line: in the file, from 1. account: theirs, if there is one. problem: why there can be none.
+
+    username: of the new account, made from the e-mail if the list names none.
+    """
+
+    line: int
+    email: str
+    username: str
+    team: str
+    account: User | None = None
+    problem: str = ""
+
+    @property
+    def is_new(self) -> bool:
+        return self.account is None and not self.problem
+
+
+def class_read(text: str) -> list[ClassRow]:
+    """Return what a list says about each person. Raises Refused for a text that is no such list."""
+    if "\0" in text:
+        raise Refused("This is not text. Save the list as “CSV UTF-8”.")
+    rows = _cells(text)
+    columns = _columns(rows)
+    found = [(line, {name: cells[at].strip() for name, at in columns.items() if at < len(cells)})
+             for line, cells in rows if _is_person(cells)]  # fmt: skip
+    if not found:
+        raise Refused("The list names no people: write one per line, the e-mail first.")
+    if len(found) > MOST_ROWS:
+        raise Refused(f"A list has at most {MOST_ROWS} people; this one has {len(found)}. Split it.")
+    known = people_named(
+        word for _, cells in found for word in (cells.get("email", ""), cells.get("username", ""), _wanted(cells))
+    )
+    taken = set(known)
+    seen: set[str] = set()
+    return [_row(line, cells, known, taken, seen) for line, cells in found]
+
+
+def class_create(*, rows: Sequence[ClassRow], tournament: Tournament | None) -> list[User]:
+    """Create the new accounts of a list, each told by e-mail to choose a password, and invite all to a tournament.
+
+    All or none: raises Refused if an address or a name was taken meanwhile. Rows with a problem are left out.
+    """
+    with transaction.atomic():
+        made = [user_invite(email=row.email, username=row.username, team=row.team) for row in rows if row.is_new]
+        there = [row.account for row in rows if row.account is not None]
+        if tournament is not None:
+            people_invite(tournament=tournament, people=[*there, *made])
+    return made
+
+
+def _cells(text: str) -> list[tuple[int, list[str]]]:
+    """Return the cells of each line, divided by what divides the first one."""
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    mark = next((mark for mark in ("\t", ";", ",") if mark in first), ",")
+    reader = csv.reader(text.lstrip("\ufeff").splitlines(), delimiter=mark, strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader]
+    except csv.Error as error:
+        raise Refused(f"Line {reader.line_num} is not CSV: {error}.") from None
+
+
+def _columns(rows: list[tuple[int, list[str]]]) -> dict[str, int]:
+    """Return the place of each column by the heading, which is taken off; e-mail, user name and team without one."""
+    first = next(((at, cells) for at, (_, cells) in enumerate(rows) if any(cells)), None)
+    if first is None or any("@" in cell for cell in first[1]):
+        return {"email": 0, "username": 1, "team": 2}
+    headings = [COLUMNS.get(cell.strip().casefold(), "") for cell in first[1]]
+    if "email" not in headings:
+        raise Refused("The first line must be a heading with “email”, or name the first person with their e-mail.")
+    del rows[: first[0] + 1]
+    return {name: at for at, name in reversed(list(enumerate(headings))) if name}
+
+
+def _is_person(cells: Sequence[str]) -> bool:
+    return any(cell.strip() for cell in cells)
+
+
+def _wanted(cells: dict[str, str]) -> str:
+    """Return the user name of a person, made from the e-mail if the list names none."""
+    local = cells.get("email", "").partition("@")[0]
+    made = re.sub(r"[^\w.+-]", "", local, flags=re.ASCII).lstrip("._+-")
+    return User.normalize_username(cells.get("username") or made or "player")
+
+
+def _row(line: int, cells: dict[str, str], known: dict[str, User], taken: set[str], seen: set[str]) -> ClassRow:
+    email, team = cells.get("email", ""), cells.get("team", "")
+    if email.casefold() in known:
+        account = known[email.casefold()]
+        problem = "" if email.casefold() not in seen else "This e-mail stands in the list twice."
+        seen.add(email.casefold())
+        return ClassRow(line, account.email, account.username, account.team, None if problem else account, problem)
+    username = _wanted(cells)
+    if not cells.get("username"):
+        username = _free(username, taken)
+    problem = _problem(email, username, team, taken, seen)
+    if not problem:
+        taken.add(username.casefold())
+    seen.add(email.casefold())
+    return ClassRow(line, email, username, team, None, problem)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return the name, with a number where it is taken."""
+    short = name[: NAME_LENGTH - 4]
+    numbered = (f"{short}{number}" for number in range(2, 10_000))
+    return name if name.casefold() not in taken else next(one for one in numbered if one.casefold() not in taken)
+
+
+def _problem(email: str, username: str, team: str, taken: set[str], seen: set[str]) -> str:
+    """Return why an account cannot be created, as a sentence; empty when it can."""
+    try:
+        validate_email(email)
+    except ValidationError:
+        return f"“{email}” is not an e-mail address." if email else "The e-mail is missing."
+    if problem := email_problem(email):
+        return problem
+    if email.casefold() in seen:
+        return "This e-mail stands in the list twice."
+    if username.casefold() in taken or username.casefold() == ANONYMOUS_NAME or email.casefold() == ANONYMOUS_EMAIL:
+        return f"The user name “{username}” is taken."
+    try:
+        User._meta.get_field("username").run_validators(username)
+    except ValidationError as error:
+        return " ".join(error.messages)
+    if not username[0].isalnum() or plain_line(username) != username:
+        return "The user name must begin with a letter or a digit, and have only plain letters and digits."
+    if plain_line(team) != team:
+        return "The team has characters that cannot be shown."
+    return f"The team has more than {TEAM_LENGTH} characters." if len(team) > TEAM_LENGTH else ""

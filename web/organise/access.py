@@ -1,0 +1,71 @@
+"""Who may see the organisers' pages: active staff with the right that a page needs, as in the admin.
+
+The middleware `SecondFactor` has asked for the second factor before any view runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec
+
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.auth.views import redirect_to_login
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, QueryDict
+from django.http.response import HttpResponseBase
+
+from core.models import User
+
+Arguments = ParamSpec("Arguments")
+View = Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase]
+SUPERUSER = "superuser"
+"""In the place of a right, on pages that only superusers may see."""
+
+
+def may(user: User | AnonymousUser, right: str = "") -> bool:
+    """Return whether a person is an organiser and has a right. right: empty for every organiser, or SUPERUSER."""
+    if not isinstance(user, User) or not user.is_active or not user.is_staff:
+        return False
+    return user.is_superuser if right == SUPERUSER else not right or user.has_perm(right)
+
+
+def organisers(right: str = "") -> Callable[[View[Arguments]], View[Arguments]]:
+    """Decorate a view for organisers with a right; strangers are sent to the login."""
+
+    def decorate(view: View[Arguments]) -> View[Arguments]:
+        @wraps(view)
+        def page(request: HttpRequest, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> HttpResponseBase:
+            if not request.user.is_authenticated:
+                return redirect_to_login(request.get_full_path())
+            check(request, right)
+            return view(request, *args, **kwargs)
+
+        return page
+
+    return decorate
+
+
+def check(request: HttpRequest, right: str) -> None:
+    """Raise PermissionDenied for people without a right."""
+    assert isinstance(request.user, User)
+    if not may(request.user):
+        raise PermissionDenied("These pages are for organisers only.")
+    if not may(request.user, right):
+        raise PermissionDenied("Your account does not have the right that this page needs. Ask a superuser for it.")
+
+
+def may_change_account(user: User, person: User) -> bool:
+    """Return whether an organiser may change an account. Only superusers may change other organisers' accounts."""
+    return user.is_superuser or person.pk == user.pk or not (person.is_staff or person.is_superuser)
+
+
+def sent(request: HttpRequest) -> QueryDict | None:
+    """Return what a form has sent; None for a request that only shows the form."""
+    return request.POST if request.method == "POST" else None
+
+
+def organiser(request: HttpRequest) -> User:
+    """Return the organiser who sends a request."""
+    assert isinstance(request.user, User)
+    return request.user

@@ -1,0 +1,43 @@
+"""Does an action of an organiser on the site's pages, and records it in the audit log."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.db import transaction
+from django.db.models import Model
+from django.http import HttpRequest
+
+from core.errors import Refused
+from core.jobs.states import IllegalTransition, StaleJob
+from core.models import AuditEntry
+from core.people.audit_log import Changes, audit_record, operator_of, row_changes, row_values
+from web.organise.action import OrganiserAction, OrganiserAnswer, refused, said
+
+
+def record(request: HttpRequest, action: str, row: Model, note: str = "", changes: Changes | None = None) -> None:
+    """Record in the audit log what an organiser does on the site."""
+    operator = operator_of(request, AuditEntry.Channel.SITE)
+    audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
+
+
+def act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer: OrganiserAnswer) -> bool:
+    """Do an action on a row, and show on the next page what was done or why not; return whether it was done."""
+    before, reason = row_values(row), f" Reason: {answer.reason}" if answer.reason else ""
+    # A deleted row loses its key, but the log names it.
+    key = row.pk
+    try:
+        # In one transaction, so that no action is missing from the audit log.
+        with transaction.atomic():
+            sentence = action.do(row, answer)
+            changes = row_changes(row, before)
+            row.pk = key
+            record(request, action.name, row, sentence + reason, changes)
+    except (Refused, IllegalTransition, StaleJob) as error:
+        sentence = refused(error)
+        record(request, action.name, row, sentence + reason)
+        messages.error(request, said([row], sentence))
+        return False
+    messages.success(request, said([row], sentence))
+    return True

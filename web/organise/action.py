@@ -1,0 +1,115 @@
+"""What an organiser can do with a row: asked and done alike on the site's pages and in lists of the admin."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from django import forms
+from django.db.models import Model
+from django.http import QueryDict
+
+from core.jobs.states import StaleJob
+from core.models import User
+
+Row = TypeVar("Row", bound=Model)
+NAMES_SHOWN = 3
+PREDICATES = frozenset({"is", "has", "was", "waits", "begins", "ends", "may", "can"})
+"""First words of messages that continue the row's name; all other messages are whole sentences."""
+MOST_NUMBER = 10**6
+CHANGED = "has changed meanwhile, so nothing was done. Reload the page and try again."
+
+
+@dataclass(frozen=True, slots=True)
+class OrganiserQuestion:
+    """A question before an action. number, reason: labels of the fields; empty for no such field.
+
+    least, most: the range of the number.
+    """
+
+    title: str
+    consequence: str
+    button: str
+    reason: str = ""
+    number: str = ""
+    least: int = 1
+    most: int = MOST_NUMBER
+
+
+@dataclass(frozen=True, slots=True)
+class OrganiserAnswer:
+    """The answer to a question. reason: empty if it did not ask for one; number: 0 if it did not."""
+
+    reason: str
+    number: int
+    user: User
+
+
+def always(_: Any) -> bool:
+    """Return True: the action is offered for every row."""
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class OrganiserAction(Generic[Row]):
+    """An action on a row.
+
+    name: in addresses and in the audit log. label: in the menu of an admin's list. button: on pages. do: does it and
+    returns a sentence, or raises Refused. question: what is asked before; None for an action that is done at once.
+    fits: whether a page offers it for a row; `do` checks it again. right: which right it needs, on the
+    row's model or on the model `of`.
+    """
+
+    name: str
+    label: str
+    button: str
+    do: Callable[[Row, OrganiserAnswer], str]
+    question: OrganiserQuestion | None = None
+    fits: Callable[[Row], bool] = always
+    right: str = "change"
+    of: str = ""
+
+    def permission(self, row: Row) -> str:
+        """Return the permission that it needs for a row."""
+        app, _, model = (self.of or row._meta.label_lower).partition(".")
+        return f"{app}.{self.right}_{model}"
+
+
+class QuestionForm(forms.Form):
+    """The fields of a question: a number, a reason that people will read, both or none."""
+
+    number = forms.IntegerField()
+    reason = forms.CharField(max_length=200, strip=True, widget=forms.TextInput(attrs={"size": 80}))
+
+    def __init__(self, question: OrganiserQuestion | None, data: QueryDict | None) -> None:
+        super().__init__(data, label_suffix="")
+        asked = question or OrganiserQuestion("", "", "")
+        self.fields["number"] = forms.IntegerField(min_value=asked.least, max_value=asked.most)
+        for name, label in (("number", asked.number), ("reason", asked.reason)):
+            if label:
+                self.fields[name].label = label
+            else:
+                del self.fields[name]
+        for field in list(self.fields.values())[:1]:
+            field.widget.attrs["autofocus"] = True
+
+    def answer(self, user: User) -> OrganiserAnswer:
+        """Return the answer of a valid form."""
+        return OrganiserAnswer(self.cleaned_data.get("reason", ""), self.cleaned_data.get("number", 0), user)
+
+
+def refused(error: Exception) -> str:
+    """Return the sentence about an action that failed with Refused, IllegalTransition or StaleJob."""
+    return CHANGED if isinstance(error, StaleJob) else f"nothing was done. {error}"
+
+
+def said(rows: Sequence[Any], sentence: str) -> str:
+    """Return the message about rows. Names keep their letter case, even at the start of the sentence."""
+    is_predicate = sentence.partition(" ")[0] in PREDICATES
+    if len(rows) == 1:
+        return f"{rows[0]}{'' if is_predicate else ':'} {sentence}"
+    shown = ", ".join(str(row) for row in rows[:NAMES_SHOWN])
+    more = ", …" if len(rows) > NAMES_SHOWN else ""
+    each = "each " if is_predicate else ""
+    return f"{len(rows)} {rows[0]._meta.verbose_name_plural} ({shown}{more}): {each}{sentence}"

@@ -1,0 +1,93 @@
+"""Actions on agents and their versions: disable, enable, build again, evaluate again."""
+
+from __future__ import annotations
+
+from core.errors import Refused
+from core.evaluations.services import evaluation_again
+from core.models import Agent, Submission
+from core.moderation.services import agent_disable, agent_enable
+from core.submissions.existing import submission_rebuild
+from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
+
+
+def _disable(agent: Agent, answer: OrganiserAnswer) -> str:
+    agent_disable(agent=agent, reason=answer.reason)
+    return "is disabled."
+
+
+def _enable(agent: Agent, answer: OrganiserAnswer) -> str:
+    if not agent.is_disabled:
+        raise Refused("The agent is not disabled.")
+    agent_enable(agent=agent)
+    return "is enabled."
+
+
+def build_again(submission: Submission) -> str:
+    """Start a new build beside the old ones. Raises Refused or StaleJob."""
+    build = submission_rebuild(submission=submission)
+    return f"is built and validated again as build {build.pk}."
+
+
+def evaluate_again(submission: Submission) -> str:
+    """Start a new evaluation beside the old ones. Raises Refused."""
+    return f"is evaluated again as evaluation {evaluation_again(submission=submission).pk}."
+
+
+def _build(submission: Submission, answer: OrganiserAnswer) -> str:
+    return build_again(submission)
+
+
+def _evaluate(submission: Submission, answer: OrganiserAnswer) -> str:
+    return evaluate_again(submission)
+
+
+def _build_newest(agent: Agent, answer: OrganiserAnswer) -> str:
+    newest = agent.submissions.filter(deleted_at=None).order_by("-number").first()
+    if newest is None:
+        raise Refused("It has no version with an archive.")
+    return f"version {newest.number} {build_again(newest)}"
+
+
+DISABLE = OrganiserAction(
+    name="disable",
+    label="Disable, with a reason",
+    button="Disable",
+    do=_disable,
+    question=OrganiserQuestion(
+        title="Disable agents",
+        consequence="From now on the agents get no new versions and play nothing. Their unfinished jobs are cancelled. "
+        "They are withdrawn from running editions, where their duels no longer count for either side. Other results "
+        "stay.",
+        button="Disable",
+        reason="Reason, shown on the agent's page",
+    ),
+    fits=lambda agent: not agent.is_disabled,
+)
+ENABLE = OrganiserAction(
+    name="enable",
+    label="Enable (also ends a quarantine)",
+    button="Enable",
+    do=_enable,
+    fits=lambda agent: agent.is_disabled,
+)
+BUILD_NEWEST = OrganiserAction(
+    name="build_again",
+    label="Build and validate the newest version again",
+    button="Build again",
+    do=_build_newest,
+    fits=lambda agent: not agent.is_disabled,
+)
+AGENT_ACTIONS = (DISABLE, ENABLE, BUILD_NEWEST)
+
+BUILD: OrganiserAction[Submission] = OrganiserAction(
+    name="run_again",
+    label="Build and validate again",
+    button="Build again",
+    do=_build,
+)
+EVALUATE: OrganiserAction[Submission] = OrganiserAction(
+    name="evaluate_again",
+    label="Evaluate again (environments ranked by scores)",
+    button="Evaluate again",
+    do=_evaluate,
+)

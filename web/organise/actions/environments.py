@@ -1,0 +1,92 @@
+"""Actions on environments: close, open again, start an edition, start the final phase, and remove."""
+
+from __future__ import annotations
+
+from core.environments.additions import environment_remove
+from core.environments.services import environment_close, environment_open
+from core.evaluations.seeds import final_phase_start
+from core.models import Environment, Play
+from core.tournaments.asking import edition_ask
+from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
+
+
+def _close(environment: Environment, answer: OrganiserAnswer) -> str:
+    environment_close(environment=environment)
+    return "is closed: it takes no uploads and begins no editions."
+
+
+def _open(environment: Environment, answer: OrganiserAnswer) -> str:
+    environment_open(environment=environment)
+    return "is open again."
+
+
+def _start_edition(environment: Environment, answer: OrganiserAnswer) -> str:
+    edition_ask(environment=environment)
+    return "the tournament manager was asked to start a new edition, which begins within seconds."
+
+
+def _final_phase(environment: Environment, answer: OrganiserAnswer) -> str:
+    count = len(final_phase_start(environment=environment, by=answer.user))
+    return f"the final phase has begun; {count} {'version is' if count == 1 else 'versions are'} being evaluated."
+
+
+def _remove(environment: Environment, answer: OrganiserAnswer) -> str:
+    environment_remove(environment=environment)
+    return "is removed."
+
+
+CLOSE = OrganiserAction(
+    name="close",
+    label="Close: no uploads and no editions",
+    button="Close",
+    do=_close,
+    question=OrganiserQuestion(
+        title="Close environments",
+        consequence="The environments accept no uploads and start no editions, and their duels wait. Boards and "
+        "results stay. You can open them again.",
+        button="Close",
+    ),
+    fits=lambda environment: environment.is_active,
+)
+OPEN = OrganiserAction(
+    name="open",
+    label="Open again",
+    button="Open again",
+    do=_open,
+    fits=lambda environment: not environment.is_active,
+)
+START_EDITION = OrganiserAction(
+    name="start_tournament",
+    label="Start a tournament now",
+    button="Start an edition",
+    do=_start_edition,
+    fits=lambda row: not row.is_scored and not row.closed_because and row.play != Play.LADDER,
+)
+FINAL_PHASE = OrganiserAction(
+    name="start_final_phase",
+    label="Start the final phase",
+    button="Start the final phase",
+    do=_final_phase,
+    question=OrganiserQuestion(
+        title="Start the final phase",
+        consequence="New hidden seeds are drawn; this happens only once and cannot be undone. The newest valid version "
+        "of every agent is evaluated on them, and so is every new version from then on. The old hidden seeds are "
+        "published.",
+        button="Draw new seeds and evaluate everyone",
+    ),
+    fits=lambda row: row.is_scored and not row.is_app and not row.closed_because,
+)
+REMOVE = OrganiserAction(
+    name="remove_added",
+    label="Remove environments that submissions added and no agent belongs to",
+    button="Remove",
+    do=_remove,
+    question=OrganiserQuestion(
+        title="Remove environments that submissions added",
+        consequence="The environments and their seeds are deleted; the next submission that names one adds it again. "
+        "Untick “is active” instead to keep one closed.",
+        button="Remove them",
+    ),
+    fits=lambda environment: environment.is_added,
+)
+ENVIRONMENT_ACTIONS = (START_EDITION, FINAL_PHASE, OPEN, CLOSE, REMOVE)

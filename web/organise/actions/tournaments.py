@@ -1,0 +1,139 @@
+"""Actions on tournaments: begin, call off, release, cancel, end, and void a round."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from core.errors import Refused
+from core.models import Audience, Tournament, TournamentState
+from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
+from core.tournaments.services import ladder_stop, tournament_cancel
+from core.tournaments.voiding import VOIDABLE, round_void
+from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
+
+
+def _is_planned(tournament: Tournament) -> bool:
+    return tournament.state == TournamentState.PLANNED
+
+
+def _is_running(tournament: Tournament) -> bool:
+    return tournament.state == TournamentState.RUNNING
+
+
+def _planned(tournament: Tournament) -> None:
+    if not _is_planned(tournament):
+        raise Refused("It is no longer planned.")
+
+
+def _begin(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    _planned(tournament)
+    tournament_begin_soon(tournament=tournament, now=timezone.now())
+    return "begins within seconds."
+
+
+def _call_off(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    _planned(tournament)
+    if not tournament_call_off(tournament=tournament, reason=answer.reason):
+        raise Refused("It has begun meanwhile. Cancel it instead.")
+    return "is called off."
+
+
+def _release(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    results_release(tournament=tournament)
+    return "now shows its results to all visitors."
+
+
+def _cancel(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    if not _is_running(tournament):
+        raise Refused("It is not running.")
+    tournament_cancel(tournament=tournament, reason=answer.reason)
+    return "is cancelled; finished duels stay."
+
+
+def _end_ladder(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    if not tournament.is_ladder or not _is_running(tournament):
+        raise Refused("It is not a running ladder.")
+    ladder_stop(environment=tournament.environment)
+    return "ends within seconds. After that its environment plays no duels until you choose what it plays."
+
+
+def _void_round(tournament: Tournament, answer: OrganiserAnswer) -> str:
+    count = round_void(tournament=tournament, number=answer.number, reason=answer.reason, user=answer.user)
+    return f"round {answer.number} is void ({count} duel{'s' * (count != 1)}) and is played again."
+
+
+BEGIN = OrganiserAction(
+    name="begin_now",
+    label="Begin now",
+    button="Begin now",
+    do=_begin,
+    question=OrganiserQuestion(
+        title="Begin tournaments now",
+        consequence="Registration ends. Every registered agent takes part with its newest version that may play; "
+        "without registration, every agent does.",
+        button="Begin now",
+    ),
+    fits=_is_planned,
+)
+CALL_OFF = OrganiserAction(
+    name="call_off",
+    label="Call off, with a reason",
+    button="Call off",
+    do=_call_off,
+    question=OrganiserQuestion(
+        title="Call off planned tournaments",
+        consequence="The tournaments will not take place. Their pages stay and show the reason.",
+        button="Call it off",
+        reason="Reason, shown on the page of the tournament",
+    ),
+    fits=_is_planned,
+)
+RELEASE = OrganiserAction(
+    name="release",
+    label="Release results",
+    button="Release results",
+    do=_release,
+    question=OrganiserQuestion(
+        title="Release results",
+        consequence="All visitors can then see tables, duels and replays, and rated tournaments count for the ratings.",
+        button="Release the results",
+    ),
+    fits=lambda tournament: tournament.results != Audience.PUBLIC and tournament.state != TournamentState.PLANNED,
+)
+CANCEL = OrganiserAction(
+    name="cancel",
+    label="Cancel, with a reason",
+    button="Cancel",
+    do=_cancel,
+    question=OrganiserQuestion(
+        title="Cancel tournaments",
+        consequence="Finished duels stay in the table. All other duels of the tournament are cancelled for good.",
+        button="Cancel the tournament",
+        reason="Reason, shown on the cancelled duels",
+    ),
+    fits=_is_running,
+)
+END_LADDER = OrganiserAction(
+    name="end_ladder",
+    label="End the ladder, with its final table",
+    button="End the ladder",
+    do=_end_ladder,
+    fits=lambda tournament: tournament.is_ladder and _is_running(tournament),
+)
+VOID_ROUND = OrganiserAction(
+    name="void_round",
+    label="Void a round, with a reason",
+    button="Void a round",
+    do=_void_round,
+    question=OrganiserQuestion(
+        title="Void a round",
+        consequence="From now on the results of the round count for neither side, and the round is played again with "
+        "the same seeds. Rounds that depend on it, such as later rounds of a Swiss tournament, become void too and are "
+        "drawn again. A tournament that has ended continues. Records stay.",
+        button="Void the round",
+        number="Round",
+        reason="Reason, shown on the pages of the duels",
+    ),
+    fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
+)
+TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, END_LADDER, VOID_ROUND, CANCEL)

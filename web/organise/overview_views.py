@@ -1,0 +1,47 @@
+"""The organisers' first page: what runs, waits, fails and rings."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from core.environments.availability import environment_missing_list
+from core.models import Alarm, Audience, Tournament, TournamentState
+from core.operations.failures import failed_list, working_list
+from core.operations.status import watchdog_runs
+from core.tournaments.calendar import tournament_past_list, tournament_planned_list, tournament_running_list
+from web.operations.parts import queue_figures
+from web.organise.access import may, organisers
+from web.organise.alarms import advised
+
+ALARMS_SHOWN = 20
+FAILURES = timedelta(days=1)
+
+
+@organisers()
+def overview(request: HttpRequest) -> HttpResponse:
+    """Show what an organiser should look at, as far as they may see it."""
+    context: dict[str, Any] = {"tab": "organise", "now": timezone.now()}
+    if may(request.user, "core.view_alarm"):
+        context["alarms"] = advised(Alarm.objects.filter(settled_at=None)[:ALARMS_SHOWN])
+    if may(request.user, "core.view_environment"):
+        context["missing"] = environment_missing_list()
+    if may(request.user, "core.view_worker"):
+        context |= {
+            **queue_figures(),
+            "watchdog_runs": watchdog_runs(),
+            "working": working_list(),
+            "failed": failed_list(timezone.now() - FAILURES),
+        }
+    if may(request.user, "core.view_tournament"):
+        held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
+        context |= {
+            "planned": tournament_planned_list(None, now=timezone.now()),
+            "running_tournaments": tournament_running_list(None),
+            "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
+        }
+    return render(request, "web/organise/overview.html", context)

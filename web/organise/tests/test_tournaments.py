@@ -1,0 +1,126 @@
+"""Organisers plan tournaments on the site: from presets, with a preview, in their own zone, told all errors at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from django.urls import reverse
+
+from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeKind, Tournament, TournamentState
+from core.notices.alarms import alarm_raise
+from core.tests import factories
+from core.tests.factories import Cast
+from web.organise.presets import PRESETS, preset_values
+from web.organise.tournament_forms import TournamentForm
+from web.tests.arena import Stage
+from web.tests.conftest import As
+
+pytestmark = pytest.mark.django_db
+PLAN = "/organise/tournaments/plan/"
+
+
+def filled(environment: Environment, **fields: Any) -> dict[str, Any]:
+    given = {"environment": environment.pk, "name": "Cup", "format": "round-robin", "is_rated": "on",
+             "eligibility": "EVERYBODY", "results": "PUBLIC"}  # fmt: skip
+    return given | fields
+
+
+def test_a_tournament_is_planned_and_changed(environment: Environment, cast: Cast, visit: As) -> None:
+    olga = visit(cast.olga)
+    answer = olga.post(
+        PLAN, filled(environment, save="1", eligibility="INVITED", invited=f"bob\n{cast.alice.email.upper()}")
+    )
+    row = Tournament.objects.get(name="Cup")
+    assert answer.headers["Location"] == reverse("web:edition", args=[environment.slug, row.edition])
+    assert (row.state, row.created_by) == (TournamentState.PLANNED, cast.olga)
+    assert set(row.invited.all()) == {cast.alice, cast.bob}
+    told = Notice.objects.filter(kind=NoticeKind.TOURNAMENT_INVITED)
+    assert {notice.user for notice in told} == {cast.alice, cast.bob}
+    assert all(notice.mail_next_at for notice in told)
+    assert AuditEntry.objects.filter(action="add", object_id=str(row.pk), channel="SITE").exists()
+
+    address = reverse("web:organise_replan", args=[row.pk])
+    assert "bob" in olga.get(address).content.decode()
+    olga.post(address, filled(environment, save="1", name="Spring cup"))
+    row.refresh_from_db()
+    assert row.name == "Spring cup"
+    assert AuditEntry.objects.filter(action="change", object_id=str(row.pk)).exists()
+
+
+def test_a_tournament_that_has_begun_keeps_its_plan(stage: Stage, cast: Cast, visit: As) -> None:
+    address = reverse("web:organise_replan", args=[stage.tournament.pk])
+    answer = visit(cast.olga).post(address, filled(stage.environment, save="1"), follow=True)
+    assert "its plan is fixed" in answer.content.decode()
+
+
+def test_all_errors_are_said_at_once(environment: Environment, cast: Cast, visit: As) -> None:
+    wrong = filled(
+        environment,
+        save="1",
+        name="",
+        max_participants="1",
+        registration_opens_at="2030-01-02T10:00",
+        registration_closes_at="2030-01-01T10:00",
+        starts_at="2020-01-01T10:00",
+        eligibility="INVITED",
+        invited="nobody-here",
+        **{"settings.legs": "9"},
+    )
+    answer = visit(cast.olga).post(PLAN, wrong)
+    assert answer.status_code == 422
+    errors = answer.context["form"].errors
+    assert {"name", "registration_closes_at", "starts_at", "invited", "settings.legs", "max_participants"} <= set(
+        errors
+    )
+    assert not Tournament.objects.filter(is_automatic=False).exists()
+
+
+def test_times_are_read_in_the_zone_of_the_organiser(environment: Environment, cast: Cast, visit: As) -> None:
+    olga = visit(cast.olga)
+    olga.post(PLAN, filled(environment, save="1", starts_at="2030-07-01T10:00", zone="Europe/Berlin"))
+    assert Tournament.objects.get(name="Cup").starts_at == datetime(2030, 7, 1, 8, 0, tzinfo=UTC)
+    # Without the script, and for a zone that does not exist, times are UTC.
+    olga.post(PLAN, filled(environment, save="1", name="Two", starts_at="2030-07-01T10:00", zone="Moon/Base"))
+    assert Tournament.objects.get(name="Two").starts_at == datetime(2030, 7, 1, 10, 0, tzinfo=UTC)
+
+
+def test_the_preview_counts_duels_and_time_and_saves_nothing(stage: Stage, cast: Cast, visit: As) -> None:
+    given = filled(stage.environment, **{"settings.pairs": "5", "settings.legs": "2"})
+    answer = visit(cast.olga).post(PLAN, given, headers={"HX-Target": "preview"})
+    preview = answer.context["preview"]
+    assert (preview.participants, preview.duel_count, preview.match_count, preview.all_matches) == (3, 6, 10, 60)
+    assert preview.seconds is not None
+    text = answer.content.decode()
+    assert "<html" not in text
+    assert "Matches in all</dt><dd>60" in text
+    few = visit(cast.olga).post(PLAN, {**given, "format": "groups-knock-out", "settings.legs": "1"})
+    assert "needs 12 participants, and 3 agents could take part now" in few.content.decode()
+    assert not Tournament.objects.filter(name="Cup").exists()
+
+
+@pytest.mark.parametrize("preset", [preset.name for preset in PRESETS])
+def test_a_preset_is_a_good_plan(preset: str, environment: Environment, cast: Cast) -> None:
+    values = preset_values(preset, datetime.now(UTC))
+    invited = "bob" if values["eligibility"] == "INVITED" else ""
+    form = TournamentForm({**values, "environment": environment.pk, "invited": invited})
+    assert form.errors == {}
+
+
+def test_the_list_shows_what_can_be_done(environment: Environment, cast: Cast, visit: As) -> None:
+    row = factories.planned(environment)
+    page = visit(cast.olga).get("/organise/tournaments/").content.decode()
+    assert reverse("web:organise_action", args=["tournament", row.pk, "begin_now"]) in page
+    assert reverse("web:organise_replan", args=[row.pk]) in page
+
+
+def test_the_overview_says_what_rings_and_what_fails(stage: Stage, cast: Cast, visit: As) -> None:
+    alarm_raise(key="queue-duel-stands-still", message="The queue duel has waiting work but no worker.")
+    broken = factories.duel(stage.tournament, stage.anna, stage.clara, number=99, state=JobState.FAILED)
+    Duel.objects.filter(pk=broken.pk).update(fault="PLATFORM", error="The engine is gone.", ended_at=datetime.now(UTC))
+    page = visit(cast.olga).get("/organise/").content.decode()
+    assert "has waiting work but no worker" in page
+    assert "/docs/operator/troubleshooting/" in page
+    assert "The engine is gone." in page
+    assert "Organise" not in visit(cast.bob).get("/").content.decode()

@@ -1,0 +1,114 @@
+"""The organisers' form of a planned tournament: times in the organiser's zone, and invited people by name."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils import timezone
+
+from core.models import Season, Tournament
+from core.people.selectors import people_named
+from web.organise.format_forms import BOXES
+from web.organise.plan_forms import PlanForm, played_environments
+
+TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
+TIME_FORMAT = "%Y-%m-%dT%H:%M"
+SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("What", ("environment", "name", "season")),
+    ("How it is played", ("format", *BOXES, "seed", "is_rated")),
+    ("When", TIMES),
+    ("Who takes part", ("eligibility", "teams", "invited", "max_participants")),
+    ("Who sees results", ("results",)),
+)
+"""The fields of each part of the page."""
+LABELS = {
+    "registration_opens_at": "Registration opens",
+    "registration_closes_at": "Registration closes",
+    "freezes_at": "Versions freeze",
+    "starts_at": "Begins",
+    "is_rated": "Rated: its duels count for ratings",
+    "max_participants": "Places",
+    "eligibility": "Open to",
+}
+MOST_INVITED = 1000
+
+
+class PeopleField(forms.CharField):
+    """People by user name or e-mail, one a line."""
+
+    widget = forms.Textarea(attrs={"rows": 4})
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) else "\n".join(str(person) for person in value or ())
+
+    def clean(self, value: Any) -> Any:
+        names = list(dict.fromkeys(re.split(r"[\s,;]+", super().clean(value).strip()))) if value else []
+        names = [name for name in names if name]
+        if len(names) > MOST_INVITED:
+            raise ValidationError(f"At most {MOST_INVITED} people can be named; these are {len(names)}.")
+        found = people_named(names)
+        lowered = [name.casefold() for name in names]
+        missing = [name for name, key in zip(names, lowered, strict=True) if key not in found]
+        if missing:
+            shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+            raise ValidationError(f"There is no account with this user name or e-mail: {shown}.")
+        return sorted({found[key] for key in lowered}, key=lambda user: user.pk)
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        return bool(super().has_changed(self.prepare_value(initial), data))
+
+
+class TournamentForm(PlanForm):
+    """Plan a tournament. zone: the time zone of the times, which a script sets; empty for UTC."""
+
+    zone = forms.CharField(required=False, widget=forms.HiddenInput)
+    invited = PeopleField(
+        required=False, label="Invited people", help_text="For “invited people”: user names or e-mails, one per line."
+    )
+
+    class Meta:
+        model = Tournament
+        fields = ("environment", "name", "season", "format", "seed", "is_rated", *TIMES, "eligibility", "teams",
+                  "max_participants", "results")  # fmt: skip
+        labels = LABELS
+        help_texts = {
+            "registration_opens_at": "Empty: no registration, every agent that may play takes part.",
+            "registration_closes_at": "Empty: until it begins.",
+            "starts_at": "Empty: it begins when you press “Begin now”.",
+            "max_participants": "Empty: no limit.",
+        }
+        widgets = {name: forms.DateTimeInput(attrs={"type": "datetime-local"}, format=TIME_FORMAT) for name in TIMES}
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        environment, season = self.fields["environment"], self.fields["season"]
+        assert isinstance(environment, forms.ModelChoiceField)
+        assert isinstance(season, forms.ModelChoiceField)
+        environment.queryset = played_environments()
+        season.queryset = Season.objects.select_related("environment")
+        season.empty_label = "No season"
+        if self.instance.pk:
+            environment.disabled = True
+            season.queryset = season.queryset.filter(environment=self.instance.environment_id)
+            self.initial.setdefault("invited", list(self.instance.invited.order_by("username")))
+
+    def sections(self) -> list[tuple[str, list[forms.BoundField]]]:
+        """Return the parts of the form with their visible fields."""
+        return [
+            (title, [self[name] for name in names if name in self.fields and not self[name].is_hidden])
+            for title, names in SECTIONS
+        ]
+
+
+def zone_of(name: str) -> ZoneInfo | None:
+    """Return a time zone by its name; None for UTC and for names that do not exist."""
+    return ZoneInfo(name) if name in available_timezones() else None
+
+
+def zoned(name: str) -> timezone.override:
+    """Return a context in which forms read and show times in a zone."""
+    return timezone.override(zone_of(name) or "UTC")

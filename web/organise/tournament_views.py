@@ -1,0 +1,109 @@
+"""The organisers' pages of tournaments: the list, and the plan of one with its preview."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+
+from core.errors import Refused
+from core.models import Audience, Tournament, TournamentState
+from core.tournaments.calendar import (
+    tournament_past_list,
+    tournament_past_rows,
+    tournament_planned_list,
+    tournament_running_list,
+)
+from core.tournaments.planning import tournament_plan, tournament_replan
+from core.tournaments.preview import plan_preview
+from web.evaluations.parts import page_number
+from web.organise.access import organiser, organisers, sent
+from web.organise.acting import record
+from web.organise.audits import form_changes
+from web.organise.plan_forms import played_environments
+from web.organise.presets import PRESETS, preset_values
+from web.organise.tournament_forms import TournamentForm, zoned
+
+PAST_A_PAGE = 25
+
+
+@organisers("core.view_tournament")
+def tournaments(request: HttpRequest) -> HttpResponse:
+    """Show tournaments with what can be done with them, and the ways to plan one."""
+    page = Paginator(tournament_past_rows(None), PAST_A_PAGE).get_page(page_number(request.GET))
+    held = Tournament.objects.filter(state=TournamentState.FINISHED).exclude(results=Audience.PUBLIC)
+    context = {
+        "tab": "organise_tournaments",
+        "presets": PRESETS,
+        "planned": tournament_planned_list(None, now=timezone.now()),
+        "running": tournament_running_list(None),
+        "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
+        "past": tournament_past_list(page.object_list),
+        "page": page,
+    }
+    return render(request, "web/organise/tournaments.html", context)
+
+
+@organisers("core.add_tournament")
+def plan(request: HttpRequest) -> HttpResponse:
+    """Plan a tournament, from a preset; with `preview`, only show what it would mean."""
+    chosen = request.GET.get("preset", "")
+    environment = request.GET.get("environment") or played_environments().filter(is_active=True).first()
+    initial = preset_values(chosen, timezone.now()) | {"environment": environment}
+    with zoned(request.POST.get("zone", "")):
+        form = TournamentForm(sent(request), initial=initial)
+        if form.is_valid() and "save" in request.POST:
+            form.instance.created_by = organiser(request)
+            if _saved(request, form):
+                return redirect("web:edition", form.instance.environment.slug, form.instance.edition)
+        return _page(request, form, chosen=chosen)
+
+
+@organisers("core.change_tournament")
+def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
+    """Change a planned tournament."""
+    row = get_object_or_404(Tournament.objects.select_related("environment", "season"), pk=tournament_id)
+    if row.state != TournamentState.PLANNED:
+        messages.error(request, "The tournament has begun or is over, so its plan is fixed.")
+        return redirect("web:edition", row.environment.slug, row.edition)
+    with zoned(request.POST.get("zone", "")):
+        form = TournamentForm(sent(request), instance=row)
+        if form.is_valid() and "save" in request.POST and _saved(request, form):
+            return redirect("web:edition", row.environment.slug, row.edition)
+        return _page(request, form)
+
+
+def _saved(request: HttpRequest, form: TournamentForm) -> bool:
+    """Save the plan of a valid form; a plan that has become impossible meanwhile is refused at its field."""
+    row, is_new = form.instance, form.instance.pk is None
+    try:
+        with transaction.atomic():
+            save = tournament_plan if is_new else tournament_replan
+            save(tournament=row, invited=form.cleaned_data["invited"], now=timezone.now())
+            record(request, "add" if is_new else "change", row, changes=form_changes(form, ()))
+    except Refused as refusal:
+        form.refuse(refusal)
+        return False
+    messages.success(request, f"{row} is {'planned' if is_new else 'changed'}.")
+    return True
+
+
+def _page(request: HttpRequest, form: TournamentForm, chosen: str = "") -> HttpResponse:
+    """Render the form; for htmx, which asks after every change, only the preview."""
+    is_part = request.headers.get("HX-Target") == "preview"
+    planned = form.planned() if form.is_bound and form.is_valid() else None
+    context: dict[str, Any] = {
+        "tab": "organise_tournaments",
+        "form": form,
+        "presets": PRESETS,
+        "chosen": chosen,
+        "preview": plan_preview(planned, form.cleaned_data["invited"]) if planned else None,
+        "is_new": form.instance.pk is None,
+    }
+    template = "web/organise/preview.html" if is_part else "web/organise/plan.html"
+    return render(request, template, context, status=422 if form.errors and not is_part else 200)
