@@ -14,6 +14,7 @@ from core.jobs.apart import apart
 from core.jobs.heartbeat import BEAT_SECONDS
 from core.jobs.worker_selectors import workers_alive
 from core.models import HostState, WorkerHost
+from core.monitoring.metrics import SCALER_FAILURES, SCALER_WANTED
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.operations.scaling.decision import Decision, Host, Policy, decide
 from core.operations.scaling.providers import Provider, ProviderFailed
@@ -66,6 +67,7 @@ class Scaler:
         self._remove(listed, now)
         decision = self._decide(listed, now)
         self._wanted = decision.wanted
+        SCALER_WANTED.set(decision.wanted)
         if decision.create or decision.drain:
             logger.info("%s", decision.reason)
         for name in decision.drain:
@@ -146,6 +148,7 @@ class Scaler:
 
     def _failed(self, sentence: str) -> None:
         self._failures += 1
+        SCALER_FAILURES.inc()
         logger.warning("The provider of hosts failed: %s", sentence)
         if self._failures >= FAILURES:
             alarm_raise(key=ALARM, message=f"The provider of hosts has failed {self._failures} times. {sentence}")
