@@ -174,7 +174,7 @@ def _postgres(folder: Path) -> Iterator[Any]:
 @contextmanager
 def _second_engine(folder: Path, options: argparse.Namespace) -> Iterator[tuple[list[tuple[str, ...]], dict[str, str]]]:
     """Yield the sets of engines to play on, and the variables of the registry between them."""
-    here = [("",)]
+    here: list[tuple[str, ...]] = [("",)]
     if options.sandbox != "docker" or os.geteuid() != 0 or not shutil.which("docker-registry"):
         print("One engine only: a second one takes Docker, root and docker-registry.", file=sys.stderr)
         yield here, {}

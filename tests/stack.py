@@ -145,7 +145,8 @@ class Stack:
         building = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
         services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         own_image = [name for name, service in services.items() if service.get("image") == "rl-arena"]
-        here = {name: {"image": image} for name in own_image} | {"web": building}
+        here: dict[str, dict[str, object]] = {name: {"image": image} for name in own_image}
+        here["web"] = building
         for name, program in MONITORING.items():
             here[name] = {"image": f"{self.project}-watchers", "entrypoint": [program]}
         if self.tls_port:

@@ -65,7 +65,7 @@ def images() -> Iterator[dict[str, str]]:
 
 
 @contextmanager
-def arena(images: Mapping[str, str], *, tls_port: int = 0, **variables: str) -> Iterator[Stack]:
+def arena(images: Mapping[str, str], variables: Mapping[str, str], tls_port: int = 0) -> Iterator[Stack]:
     """An arena of the compose files that is removed in the end."""
     # Paths of sockets are short.
     folder = Path(tempfile.mkdtemp(prefix="stack-", dir="/tmp"))
@@ -142,8 +142,11 @@ def make(stack: Stack, target: str, answer: str = "") -> subprocess.CompletedPro
 
 
 def test_the_arena_of_docker_compose_is_built_used_restarted_and_removed(images: dict[str, str]) -> None:
-    organiser = {"SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_PASSWORD": PASSWORD}
-    with arena(images, INVITATION_CODE="a-word-that-is-hard-to-guess", **organiser) as stack:
+    variables = {
+        "SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_PASSWORD": PASSWORD,
+        "INVITATION_CODE": "a-word-that-is-hard-to-guess",
+    }  # fmt: skip
+    with arena(images, variables) as stack:
         use_restart_and_remove(stack)
 
 
@@ -210,9 +213,11 @@ def volumes(project: str) -> list[str]:
 
 
 def test_containers_get_a_certificate_show_the_site_with_it_and_renew_it(images: dict[str, str]) -> None:
-    site = {"ALLOWED_HOSTS": DOMAIN, "SITE_URL": f"https://{DOMAIN}"}
-    authority = {"TLS_DOMAINS": DOMAIN, "ACME_SERVER": "https://pebble:14000/dir"}
-    with arena(images, tls_port=free_port(), **site, **authority) as stack:
+    variables = {
+        "ALLOWED_HOSTS": DOMAIN, "SITE_URL": f"https://{DOMAIN}", "TLS_DOMAINS": DOMAIN,
+        "ACME_SERVER": "https://pebble:14000/dir",
+    }  # fmt: skip
+    with arena(images, variables, tls_port=free_port()) as stack:
         stack.compose("up", "--detach", "--no-build")
         wait_until(lambda: "Pebble" in issuer(stack), "a certificate of the authority")
         assert "<title>" in page(stack)
@@ -257,7 +262,7 @@ def page(stack: Stack) -> str:
 
 def test_containers_watch_the_arena_and_their_alerts_become_alarms(images: dict[str, str]) -> None:
     """Debian's Prometheus, Alertmanager and exporters, in the profile's containers; Debian has no Grafana and Loki."""
-    with arena(images, METRICS_TOKEN="a-token-for-metrics-that-is-long-enough") as stack:
+    with arena(images, {"METRICS_TOKEN": "a-token-for-metrics-that-is-long-enough"}) as stack:
         stack.compose("up", "--detach", "--no-build", *RUNNING, *MONITORING)
         wait_until(lambda: answers(Visitor(stack.port)), "a healthy arena")
         jobs = ("site", "workers", "redis", "host", "health", "live")
