@@ -142,7 +142,7 @@ class Stack:
         (self.folder / "env").write_text("\n".join(lines) + "\n")
         image = f"{self.project}-site"
         # The way out of this machine, for the packages of the image.
-        building = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
+        building: dict[str, object] = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
         services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         own_image = [name for name, service in services.items() if service.get("image") == "rl-arena"]
         here: dict[str, dict[str, object]] = {name: {"image": image} for name in own_image}
