@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,10 +57,18 @@ def playing_seconds(log: str) -> float | None:
 
 
 class Arena:
-    """An arena in its own folder. sandbox: docker or process."""
+    """An arena in its own folder.
 
-    def __init__(self, folder: Path, *, sandbox: str, base_image: str) -> None:
+    sandbox: docker or process. variables: added to its own, e.g. another database. mark: called with the workers'
+    processes when they begin what is measured, and when they have done it.
+    """
+
+    def __init__(
+        self, folder: Path, *, sandbox: str, base_image: str, variables: Mapping[str, str] | None = None,
+        mark: Callable[[Sequence[int]], None] = lambda _: None,
+    ) -> None:  # fmt: skip
         self._folder, self._sandbox, self._prefix = folder, sandbox, f"rl-arena-bench-{os.getpid()}"
+        self._mark = mark
         os.environ |= {
             "DJANGO_SETTINGS_MODULE": "core.settings",
             "DEBUG": "false" if sandbox == "docker" else "true",
@@ -74,6 +82,7 @@ class Arena:
             "LOGS": "level=WARNING",
             # One owner uploads all players.
             "QUOTAS": "uploads_per_day=0,active_agents=0,storage_bytes=0,concurrent_jobs=0",
+            **(variables or {}),
         }
         os.environ.pop("REDIS_URL", None)
         (folder / "data").mkdir()
@@ -97,12 +106,14 @@ class Arena:
         environment.matches_per_duel = match_count
         environment.save()
         owner = User.objects.create(email="bench@arena.example", username="bench")
-        with self.workers(["build", "duel"], workers):
+        with self.workers(["build", "duel"], workers) as pids:
             self._await_workers({"build": 1, "duel": workers})
             begun = time.monotonic()
             self._upload(owner, environment, sources[:1], first=1)
             ready = time.monotonic() - begun
+            self._mark(pids)
             self._upload(owner, environment, sources[1:], first=2)
+            self._mark(pids)
         # From now on only this benchmark starts editions.
         environment.is_active = False
         environment.save()
@@ -144,11 +155,17 @@ class Arena:
             wait_until(lambda: Evaluation.objects.filter(is_current=True).count(), 1)
             return time.monotonic() - begun
 
-    def play(self, *, slug: str, agents: int, workers: int) -> tuple[Edition, Edition]:
-        """Play an edition among the first `agents` agents with cold workers, and another one with the same workers."""
-        with self.workers(["duel", "tournament"], workers):
+    def play(self, *, slug: str, agents: int, workers: int, engines: Sequence[str] = ("",)) -> tuple[Edition, Edition]:
+        """Play an edition among the first `agents` agents with cold workers, and another one with the same workers.
+
+        engines: addresses, of which each has the same share of the workers; empty for the engine of this machine.
+        """
+        with self.workers(["duel", "tournament"], workers, engines) as pids:
             self._await_workers({"duel": workers, "tournament": 1})
-            cold, warm = (self._edition(slug, agents, workers) for _ in range(2))
+            cold = self._edition(slug, agents, workers)
+            self._mark(pids)
+            warm = self._edition(slug, agents, workers)
+            self._mark(pids)
         return replace(cold, is_cold=True), warm
 
     def _edition(self, slug: str, agents: int, workers: int) -> Edition:
@@ -182,25 +199,45 @@ class Arena:
         )
 
     @contextmanager
-    def workers(self, queues: Sequence[str], parallelism: int) -> Iterator[None]:
-        """Run workers of these queues, `parallelism` of them for duels, and end them all afterwards."""
+    def workers(
+        self, queues: Sequence[str], parallelism: int, engines: Sequence[str] = ("",)
+    ) -> Iterator[tuple[int, ...]]:
+        """Run workers of these queues, `parallelism` of them for duels, and end them all afterwards.
+
+        Yields their first processes: one for each engine, of which all but the first have workers of duels only.
+        """
+        processes = []
         with (self._folder / "workers.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "manage.py", "run_workers", *queues],
-                cwd=ROOT, env={**os.environ, "DUEL_PARALLELISM": str(parallelism)},
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-            )  # fmt: skip
+            for number, engine in enumerate(engines):
+                variables = {"DUEL_PARALLELISM": str(parallelism // len(engines))}
+                variables |= {"DOCKER_HOST": engine} if engine else {}
+                # Processes of one name would count as one host, whose engine is known.
+                name = [] if number == 0 else ["--host", f"engine-{number + 1}"]
+                command = [sys.executable, "manage.py", "run_workers", *(queues if number == 0 else ["duel"]), *name]
+                processes.append(
+                    subprocess.Popen(
+                        command,
+                        cwd=ROOT,
+                        env={**os.environ, **variables},
+                        stdin=subprocess.DEVNULL,
+                        stdout=log,
+                        stderr=log,
+                        start_new_session=True,
+                    )
+                )
         try:
-            yield
+            yield tuple(process.pid for process in processes)
         except ArenaFailed as error:
             raise ArenaFailed(f"{error}\n{self._last_lines()}") from None
         finally:
-            process.terminate()
-            try:
-                process.wait(GRACE_SECONDS)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            for process in processes:
+                process.terminate()
+            for process in processes:
+                try:
+                    process.wait(GRACE_SECONDS)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
 
     def remove(self) -> None:
         """Remove this arena's containers and then its images from the engine."""

@@ -31,7 +31,7 @@ from typing import Any
 
 from benchmarks.common import circumstances, middle, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
-from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only
+from benchmarks.load.visitors import Answered, Choose, Crowd, crowd, mixed, only, watching
 
 ROOT = Path(__file__).resolve().parent.parent
 GUNICORN = ("--workers=2", "--threads=8", "--timeout=120", "--worker-tmp-dir=/dev/shm")
@@ -213,6 +213,7 @@ class Measured:
 
     bare: Crowd
     bare_in_site: Crowd
+    watching: Crowd
     site: Crowd
     before: Usage
     after: Usage
@@ -234,9 +235,10 @@ def _measure(
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
         bare, bare_in_site = (let_in(only(path), short) for path in ("/bare/", "/bare-in-site/"))
+        watched = let_in(watching(plan), short)
         before = usage(pids, database_url)
         site = let_in(visits, options.seconds)
-        taken.append(Measured(bare, bare_in_site, site, before, usage(pids, database_url)))
+        taken.append(Measured(bare, bare_in_site, watched, site, before, usage(pids, database_url)))
     say("")
     return taken
 
@@ -249,6 +251,7 @@ def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, flo
         "requests_per_second": middle([row.site.per_second for row in measured], 1),
         "bare_requests_per_second": middle([row.bare.per_second for row in measured], 1),
         "bare_in_site_requests_per_second": middle([row.bare_in_site.per_second for row in measured], 1),
+        "refreshes_per_second": middle([row.watching.per_second for row in measured], 1),
         "ratio": middle([row.site.per_second / row.bare.per_second for row in measured], 4),
         "ratio_in_site": middle([row.site.per_second / row.bare_in_site.per_second for row in measured], 4),
         "bare_client_cpu_share": middle([row.bare.cpu_seconds / row.bare.seconds / _cores() for row in measured]),

@@ -31,7 +31,8 @@ packages() {
 
 firewall() {
     # Docker opens published ports by rules of its own, so what must stay closed is not published at all.
-    ufw allow OpenSSH >/dev/null
+    # Not by its name: ufw knows that only where the server of ssh is installed.
+    ufw allow 22/tcp >/dev/null
     if [ "$what" = site ]; then
         ufw allow 80/tcp >/dev/null
         ufw allow 443/tcp >/dev/null

@@ -7,20 +7,25 @@ from collections.abc import Iterable, Mapping
 
 from core.evaluations.standing import standing
 from core.links import absolute, agent_address, page
-from core.models import Agent, Environment, Publication, Rating
-from core.submissions.publishing import is_to_be_shown, publications_shown
+from core.models import Agent, Environment, JobState, Publication, Rating
+from core.submissions.publishing import is_to_be_shown, publications_pushed, publications_shown
 from publisher.pages import PublishedAgent, PublishedEnvironment, licence_of
 
 
 def publications_gone() -> list[Publication]:
-    """Return what is in the repository and must not be: its agent is private, renamed or deleted, its owner banned."""
-    return [row for row in publications_shown() if not is_to_be_shown(row)]
+    """Return what may be in the repository and must not be: its agent is private, renamed or deleted, its owner banned.
+
+    A folder that a worker is pushing to is left until that is over: the worker asks for a review then.
+    """
+    rows = list(publications_pushed())
+    busy = {row.folder for row in rows if row.state == JobState.RUNNING}
+    return [row for row in rows if row.folder not in busy and not is_to_be_shown(row)]
 
 
 def folders_of(publications: Iterable[Publication]) -> tuple[str, ...]:
     """Return the folders of publications that are gone, without those that another agent has now."""
     taken = {row.folder for row in publications_shown() if is_to_be_shown(row)}
-    return tuple(sorted({row.folder for row in publications if row.folder} - taken))
+    return tuple(sorted({row.folder for row in publications} - taken))
 
 
 def environments_shown(paths: Iterable[str]) -> list[PublishedEnvironment]:

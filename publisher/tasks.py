@@ -13,11 +13,17 @@ from django.utils import timezone
 from arena_kit.errors import PlatformFault
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_fail, job_succeed
+from core.jobs.lifecycle import job_fail, job_heartbeat, job_succeed
 from core.links import site_url
-from core.models import CancelCode, JobFault, JobState, Publication, Submission
+from core.models import CancelCode, JobFault, Publication, Submission
 from core.notices.alarms import alarm_raise, alarm_settle
-from core.submissions.publishing import publications_ensure, repository_review
+from core.submissions.publishing import (
+    is_to_be_shown,
+    publications_ensure,
+    publications_newer,
+    publications_remove,
+    repository_review,
+)
 from publisher.catalogue import environments_shown, folders_of, publications_gone
 from publisher.git import GitError
 from publisher.pages import environment_page, is_ours, root_page
@@ -49,6 +55,8 @@ def publish(publication: Publication, lease: Lease) -> None:
     reason = reason_not_to_publish(submission)
     if reason:
         job_cancel(job=publication, code=CancelCode.NOT_PUBLIC, reason=reason)
+        # An earlier attempt may have pushed it.
+        review_if_gone(publication)
         return
     agent = submission.agent
     # A user's name may contain line breaks, but the message has one line.
@@ -62,7 +70,13 @@ def publish(publication: Publication, lease: Lease) -> None:
                 lease.log(note)
             lease.log(message)
             change = Change((folder,), {f"{folder}/{path}": source.folder / path for path in source.paths})
-            commit = repository().change(lambda _: change, message=message, before_push=lease.raise_if_lost)
+
+            def before_push() -> None:
+                lease.raise_if_lost()
+                # From here on it may be in the repository, whatever becomes of this job.
+                job_heartbeat(job=publication, progress={"folder": folder})
+
+            commit = repository().change(lambda _: change, message=message, before_push=before_push)
     except SourceRefused as refusal:
         job_fail(job=publication, fault=JobFault.PLAYER, code=refusal.code, error=str(refusal), log=lease.text)
         return
@@ -72,9 +86,20 @@ def publish(publication: Publication, lease: Lease) -> None:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
     lease.log(f"Published as {commit}.")
     url = source_url(commit, f"{folder}/{source.entry_point}")
-    job_succeed(job=publication, log=lease.text, folder=folder, url=url)
-    if Publication.objects.filter(pk=publication.pk, submission__agent__is_public=False).exists():
-        # It was made private meanwhile, and the refresh that this rang for may have been before our push.
+    try:
+        job_succeed(job=publication, log=lease.text, url=url)
+    finally:
+        # Also where the job was cancelled meanwhile: the review that this asked for may have been before our push.
+        review_if_gone(publication)
+
+
+def review_if_gone(publication: Publication) -> None:
+    """Ask for a review of the repository if what this job has pushed, or may have, must not be seen (any more)."""
+    rows = Publication.objects.exclude(folder="").select_related(
+        "submission__agent__environment", "submission__agent__owner"
+    )
+    row = rows.filter(pk=publication.pk).first()
+    if row is not None and not is_to_be_shown(row):
         repository_review()
 
 
@@ -97,9 +122,7 @@ def repository_refresh(_: int | str = 0) -> None:
         alarm_raise(key=ALARM, message=f"{trouble} Try it with: manage.py publisher_check")
         return
     alarm_settle(key=ALARM)
-    removed = Publication.objects.filter(folder__in={row.folder for row in gone}, state=JobState.SUCCEEDED)
-    agents = [row.submission.agent_id for row in gone]
-    removed.filter(submission__agent__in=agents, removed_at=None).update(removed_at=timezone.now(), url="")
+    publications_remove(gone, now=timezone.now())
     for row in gone:
         logger.info("%s is no longer in the repository.", row.folder)
     publications_ensure()
@@ -140,13 +163,7 @@ def reason_not_to_publish(submission: Submission) -> str:
         return "The agent is not public."
     if submission.deleted_at is not None:
         return "The submission was deleted."
-    newer = Publication.objects.filter(
-        submission__agent=submission.agent,
-        submission__number__gt=submission.number,
-        state=JobState.SUCCEEDED,
-        removed_at=None,
-    )
-    if newer.exists():
+    if publications_newer(submission.agent, submission.number).exists():
         return "A newer version is already published."
     return ""
 

@@ -9,6 +9,7 @@ import io
 import shutil
 import subprocess
 import tarfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import docker
@@ -63,19 +64,26 @@ def base_images(client: docker.DockerClient, name: str) -> dict[str, str]:
     return made
 
 
-def stand_in_build(client: docker.DockerClient, name: str, dockerfile: str, network: str = "none") -> None:
-    """Build an image from a Dockerfile, in which {base} is the players' base image."""
+def stand_in_build(
+    client: docker.DockerClient, name: str, dockerfile: str, network: str = "none", arena: Sequence[str] = ()
+) -> None:
+    """Build an image from a Dockerfile, in which {base} is the players' base image.
+
+    arena: files and folders of this repository that it may copy from `arena`.
+    """
     text = dockerfile.replace("{base}", settings.PLAYER_BASE_IMAGE)
-    client.images.build(fileobj=_stand_in(text), custom_context=True, tag=name, rm=True, network_mode=network)
+    client.images.build(fileobj=_stand_in(text, arena), custom_context=True, tag=name, rm=True, network_mode=network)
 
 
-def _stand_in(dockerfile: str) -> io.BytesIO:
+def _stand_in(dockerfile: str, arena: Sequence[str]) -> io.BytesIO:
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w") as context:
         entry = tarfile.TarInfo("Dockerfile")
         entry.size = len(dockerfile.encode())
         context.addfile(entry, io.BytesIO(dockerfile.encode()))
         context.add(CERTIFICATES.resolve(), "etc/ssl/certs/ca-certificates.crt")
+        for name in arena:
+            context.add(ROOT / name, f"arena/{name}")
         if "COPY node" in dockerfile:
             context.add(Path(str(shutil.which("node"))).resolve(), "node")
             context.add(Path(str(shutil.which("npm"))).resolve().parents[1], "npm")

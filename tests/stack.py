@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
 import shutil
@@ -19,7 +20,7 @@ SERVERS = """
 FROM {base}
 COPY etc /etc
 RUN apt-get update \\
- && apt-get install --no-install-recommends --yes postgresql redis-server nginx curl \\
+ && apt-get install --no-install-recommends --yes postgresql redis-server nginx curl openssl certbot pebble \\
  && rm -rf /var/lib/apt/lists/* /etc/nginx/sites-enabled/default
 """
 POSTGRES = """
@@ -49,8 +50,25 @@ NGINX = """
 FROM {servers}
 CMD ["nginx", "-g", "daemon off;"]
 """
-SERVICES = {"POSTGRES_IMAGE": POSTGRES, "REDIS_IMAGE": REDIS, "NGINX_IMAGE": NGINX}
-"""The variables of docker-compose.yml that name images, and what stands in for Docker's official ones."""
+CERTBOT = "FROM {servers}\n"
+WATCHERS = """
+FROM {servers}
+RUN apt-get update \\
+ && apt-get install --no-install-recommends --yes prometheus prometheus-alertmanager prometheus-node-exporter \\
+    prometheus-redis-exporter prometheus-blackbox-exporter \\
+ && rm -rf /var/lib/apt/lists/*
+"""
+MONITORING = {
+    "prometheus": "prometheus", "alertmanager": "prometheus-alertmanager",
+    "redis-exporter": "prometheus-redis-exporter", "node-exporter": "prometheus-node-exporter",
+    "blackbox-exporter": "prometheus-blackbox-exporter",
+}  # fmt: skip
+"""The services of the profile `monitoring` that Debian has, with their programs."""
+SERVICES = {"POSTGRES_IMAGE": POSTGRES, "REDIS_IMAGE": REDIS, "NGINX_IMAGE": NGINX, "CERTBOT_IMAGE": CERTBOT}
+"""The variables of the compose files that name images, and what stands in for those of the registry."""
+DOMAIN = "arena.example.org"
+CERTIFICATE_SECONDS = 120
+"""The lifetime of the certificates of the test's authority."""
 SOCKET = Path("/var/run/docker.sock")
 ARENA_UID = 10001
 BUILD_SECONDS = 3600
@@ -67,6 +85,7 @@ def stand_ins(client: docker.DockerClient, name: str) -> dict[str, str]:
     for number, (variable, dockerfile) in enumerate(SERVICES.items(), len(made) + 1):
         made[variable] = f"{name}-{number}"
         stand_in_build(client, made[variable], dockerfile.replace("{servers}", servers))
+    stand_in_build(client, f"{name}-watchers", WATCHERS.replace("{servers}", servers), network="host")
     return made
 
 
@@ -87,11 +106,15 @@ def compose_program() -> list[str]:
 
 @dataclass(frozen=True)
 class Stack:
-    """An arena of docker-compose.yml. folder: holds its variables. port: of its nginx on this machine."""
+    """An arena of docker-compose.yml. folder: holds its variables. port, tls_port: of its nginx on this machine.
+
+    tls_port: 0 without docker-compose.tls.yml.
+    """
 
     project: str
     folder: Path
     port: int
+    tls_port: int = 0
 
     @property
     def environment(self) -> dict[str, str]:
@@ -102,8 +125,9 @@ class Stack:
 
     @property
     def files(self) -> list[str]:
-        return ["--env-file", str(self.folder / "env"), "--file", str(ROOT / "docker-compose.yml"), "--file",
-                str(self.folder / "here.yml")]  # fmt: skip
+        names = ["docker-compose.yml", *(["docker-compose.tls.yml"] if self.tls_port else [])]
+        paths = [*(ROOT / name for name in names), self.folder / "here.yml"]
+        return ["--env-file", str(self.folder / "env"), *(word for path in paths for word in ("--file", str(path)))]
 
     def write(self, variables: Mapping[str, str]) -> None:
         """Write the file of variables, as an operator fills in example.env, and how images are built here."""
@@ -112,16 +136,55 @@ class Stack:
             "POSTGRES_PASSWORD": secrets.token_urlsafe(24),
             "DOCKER_GROUP_ID": str(SOCKET.stat().st_gid),
             "HTTP_PORT": f"127.0.0.1:{self.port}",
+            "HTTPS_PORT": f"127.0.0.1:{self.tls_port}",
         }
         lines = [f"{name}={value}" for name, value in {**own, **variables}.items()]
         (self.folder / "env").write_text("\n".join(lines) + "\n")
         image = f"{self.project}-site"
         # The way out of this machine, for the packages of the image.
-        building = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
+        building: dict[str, object] = {"build": {"context": str(ROOT), "network": "host"}, "image": image}
         services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
         own_image = [name for name, service in services.items() if service.get("image") == "rl-arena"]
-        here = {"services": {name: {"image": image} for name in own_image} | {"web": building}}
-        (self.folder / "here.yml").write_text(yaml.safe_dump(here))
+        here: dict[str, dict[str, object]] = {name: {"image": image} for name in own_image}
+        here["web"] = building
+        for name, program in MONITORING.items():
+            here[name] = {"image": f"{self.project}-watchers", "entrypoint": [program]}
+        if self.tls_port:
+            here |= self._authority(variables["CERTBOT_IMAGE"])
+        (self.folder / "here.yml").write_text(yaml.safe_dump({"services": here}))
+
+    def _authority(self, image: str) -> dict[str, dict[str, object]]:
+        """Return an authority for certificates beside the stack, and what makes certbot and nginx use it."""
+        folder = self.folder / "pebble"
+        folder.mkdir()
+        make = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=pebble",
+                "-addext", "subjectAltName=DNS:pebble", "-keyout", str(folder / "key.pem"), "-out",
+                str(folder / "cert.pem")]  # fmt: skip
+        subprocess.run(make, check=True, capture_output=True, timeout=60)
+        config = {
+            "listenAddress": "0.0.0.0:14000", "managementListenAddress": "0.0.0.0:15000", "httpPort": 80,
+            "tlsPort": 443, "certificate": "/pebble/cert.pem", "privateKey": "/pebble/key.pem",
+            "ocspResponderURL": "", "externalAccountBindingRequired": False,
+            "certificateValidityPeriod": CERTIFICATE_SECONDS,
+        }  # fmt: skip
+        (folder / "pebble.json").write_text(json.dumps({"pebble": config}))
+        files = f"{folder}:/pebble:ro"
+        # Debian 12's nginx is older than the directive.
+        text = (ROOT / "nginx/tls/server.conf").read_text()
+        assert "http2 on;" in text
+        (folder / "server.conf").write_text(text.replace("http2 on;", ""))
+        return {
+            "pebble": {
+                "image": image, "entrypoint": ["pebble", "-config", "/pebble/pebble.json"], "networks": ["outside"],
+                "volumes": [files], "environment": {"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0"},
+            },
+            "certbot": {"environment": {"REQUESTS_CA_BUNDLE": "/pebble/cert.pem"}, "volumes": [files]},
+            "nginx": {
+                # The name leads here, for the authority.
+                "networks": {"outside": {"aliases": [DOMAIN]}},
+                "volumes": [f"{folder}/server.conf:/etc/nginx/arena/tls.conf:ro"],
+            },
+        }  # fmt: skip
 
     def compose(self, *arguments: str) -> str:
         """Run Compose to its end and return what it printed."""

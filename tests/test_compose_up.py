@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
+import ssl
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import docker
@@ -21,7 +25,16 @@ from tests.machine import remove_images
 from tests.programs import free_port
 from tests.samples import BALANCING, zip_of
 from tests.site_image import ROOT, missing_node
-from tests.stack import ARENA_UID, SERVICES, Stack, missing_compose, stand_ins
+from tests.stack import (
+    ARENA_UID,
+    CERTIFICATE_SECONDS,
+    DOMAIN,
+    MONITORING,
+    SERVICES,
+    Stack,
+    missing_compose,
+    stand_ins,
+)
 
 pytestmark = [pytest.mark.docker, pytest.mark.network, pytest.mark.nightly, pytest.mark.slow]
 DEADLINE_SECONDS = 600
@@ -32,33 +45,47 @@ RUNNING = {
 NAME = f"rl-arena-test-{os.getpid()}-stack"
 
 
-@pytest.fixture
-def stack() -> Iterator[Stack]:
+@pytest.fixture(scope="module")
+def images() -> Iterator[dict[str, str]]:
+    """The stand-ins for images of a registry, by the variables of the compose files."""
     if why := missing_compose() or missing_node():
         pytest.skip(why)
+    with engine() as client:
+        try:
+            yield stand_ins(client, NAME)
+        finally:
+            names = [
+                f"{NAME}-site",
+                *(f"{NAME}-{number}" for number in range(1, len(SERVICES) + 3)),
+                f"{NAME}-watchers",
+                f"{NAME}-servers",
+            ]
+            for name in names:
+                _remove(client, name)
+
+
+@contextmanager
+def arena(images: Mapping[str, str], variables: Mapping[str, str], tls_port: int = 0) -> Iterator[Stack]:
+    """An arena of the compose files that is removed in the end."""
     # Paths of sockets are short.
     folder = Path(tempfile.mkdtemp(prefix="stack-", dir="/tmp"))
     channels = folder / "c"
     channels.mkdir(mode=0o711)
     os.chown(channels, ARENA_UID, ARENA_UID)
     folder.chmod(0o755)
-    found = Stack(project=NAME, folder=folder, port=free_port())
-    with engine() as client:
-        try:
-            found.write({
-                **stand_ins(client, NAME), "ALLOWED_HOSTS": "127.0.0.1", "SITE_URL": f"http://127.0.0.1:{found.port}",
-                "CHANNEL_DIR": str(channels), "PLAYER_IMAGE_PREFIX": f"{NAME}-player",
-                "SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_PASSWORD": PASSWORD,
-                "INVITATION_CODE": "a-word-that-is-hard-to-guess",
-            })  # fmt: skip
-            yield found
-        finally:
-            found.compose("down", "--volumes", "--timeout", "20")
-            remove_images(f"{NAME}-player")
-            names = [f"{NAME}-site", f"{NAME}-servers", *(f"{NAME}-{number}" for number in range(1, len(SERVICES) + 3))]
-            for name in reversed(names):
-                _remove(client, name)
-            shutil.rmtree(folder)
+    found = Stack(project=NAME, folder=folder, port=free_port(), tls_port=tls_port)
+    own = {
+        "ALLOWED_HOSTS": "127.0.0.1", "SITE_URL": f"http://127.0.0.1:{found.port}", "CHANNEL_DIR": str(channels),
+        "PLAYER_IMAGE_PREFIX": f"{NAME}-player",
+    }  # fmt: skip
+    found.write({**images, **own, **variables})
+    try:
+        found.compose("build", "web")
+        yield found
+    finally:
+        found.compose("down", "--volumes", "--timeout", "20")
+        remove_images(f"{NAME}-player")
+        shutil.rmtree(folder)
 
 
 def _remove(client: docker.DockerClient, name: str) -> None:
@@ -114,8 +141,16 @@ def make(stack: Stack, target: str, answer: str = "") -> subprocess.CompletedPro
     )  # fmt: skip
 
 
-def test_the_arena_of_docker_compose_is_built_used_restarted_and_removed(stack: Stack) -> None:
-    stack.compose("build", "web")
+def test_the_arena_of_docker_compose_is_built_used_restarted_and_removed(images: dict[str, str]) -> None:
+    variables = {
+        "SUPERUSER_EMAIL": "olga@example.org", "SUPERUSER_PASSWORD": PASSWORD,
+        "INVITATION_CODE": "a-word-that-is-hard-to-guess",
+    }  # fmt: skip
+    with arena(images, variables) as stack:
+        use_restart_and_remove(stack)
+
+
+def use_restart_and_remove(stack: Stack) -> None:
     stack.compose("up", "--detach", "--no-build")
     visitor = Visitor(stack.port)
     wait_until(lambda: answers(visitor), "a healthy arena")
@@ -175,3 +210,82 @@ def volumes(project: str) -> list[str]:
     with engine() as client:
         found = client.volumes.list(filters={"label": f"com.docker.compose.project={project}"})
     return [one.name for one in found]
+
+
+def test_containers_get_a_certificate_show_the_site_with_it_and_renew_it(images: dict[str, str]) -> None:
+    variables = {
+        "ALLOWED_HOSTS": DOMAIN, "SITE_URL": f"https://{DOMAIN}", "TLS_DOMAINS": DOMAIN,
+        "ACME_SERVER": "https://pebble:14000/dir",
+    }  # fmt: skip
+    with arena(images, variables, tls_port=free_port()) as stack:
+        stack.compose("up", "--detach", "--no-build")
+        wait_until(lambda: "Pebble" in issuer(stack), "a certificate of the authority")
+        assert "<title>" in page(stack)
+        bare = requests.get(
+            f"http://127.0.0.1:{stack.port}/duels/1/", headers={"Host": DOMAIN}, timeout=30, allow_redirects=False
+        )
+        assert (bare.status_code, bare.headers["Location"]) == (308, f"https://{DOMAIN}/duels/1/")
+
+        # The certificates last two minutes, so certbot's next try, which a restart brings on, renews.
+        first = pair(stack)
+        time.sleep(CERTIFICATE_SECONDS * 2 / 3)
+        stack.compose("restart", "certbot")
+        wait_until(lambda: pair(stack) != first, "a renewed certificate")
+        assert "Pebble" in issuer(stack)
+        assert "<title>" in page(stack)
+        assert "nginx takes it" in stack.compose("logs", "nginx")
+
+
+def pair(stack: Stack) -> str:
+    """The certificate that visitors get; empty while nginx is not up."""
+    try:
+        return ssl.get_server_certificate(("127.0.0.1", stack.tls_port), timeout=30)
+    except OSError:
+        return ""
+
+
+def issuer(stack: Stack) -> str:
+    command = ["openssl", "x509", "-noout", "-issuer", "-ext", "subjectAltName"]
+    done = subprocess.run(command, input=pair(stack), text=True, capture_output=True, check=False, timeout=30)
+    return done.stdout if DOMAIN in done.stdout else ""
+
+
+def page(stack: Stack) -> str:
+    """The home page, over TLS."""
+    context = ssl.create_default_context()
+    # The authority is not known here; its name was looked at.
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    asked = urllib.request.Request(f"https://127.0.0.1:{stack.tls_port}/", headers={"Host": DOMAIN})
+    with urllib.request.urlopen(asked, context=context, timeout=60) as answer:
+        return str(answer.read().decode())
+
+
+def test_containers_watch_the_arena_and_their_alerts_become_alarms(images: dict[str, str]) -> None:
+    """Debian's Prometheus, Alertmanager and exporters, in the profile's containers; Debian has no Grafana and Loki."""
+    with arena(images, {"METRICS_TOKEN": "a-token-for-metrics-that-is-long-enough"}) as stack:
+        stack.compose("up", "--detach", "--no-build", *RUNNING, *MONITORING)
+        wait_until(lambda: answers(Visitor(stack.port)), "a healthy arena")
+        jobs = ("site", "workers", "redis", "host", "health", "live")
+        wait_until(lambda: targets(stack) == {job: {"up"} for job in jobs}, "every target of Prometheus")
+
+        alert = [{"labels": {"alertname": "FromTheTest", "severity": "warning"}, "annotations": {"summary": "Look."}}]
+        send = ["curl", "-sS", "--json", json.dumps(alert), "http://127.0.0.1:9093/api/v2/alerts"]
+        stack.compose("exec", "-T", "alertmanager", *send)
+        wait_until(lambda: "prometheus-FromTheTest" in alarms(stack), "an alarm of the arena")
+
+
+def targets(stack: Stack) -> dict[str, set[str]]:
+    """The states of Prometheus' targets, by job; none while it does not answer."""
+    try:
+        said = stack.compose("exec", "-T", "prometheus", "curl", "-sS", "http://127.0.0.1:9090/api/v1/targets")
+    except AssertionError:
+        return {}
+    found: dict[str, set[str]] = {}
+    for target in json.loads(said[said.index("{") :])["data"]["activeTargets"]:
+        found.setdefault(target["labels"]["job"], set()).add(target["health"])
+    return found
+
+
+def alarms(stack: Stack) -> str:
+    asked = "from core.models import Alarm; print(*Alarm.objects.values_list('key', flat=True))"
+    return stack.compose("exec", "-T", "web", "python", "manage.py", "shell", "-c", asked)

@@ -13,9 +13,17 @@ from string import Template
 
 import pytest
 import yaml
+from docker.errors import ImageNotFound
+
+from arena_kit.image.calls import engine
+from tests.machine import remove_images
+from tests.site_image import stand_in_build
 
 ROOT = Path(__file__).resolve().parent.parent
 DEPLOY, TERRAFORM = ROOT / "deploy", ROOT / "terraform"
+DEBIAN_13 = "rl-arena-base-3.13"
+SHIPPED = ("deploy", "nginx", "monitoring", "docker-compose.yml", "docker-compose.tls.yml")
+"""What the script and Compose read of a clone."""
 MODULES = ("digitalocean", "hetzner")
 FILLED = {
     "domain": "arena.example.org", "organiser_email": "olga@example.org", "release": "v0.1.0",
@@ -136,3 +144,56 @@ def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:
     assert service["environment"]["Q_CLUSTER_NAME"] == "duel"
     unit = (DEPLOY / "systemd/rl-arena-worker.service").read_text()
     assert "EnvironmentFile=/etc/rl-arena/unit.env" in unit
+
+
+HOST = """
+FROM {base}
+COPY etc /etc
+COPY arena /opt/rl-arena
+RUN STEPS=packages /opt/rl-arena/deploy/debian-host.sh site && rm -rf /var/lib/apt/lists/*
+"""
+AS_ON_A_HOST = """
+set -eu
+cd /opt/rl-arena
+STEPS="firewall settings" DOMAIN=arena.example.org ORGANISER_EMAIL=olga@example.org deploy/debian-host.sh site
+STEPS="firewall settings" DOMAIN=arena.example.org ORGANISER_EMAIL=olga@example.org deploy/debian-host.sh site
+ufw status
+docker compose config --quiet && echo compose takes the files
+docker compose config --services | sort | tr '\\n' ' '
+cp .env deploy/worker/.env
+STEPS=settings WORKER_HOST=worker-1 deploy/debian-host.sh worker
+WORKER_HOST=worker-1 docker compose --project-directory deploy/worker config --quiet && echo compose takes the worker
+cat /etc/apt/apt.conf.d/20auto-upgrades
+"""
+
+
+@pytest.mark.docker
+@pytest.mark.network
+@pytest.mark.nightly
+@pytest.mark.slow
+def test_the_script_makes_a_fresh_debian_13_ready() -> None:
+    """Its steps up to the images run in a container of Debian 13: packages from Debian, ufw in a network of its own.
+
+    Not tried here: what takes an engine of the host's own and systemd as its first process (images, start).
+    """
+    name = f"rl-arena-test-{os.getpid()}-host"
+    with engine() as client:
+        try:
+            client.images.get(DEBIAN_13)
+        except ImageNotFound:
+            pytest.skip(f"there is no image {DEBIAN_13}: NAME={DEBIAN_13} SUITE=trixie make-base-image.sh")
+        try:
+            stand_in_build(client, name, HOST.replace("{base}", DEBIAN_13), network="host", arena=SHIPPED)
+            said = client.containers.run(
+                name, ["bash", "-c", AS_ON_A_HOST], network_mode="none", cap_add=["NET_ADMIN", "NET_RAW"],
+                remove=True, stderr=True,
+            ).decode()  # fmt: skip
+        finally:
+            remove_images(name)
+    assert "Status: active" in said
+    allowed = set(re.findall(r"^(\S+) +ALLOW", said, re.MULTILINE))
+    assert allowed == {"22/tcp", "80/tcp", "443/tcp"}
+    assert "compose takes the files" in said
+    assert "compose takes the worker" in said
+    assert "certbot" in said, "TLS is on where there is a domain"
+    assert 'Unattended-Upgrade "1"' in said

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS
 from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from core import settings as arena_settings
+from core.operations.scaling.providers import kubernetes as kubernetes_provider
 
 FILES = Path(__file__).parents[1] / "deploy" / "kubernetes"
 OVERLAYS = ("minikube", "production")
@@ -174,3 +176,25 @@ def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> Non
         for item in objects for box in containers(item) for one in box.get("env", ()) if one["name"] == "Q_CLUSTER_NAME"
     }  # fmt: skip
     assert served == {"lots", "duel", "tournament", "publish"}
+
+
+def test_the_scaler_may_do_what_it_does_and_nothing_else() -> None:
+    objects = rendered(FILES / "scaling")
+    for one in objects:
+        kubernetes_validate.validate(one, VERSIONS[-1], strict=True)
+    (role,) = (one for one in objects if one["kind"] == "Role")
+    given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    # The calls of the provider: read_namespaced_deployment and so on.
+    code = Path(str(kubernetes_provider.__file__)).read_text()
+    verbs = {"read": "get", "list": "list", "patch": "patch"}
+    resources = {"pod": "pods", "deployment": "deployments", "deployment_scale": "deployments/scale"}
+    used = {(verbs[verb], resources[what]) for verb, what in re.findall(r"self\._\w+\.(\w+)_namespaced_(\w+)", code)}
+    assert given == used
+    (pod,) = (one for one in objects if one["kind"] == "Deployment")
+    options = pod_of(pod)["containers"][0]["env"][0]["value"].split(",")
+    for rule in role["rules"]:
+        assert rule["resources"] == ["pods"] or f"deployment={rule['resourceNames'][0]}" in options
+    workers = [one["metadata"]["name"] for one in rendered(FILES / "site") if one["kind"] == "Deployment"]
+    assert "worker-lots" in workers
+    (binding,) = (one for one in objects if one["kind"] == "RoleBinding")
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "autoscale", "namespace": "arena"}]

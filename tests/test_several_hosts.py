@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import socket
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -22,28 +21,12 @@ from core.tests.working import run
 from duel_runner.workplace import leave_workplace
 from tests.relay import relayed
 from tests.samples import FIRST, LAST, MIDDLE, SECOND, tic_tac_toe, upload
-from tests.season.services import Engine
+from tests.season.services import EmptyEngine
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,
     pytest.mark.django_db(transaction=True),
 ]  # fmt: skip
-
-
-class OtherHost(Engine):
-    """An engine with a data folder of its own, in which there is no image."""
-
-    def answers(self) -> bool:
-        """Try the socket first: the engine's client leaks one where none listens."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            try:
-                probe.connect(self.host.removeprefix("unix://"))
-            except OSError:
-                return False
-        return super().answers()
-
-    def _have_base_image(self) -> None:
-        """Leave it out: what a submission needs comes with its image."""
 
 
 @pytest.fixture(scope="module")
@@ -53,10 +36,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryServer]
 
 
 @pytest.fixture(scope="module")
-def other_host(server: RegistryServer) -> Iterator[OtherHost]:
+def other_host(server: RegistryServer) -> Iterator[EmptyEngine]:
     # Sockets have short paths.
     with tempfile.TemporaryDirectory(prefix="arena-host-") as folder:
-        made = OtherHost(Path(folder), django_settings.PLAYER_BASE_IMAGE)
+        made = EmptyEngine(Path(folder), django_settings.PLAYER_BASE_IMAGE)
         try:
             with relayed(server.port, pid=made.pid, folder=Path(folder)):
                 yield made
@@ -65,7 +48,7 @@ def other_host(server: RegistryServer) -> Iterator[OtherHost]:
 
 
 def test_two_engines_without_a_shared_disk_play_one_tournament(
-    server: RegistryServer, other_host: OtherHost, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    server: RegistryServer, other_host: EmptyEngine, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.SANDBOX = "docker"
     settings.PLAYER_REGISTRY = server.registry.repository

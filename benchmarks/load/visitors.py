@@ -175,6 +175,17 @@ def only(path: str) -> Choose:
     return choose
 
 
+def watching(plan: Mapping[str, Any]) -> Choose:
+    """Request the part of an edition's page that refreshes itself, as the pages of watchers do, without their pause."""
+    paths: Sequence[str] = plan["pages"]["edition"]
+
+    def choose(chance: random.Random, number: int) -> Iterator[Visit]:
+        while True:
+            yield Visit("watched edition", chance.choice(paths), {"HX-Request": "true"})
+
+    return choose
+
+
 def mixed(plan: Mapping[str, Any], *, uploaders: int) -> Choose:
     """Mix visits: the first connections alternate between an upload and its page, the others read."""
 

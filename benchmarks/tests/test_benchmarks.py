@@ -14,6 +14,7 @@ import pytest
 from django.conf import settings
 
 from benchmarks import (
+    capacity,
     datasets,
     early_stopping,
     evaluations,
@@ -226,6 +227,27 @@ def test_a_whole_site_is_visited_beside_a_bare_view(tmp_path: Path, capsys: pyte
     assert report["pages"]["upload"]["queries"] > 0
     assert report["limits"]["cpu_share"]["site"] > 0
     assert "behind the arena's middleware" in capsys.readouterr().out
+
+
+@pytest.mark.nightly
+@both_sandboxes
+def test_a_host_is_measured_layer_by_layer_and_by_workers(
+    measure: Callable[..., dict[str, Any]], sandbox: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        postgres_programs()
+    except NoPostgres as reason:
+        pytest.skip(f"PostgreSQL: {reason}")
+    report = measure(capacity.main, sandbox, "--quick")
+    assert [row["layer"] for row in report["layers"]] == [
+        "uploads per hour", "duels per hour, one worker", "page views per second", "live watchers",
+    ]  # fmt: skip
+    assert all(row["figure"] > 0 and row["limit"] for row in report["layers"])
+    known = {(1, 1), (2, 1), (4, 1)} | ({(2, 2), (4, 2)} if sandbox == "docker" else set())
+    found = {(row["workers"], row["engines"]) for row in report["growth"]}
+    assert {(1, 1), (2, 1), (4, 1)} <= found <= known
+    assert all(sum(row["cpu_share"].values()) <= 1.1 for row in report["growth"])
+    assert "times one" in capsys.readouterr().out
 
 
 @pytest.mark.nightly

@@ -11,6 +11,7 @@ import pytest
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from benchmarks import (
+    capacity,
     environment_server,
     evaluations,
     fairness,
@@ -69,7 +70,7 @@ def visited(site_cpu: float, busy: float) -> site.Measured:
     before = Usage(0.0, {"site": 5.0, "database": 1.0}, 50.0, 2.0, 10)
     after = Usage(10.0, {"site": 5.0 + site_cpu, "database": 2.0}, 50.0 + busy, 7.0, 210)
     bare = Crowd([Answered("/bare/", 0.0, 0.001)] * 900, 1.0, 0.2)
-    return site.Measured(bare, bare, Crowd(answers, 10.0, 0.5), before, after)
+    return site.Measured(bare, bare, bare, Crowd(answers, 10.0, 0.5), before, after)
 
 
 def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,6 +94,15 @@ def test_idle_processors_limit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "_cores", lambda: 2)
     sentence = site.limits([visited(site_cpu=4.0, busy=6.0)])["sentence"]
     assert sentence.startswith("Processors are idle for 70% of the time: what limits is waiting")
+
+
+def test_a_layer_says_what_limits_it() -> None:
+    row = capacity.layer("duels per hour", 12.345, {"workers": 0.3, "database": 0.1, "rest": 0.55})
+    assert (row["figure"], row["limit"]) == (
+        12.3, "processors: the engine with the players, and the rest take 55% of them",
+    )  # fmt: skip
+    row = capacity.layer("duels per hour", 12.0, {"workers": 0.3, "database": 0.1, "rest": 0.1})
+    assert row["limit"] == "one worker: processors are idle for 50% of the time"
 
 
 def test_ratios_of_an_evaluation_are_those_of_medians() -> None:

@@ -15,7 +15,9 @@ class Publication(Job):
 
     submission = models.ForeignKey(Submission, on_delete=models.PROTECT, related_name="publications")
     url = models.URLField(blank=True, max_length=500)
-    folder = models.CharField(max_length=150, blank=True, editable=False, help_text="Its folder in the repository.")
+    folder = models.CharField(
+        max_length=150, blank=True, editable=False, help_text="Its folder in the repository, known before the push."
+    )
     removed_at = models.DateTimeField(
         null=True, editable=False, help_text="When its folder was removed; the repository's history still has it."
     )
@@ -24,7 +26,7 @@ class Publication(Job):
         constraints = [
             *Job.Meta.constraints,
             models.CheckConstraint(
-                condition=models.Q(removed_at=None) | models.Q(state="SUCCEEDED", url=""),
+                condition=models.Q(removed_at=None) | models.Q(ended_at__isnull=False, url="") & ~models.Q(folder=""),
                 name="publication_removed_was_there",
             ),
         ]

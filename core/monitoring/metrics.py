@@ -15,7 +15,7 @@ from typing import ParamSpec
 
 from django.conf import settings
 from django.db import transaction
-from prometheus_client import Counter, Histogram
+from prometheus_client import Counter, Gauge, Histogram
 
 from core.errors import Refused
 from core.monitoring.count_files import count_in
@@ -77,6 +77,12 @@ REQUEST_DURATION = Histogram(
 EXECUTOR_CALLS = Counter("grpc_server_handled_total", "Answered calls of the executor.", ["method", "code"])
 EXECUTOR_DURATION = Histogram(
     "grpc_server_handling_seconds", "Time until a call of the executor ended.", ["method"], buckets=EVALUATION_BUCKETS
+)
+SCALER_WANTED = Gauge(
+    "scaler_wanted_hosts", "Hosts that the open work wants, at the last look.", multiprocess_mode="mostrecent"
+)
+SCALER_FAILURES = Counter(
+    "scaler_failed_looks_total", "Looks at which the provider of hosts did not do all it was asked."
 )
 
 

@@ -1,4 +1,4 @@
-"""Gauges of the arena at the moment of a scrape, in two queries; everything else is counted where it happens."""
+"""Gauges of the arena at the moment of a scrape, in a few queries; everything else is counted where it happens."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from prometheus_client.registry import Collector
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
-from core.models import Alarm, JobState
+from core.models import Alarm, HostState, JobState, WorkerHost
 from core.operations.health import UNHEALTHY, ask_all, health_components
 from core.version import arena_version
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
+HOSTS = (HostState.CREATING, HostState.READY, HostState.DRAINING)
+"""The states of hosts that count; those that are over are in the admin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +50,11 @@ class ArenaFigures(Collector):
         yield about
         found = ask_all({"figures": _from_database})["figures"]
         if not isinstance(found, Exception):
-            jobs, alive, alarms = found
+            jobs, alive, alarms, hosts = found
             yield from _of_jobs(jobs, now)
             yield _of_workers(alive)
             yield GaugeMetricFamily("alarms_open", "Open alarms.", value=alarms)
+            yield _of_hosts(hosts)
 
 
 def open_jobs() -> list[OpenJobs]:
@@ -68,9 +71,10 @@ def open_jobs() -> list[OpenJobs]:
     return [OpenJobs(*row) for row in parts[0].union(*parts[1:], all=True)]
 
 
-def _from_database() -> tuple[list[OpenJobs], dict[str, int], int]:
+def _from_database() -> tuple[list[OpenJobs], dict[str, int], int, dict[str, int]]:
     alive = dict(workers_alive().order_by().values_list("queue").annotate(Count("pk")))
-    return open_jobs(), alive, Alarm.objects.filter(settled_at=None).count()
+    hosts = WorkerHost.objects.filter(state__in=HOSTS).order_by().values_list("state").annotate(Count("pk"))
+    return open_jobs(), alive, Alarm.objects.filter(settled_at=None).count(), dict(hosts)
 
 
 def _of_jobs(found: list[OpenJobs], now: datetime) -> Iterator[Metric]:
@@ -98,3 +102,10 @@ def _of_workers(counts: dict[str, int]) -> Metric:
     for queue in dict.fromkeys((*settings.QUEUES, *counts)):
         alive.add_metric([queue], counts.get(queue, 0))
     return alive
+
+
+def _of_hosts(counts: dict[str, int]) -> Metric:
+    hosts = GaugeMetricFamily("scaler_hosts", "Hosts that the arena has created.", labels=["state"])
+    for state in HOSTS:
+        hosts.add_metric([state], counts.get(state, 0))
+    return hosts

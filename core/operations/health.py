@@ -22,7 +22,8 @@ from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
-from core.models import Duel, Evaluation, JobState, Validation
+from core.models import Alarm, Duel, Evaluation, JobState, Validation
+from core.operations.certificate import ALARM as CERTIFICATE_ALARM
 from core.operations.status import STALE_AFTER, watchdog_runs
 
 logger = logging.getLogger(__name__)
@@ -49,6 +50,7 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
     The state is HEALTHY, UNHEALTHY or NOT_USED, by the names that existing monitors know.
 
     broker: the message queue. celery_workers: the workers. watchdog: what raises an alarm when queues stand still.
+    certificate: of SITE_URL, as a worker has seen it within the last hour.
     """
     checks: dict[str, Callable[[], object]] = {
         "database": _database,
@@ -58,8 +60,10 @@ def health_report(*, now: datetime) -> tuple[dict[str, str], int | None]:
         "watchdog": _watchdog,
         "engine": _engine,
         "storage": _storage,
+        "certificate": _certificate,
     }
-    unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX == "process"}
+    is_https = settings.SITE_URL.startswith("https://")
+    unused = {"redis": not settings.REDIS_URL, "engine": settings.SANDBOX == "process", "certificate": not is_https}
     asked = {name: check for name, check in checks.items() if not unused.get(name)}
     found = ask_all({**asked, "playing": playing_count})
     playing = found.pop("playing")
@@ -166,6 +170,12 @@ def _engine() -> None:
     failing = workers_alive().exclude(engine_error="").values_list("name", "engine_error").first()
     if failing is not None:
         raise _Unhealthy("{}: {}".format(*failing))
+
+
+def _certificate() -> None:
+    alarm = Alarm.objects.filter(key=CERTIFICATE_ALARM, settled_at=None).first()
+    if alarm is not None:
+        raise _Unhealthy(alarm.message)
 
 
 def _storage() -> None:

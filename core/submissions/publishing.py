@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
 from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
@@ -11,8 +14,10 @@ from core.jobs.apart import apart
 from core.jobs.bells import REPOSITORY_TASK, wake
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
-from core.models import CancelCode, JobFault, JobState, Publication, Submission
+from core.models import Agent, CancelCode, JobFault, JobState, Publication, Submission
 
+PUSH_TIME = timedelta(minutes=10)
+"""A publication that was cancelled, or whose worker was lost, has arrived by then if it arrives at all."""
 PASSING = (CancelCode.NOT_PUBLIC, CancelCode.OWNER_BANNED, CancelCode.AGENT_DISABLED, CancelCode.SUPERSEDED)
 """Reasons of cancelled publications that may have gone since."""
 
@@ -59,13 +64,22 @@ def repository_review() -> None:
 
 
 def publications_shown() -> QuerySet[Publication]:
-    """Return the publications whose folder is in the repository, of each folder of an agent the newest."""
-    shown = Publication.objects.filter(state=JobState.SUCCEEDED, removed_at=None)
-    newer = shown.filter(submission__agent=OuterRef("submission__agent"), folder=OuterRef("folder")).filter(
-        Q(submission__number__gt=OuterRef("submission__number"))
-        | Q(submission__number=OuterRef("submission__number"), pk__gt=OuterRef("pk"))
-    )
-    return shown.filter(~Exists(newer)).select_related("submission__agent__environment", "submission__agent__owner")
+    """Return the publications whose source is in the repository, of each folder of an agent the latest."""
+    return _latest(Publication.objects.filter(state=JobState.SUCCEEDED, removed_at=None))
+
+
+def publications_newer(agent: Agent | OuterRef, number: int | OuterRef) -> QuerySet[Publication]:
+    """Return the publications in the repository that are of a newer version of an agent than this number."""
+    in_repository = Publication.objects.filter(state=JobState.SUCCEEDED, removed_at=None)
+    return in_repository.filter(submission__agent=agent, submission__number__gt=number)
+
+
+def publications_pushed() -> QuerySet[Publication]:
+    """Return the publications whose source may be in the repository, of each folder of an agent the latest.
+
+    A worker that was killed, or whose job was cancelled, may have pushed all the same.
+    """
+    return _latest(Publication.objects.filter(removed_at=None).exclude(folder=""))
 
 
 def is_to_be_shown(publication: Publication) -> bool:
@@ -76,8 +90,31 @@ def is_to_be_shown(publication: Publication) -> bool:
     return agent.is_public and agent.owner.is_active and submission.deleted_at is None and is_in_place
 
 
+def publications_remove(rows: Iterable[Publication], *, now: datetime) -> None:
+    """Note that the folders of these publications, with all versions of their agents, are not in the repository now.
+
+    A version that may still arrive is not noted: the next review looks for it again.
+    """
+    rows = list(rows)
+    removed = Publication.objects.filter(removed_at=None).filter(folder__in={row.folder for row in rows})
+    removed = removed.filter(submission__agent__in={row.submission.agent_id for row in rows})
+    has_arrived = Q(state=JobState.SUCCEEDED) | Q(ended_at__lt=now - PUSH_TIME)
+    removed.filter(has_arrived).update(removed_at=now, url="")
+
+
+def _latest(rows: QuerySet[Publication]) -> QuerySet[Publication]:
+    """Return of each folder of an agent the publication that was pushed last."""
+    later = rows.filter(
+        submission__agent=OuterRef("submission__agent"), folder=OuterRef("folder"), pk__gt=OuterRef("pk")
+    )
+    return rows.filter(~Exists(later)).select_related("submission__agent__environment", "submission__agent__owner")
+
+
 def _missing(*, failed_too: bool) -> QuerySet[Submission]:
-    """Return the newest version of each public agent, where it is neither published nor about to be."""
+    """Return the newest version of each public agent, where it is neither published nor about to be.
+
+    One that is older than what is in the repository is not missing.
+    """
     public = {"agent__is_public": True, "agent__is_disabled": False, "agent__owner__is_active": True}
     newest = Submission.objects.publishable().filter(agent=OuterRef("agent")).order_by("-number").values("pk")[:1]
     latest = Publication.objects.filter(submission=OuterRef("pk")).order_by("-pk")
@@ -88,10 +125,11 @@ def _missing(*, failed_too: bool) -> QuerySet[Submission]:
         fault=Subquery(latest.values("fault")[:1]),
         removed=Subquery(latest.values("removed_at")[:1]),
     )
-    wanted = Q(publication=None) | Q(removed__isnull=False) | Q(state=JobState.CANCELLED, code__in=PASSING)
+    was_removed = Q(state=JobState.SUCCEEDED, removed__isnull=False)
+    wanted = Q(publication=None) | was_removed | Q(state=JobState.CANCELLED, code__in=PASSING)
     if failed_too:
         wanted |= Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
-    return rows.filter(wanted)
+    return rows.filter(wanted, ~Exists(publications_newer(OuterRef("agent"), OuterRef("number"))))
 
 
 def _create(submission: Submission) -> Publication:

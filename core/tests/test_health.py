@@ -47,6 +47,7 @@ def test_a_healthy_arena_says_so(client: Client, worker: Worker) -> None:
         "watchdog": "healthy",
         "engine": "healthy",
         "storage": "healthy",
+        "certificate": "not used",
     }
     assert client.get("/health/").status_code == 200
 

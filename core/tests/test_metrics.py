@@ -19,7 +19,7 @@ from core.jobs.artifacts import DuelArtifacts, EvaluationArtifacts
 from core.jobs.control import job_cancel
 from core.jobs.lifecycle import job_fail, job_succeed
 from core.jobs.workers import worker_appear
-from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState
+from core.models import Alarm, Build, CancelCode, Duel, Evaluation, JobFault, JobState, WorkerHost
 from core.monitoring import metrics
 from core.monitoring.metrics import MOST_WORDS, OTHER, Words
 from core.operations.figures import ArenaFigures
@@ -214,6 +214,7 @@ def test_what_waits_runs_and_lives_is_shown_as_it_is_now() -> None:
     row = build()
     Build.objects.update(created_at=row.created_at - timedelta(days=366))
     worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
+    WorkerHost.objects.create(name="h", provider="local", created_at=row.created_at)
     Alarm.objects.create(key="x", message="Look.", raised_at=row.created_at)
     Alarm.objects.create(key="y", message="Seen.", raised_at=row.created_at, settled_at=row.created_at)
 
@@ -225,6 +226,7 @@ def test_what_waits_runs_and_lives_is_shown_as_it_is_now() -> None:
     assert (found["workers_alive"]["duel",], found["workers_alive"]["build",]) == (1, 0)
     assert found["alarms_open"][()] == 1
     assert found["component_healthy"]["database",] == 1
+    assert found["scaler_hosts"] == {("CREATING",): 1, ("READY",): 0, ("DRAINING",): 0}
 
     # A delayed job does not count as waiting.
     Build.objects.update(not_before="2999-01-01T00:00Z")

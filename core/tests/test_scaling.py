@@ -33,6 +33,9 @@ hosts = json.loads(file.read_text()) if file.exists() else []
 what = sys.argv[2]
 if (file.parent / "broken").exists():
     sys.exit("quota exceeded")
+locked = file.parent / "locked"
+if what == "destroy" and locked.exists() and sys.argv[3] in locked.read_text().split():
+    sys.exit(f"{sys.argv[3]} is locked")
 if what == "list":
     print(json.dumps(hosts))
 elif what == "create":
@@ -61,6 +64,10 @@ class Cloud:
     @property
     def names(self) -> list[str]:
         return list(json.loads(self.file.read_text())) if self.file.exists() else []
+
+    def lock(self, *names: str) -> None:
+        """Let the cloud refuse to remove these hosts."""
+        (self.file.parent / "locked").write_text(" ".join(names))
 
     def put(self, *names: str) -> None:
         self.file.write_text(json.dumps(names))
@@ -130,6 +137,7 @@ def test_hosts_that_fail_are_given_up_and_replaced(cloud: Cloud, waiting: Build)
     silent.refresh_from_db()
     assert (silent.state, silent.reason) == (HostState.FAILED, "Its workers were not heard of within 10 minutes.")
     assert silent.name not in cloud.names
+    cloud.look()
     lost = WorkerHost.objects.get(state=HostState.CREATING)
     appear(lost.name)
     cloud.look()
@@ -159,6 +167,49 @@ def test_a_provider_that_goes_on_failing_raises_an_alarm_and_does_nothing_twice(
     alarm.refresh_from_db()
     assert alarm.settled_at is not None
     assert len(cloud.names) == WorkerHost.objects.count() == 1
+
+
+def gone_wrong(name: str, state: HostState) -> None:
+    """A host that is to be removed, and a row that says so."""
+    then = timezone.now() - timedelta(minutes=5)
+    ended = then if state == HostState.FAILED else None
+    drained = None if state == HostState.FAILED else then
+    WorkerHost.objects.create(
+        name=name, provider="command", state=state, created_at=then, drained_at=drained, ended_at=ended
+    )
+
+
+def test_a_host_that_cannot_be_removed_keeps_no_other_and_raises_an_alarm(cloud: Cloud) -> None:
+    gone_wrong("drained", HostState.DRAINING)
+    gone_wrong("failed", HostState.FAILED)
+    for _ in range(FAILURES):
+        cloud.put("drained", "failed", "free", "unknown")
+        gone_wrong("free", HostState.FAILED)
+        cloud.lock("drained", "failed", "unknown")
+        assert cloud.look() is None
+        assert cloud.names == ["drained", "failed", "unknown"]
+        WorkerHost.objects.get(name="free").delete()
+    assert "is locked" in Alarm.objects.get(key=ALARM).message
+    cloud.lock()
+    cloud.look()
+    assert cloud.names == []
+    assert Alarm.objects.get(key=ALARM).settled_at is not None
+
+
+def test_hosts_that_cannot_be_removed_count_against_the_maximum(cloud: Cloud, waiting: Build) -> None:
+    gone_wrong("drained", HostState.DRAINING)
+    gone_wrong("failed", HostState.FAILED)
+    cloud.put("drained", "failed")
+    cloud.lock("drained", "failed")
+    cloud.scaler = cloud.anew(maximum=2)
+    for _ in range(3):
+        cloud.look()
+        assert cloud.names == ["drained", "failed"]
+    cloud.lock("failed")
+    cloud.look()
+    cloud.look()
+    assert len(cloud.names) == 2
+    assert "drained" not in cloud.names
 
 
 def test_two_processes_that_look_at_once_look_once(cloud: Cloud, waiting: Build) -> None:

@@ -9,6 +9,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,9 +18,13 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from core.errors import Refused
+from core.models import JobState, WorkerHost
+from core.operations.scaling.decision import Policy
 from core.operations.scaling.providers import ProviderFailed
 from core.operations.scaling.providers.digitalocean import DigitalOceanProvider
 from core.operations.scaling.providers.kubernetes import COST, KubernetesProvider
+from core.operations.scaling.scaler import Scaler
+from core.tests import factories
 
 OPTIONS = {
     "provider": "digitalocean", "region": "fra1", "size": "c-4", "image": "debian-13-x64", "ssh_keys": ["17", "aa:bb"],
@@ -161,13 +166,14 @@ def deployment() -> Iterator[tuple[KubernetesProvider, type[Any]]]:
         replicas: ClassVar[list[int]] = [0]
         pods: ClassVar[dict[str, dict[str, str]]] = {}
         made: ClassVar[list[int]] = [0]
+        has_room: ClassVar[list[bool]] = [True]
 
         def follow(self) -> None:
-            while len(self.pods) < self.replicas[0]:
+            while self.has_room[0] and len(self.pods) < self.replicas[0]:
                 self.made[0] += 1
                 self.pods[f"worker-duel-{self.made[0]}"] = {}
             by_cost = sorted(self.pods, key=lambda name: int(self.pods[name].get(COST, "0")))
-            for name in by_cost[: len(self.pods) - self.replicas[0]]:
+            for name in by_cost[: max(0, len(self.pods) - self.replicas[0])]:
                 del self.pods[name]
 
         def scale(self) -> dict[str, Any]:
@@ -236,3 +242,24 @@ def test_a_cluster_that_refuses_is_a_sentence(deployment: tuple[KubernetesProvid
     provider._where["name"] = "unknown"
     with pytest.raises(ProviderFailed, match=r"The cluster answers 404 .*\(read_namespaced_deployment\)"):
         provider.hosts()
+
+
+@pytest.mark.django_db
+def test_a_cluster_that_makes_no_pods_is_not_asked_for_more_and_more(
+    deployment: tuple[KubernetesProvider, type[Any]],
+) -> None:
+    provider, cluster = deployment
+    environment = factories.environment()
+    for name in ("ann", "bob"):
+        factories.build(factories.submission(factories.agent(factories.user(name), environment)), JobState.QUEUED)
+    cluster.has_room[0] = False
+    policy = Policy(maximum=2, target_seconds=60.0)
+    scaler = Scaler(provider, policy, kind="kubernetes", queues=["build"], worker="w")
+    for _ in range(5):
+        scaler.look(every=timedelta(0))
+        assert (cluster.replicas[0], cluster.pods) == (2, {})
+    cluster.has_room[0] = True
+    cluster.follow(cluster)
+    scaler.look(every=timedelta(0))
+    assert (cluster.replicas[0], len(cluster.pods)) == (2, 2)
+    assert set(WorkerHost.objects.values_list("name", flat=True)) == set(cluster.pods)

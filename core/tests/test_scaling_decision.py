@@ -16,9 +16,9 @@ def host(name: str, *, age: float = 4000, ready: bool = True, jobs: int = 0) -> 
 
 def decided(
     work: list[Work], hosts: list[Host], policy: Policy = POLICY, *, fixed: int = 0, before: int | None = None,
-    hours: float = 0.0,
+    hours: float = 0.0, leaving: int = 0,
 ) -> Decision:  # fmt: skip
-    return decide(work, hosts, policy, fixed_slots=fixed, wanted_before=before, hours_used=hours)
+    return decide(work, hosts, policy, leaving=leaving, fixed_slots=fixed, wanted_before=before, hours_used=hours)
 
 
 def test_as_many_hosts_are_wanted_as_do_the_work_in_time() -> None:
@@ -42,9 +42,19 @@ def test_idle_hosts_go_first_and_none_before_its_hour_is_used() -> None:
     assert decided(IDLE, hosts).drain == ("old", "busy")
 
 
-def test_a_host_that_is_too_old_is_replaced() -> None:
-    decision = decided(BUSY, [host("a", age=6001), host("b"), host("c"), host("d")])
+def test_a_host_that_is_too_old_is_replaced_as_soon_as_there_is_room() -> None:
+    old = host("a", age=6001)
+    decision = decided(BUSY, [old, host("b"), host("c")])
     assert (decision.create, decision.drain) == (1, ("a",))
+    decision = decided(BUSY, [old, host("b"), host("c"), host("d")])
+    assert (decision.create, decision.drain) == (0, ("a",))
+
+
+def test_hosts_that_cannot_be_removed_count() -> None:
+    decision = decided(BUSY, [host("a")], leaving=2)
+    assert decision.create == 1
+    assert decision.reason.endswith("there are 1. On their way out: 2.")
+    assert decided(BUSY, [host("a")], leaving=5).create == 0
 
 
 def test_no_host_is_created_beyond_the_hours_of_a_day() -> None:
@@ -63,18 +73,22 @@ hosts_strategy = st.lists(
 work_strategy = st.lists(st.builds(Work, st.integers(0, 300), st.integers(0, 10), st.floats(0, 3600)), max_size=3)
 
 
-@given(work_strategy, hosts_strategy, st.integers(0, 8), st.none() | st.integers(0, 6), st.integers(0, 3))
+@given(
+    work_strategy, hosts_strategy, st.integers(0, 8), st.none() | st.integers(0, 6), st.integers(0, 3),
+    st.integers(0, 6),
+)  # fmt: skip
 def test_the_number_of_hosts_keeps_its_bounds(
-    work: list[Work], hosts: list[Host], fixed: int, before: int | None, minimum: int
+    work: list[Work], hosts: list[Host], fixed: int, before: int | None, minimum: int, leaving: int
 ) -> None:
     policy = Policy(minimum, 5, 600, 2, 0, 3000, 6000)
-    decision = decided(work, hosts, policy, fixed=fixed, before=before)
+    decision = decided(work, hosts, policy, fixed=fixed, before=before, leaving=leaving)
     left = len(hosts) - len(decision.drain)
     by_name = {one.name: one for one in hosts}
 
     assert policy.minimum <= decision.wanted <= policy.maximum
-    assert left + decision.create >= min(policy.minimum, policy.maximum)
-    assert decision.create == 0 or left + decision.create <= policy.maximum
+    assert decision.create == 0 or len(hosts) + leaving + decision.create <= policy.maximum
+    room = max(0, policy.maximum - len(hosts) - leaving)
+    assert left + decision.create >= min(policy.minimum, left + room)
     assert len(set(decision.drain)) == len(decision.drain)
     assert all(by_name[name].is_ready for name in decision.drain)
     # What is drained without being too old was there long enough, and leaves no fewer than any of two looks wants.

@@ -14,6 +14,7 @@ from django.db import DatabaseError, connection
 from core.checks import TAG
 from core.errors import Refused
 from core.jobs.worker import worker_name
+from core.monitoring.exposition import serve
 from core.operations.scaling.decision import Policy
 from core.operations.scaling.providers import Provider, provider_of
 from core.operations.scaling.scaler import LOOK_SECONDS, Scaler
@@ -41,6 +42,8 @@ class Command(BaseCommand):
             queues=settings.SCALING["queues"],
             worker=worker_name(),
         )
+        if settings.METRICS_PORT and not once:
+            serve(settings.METRICS_PORT)
         try:
             while not ended.is_set():
                 self._look(scaler)

@@ -69,13 +69,16 @@ def decide(
     hosts: Sequence[Host],
     policy: Policy,
     *,
+    leaving: int = 0,
     fixed_slots: int,
     wanted_before: int | None,
     hours_used: float,
 ) -> Decision:
-    """Return what to do. wanted_before: of the last look. hours_used: of hosts, in the last 24 hours.
+    """Return what to do.
 
-    The number changes only when two looks in a row want it, and never beyond what both want.
+    leaving: hosts on their way out that still exist. wanted_before: of the last look. hours_used: of hosts, in the last
+    24 hours. The number changes only when two looks in a row want it, and never beyond what both want. Together with
+    those on their way out there are never more hosts than the maximum.
     """
     wanted = wanted_hosts(work, policy, fixed_slots=fixed_slots)
     low, high = sorted((wanted, wanted if wanted_before is None else wanted_before))
@@ -88,12 +91,14 @@ def decide(
         (host for host in left if host.is_ready and host.age_seconds >= policy.youngest_seconds),
         key=lambda host: (host.jobs, -host.age_seconds, host.name),
     )[:surplus]
-    missing = max(0, low - len(left))
+    missing = max(0, min(low - len(left), policy.maximum - len(hosts) - leaving))
     has_hours = policy.hours_per_day <= 0 or hours_used < policy.hours_per_day
     open_jobs = sum(kind.waiting + kind.running for kind in work)
     reason = (
         f"{open_jobs} open jobs want {wanted} of {policy.minimum} to {policy.maximum} hosts; there are {len(hosts)}."
     )
+    if leaving:
+        reason += f" On their way out: {leaving}."
     if missing and not has_hours:
         reason += f" The {policy.hours_per_day:g} hours of a day are used up."
     drain = tuple(host.name for host in (*old, *spare))

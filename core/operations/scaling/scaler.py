@@ -14,6 +14,7 @@ from core.jobs.apart import apart
 from core.jobs.heartbeat import BEAT_SECONDS
 from core.jobs.worker_selectors import workers_alive
 from core.models import HostState, WorkerHost
+from core.monitoring.metrics import SCALER_FAILURES, SCALER_WANTED
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.operations.scaling.decision import Decision, Host, Policy, decide
 from core.operations.scaling.providers import Provider, ProviderFailed
@@ -43,6 +44,7 @@ class Scaler:
         self._kind, self._queues, self._worker = kind, queues, worker
         self._wanted: int | None = None
         self._failures = 0
+        self._refusals: list[str] = []
 
     def look(self, *, every: timedelta = timedelta(seconds=LOOK_SECONDS - 5)) -> Decision | None:
         """Do what is due; None if another process looked a moment ago or the provider failed."""
@@ -59,11 +61,13 @@ class Scaler:
         return decision
 
     def _step(self, now: datetime) -> Decision:
+        self._refusals.clear()
         listed = self._provider.hosts()
         self._follow(listed, now)
         self._remove(listed, now)
-        decision = self._decide(now)
+        decision = self._decide(listed, now)
         self._wanted = decision.wanted
+        SCALER_WANTED.set(decision.wanted)
         if decision.create or decision.drain:
             logger.info("%s", decision.reason)
         for name in decision.drain:
@@ -71,19 +75,24 @@ class Scaler:
             rows.update(state=HostState.DRAINING, drained_at=now, reason=decision.reason)
         for _ in range(decision.create):
             self._create(decision.reason, now)
+        if self._refusals:
+            raise ProviderFailed(self._refusals[0])
         return decision
 
-    def _decide(self, now: datetime) -> Decision:
+    def _decide(self, listed: Collection[str], now: datetime) -> Decision:
         rows = list(WorkerHost.objects.filter(state__in=OPEN))
         hosts = [
             Host(row.name, (now - row.created_at).total_seconds(), row.state == HostState.READY, jobs_running(row.name))
             for row in rows
             if row.state in STAYING
         ]
+        leaving = len({*listed, *(row.name for row in rows)} - {host.name for host in hosts})
+        hosts += [Host("", 0.0, is_ready=False) for _ in range(self._provider.nameless())]
         return decide(
             open_work(self._queues, leaving=[row.name for row in rows if row.state == HostState.DRAINING]),
             hosts,
             self._policy,
+            leaving=leaving,
             fixed_slots=fixed_slots(self._queues),
             wanted_before=self._wanted,
             hours_used=hours_used(now),
@@ -109,7 +118,7 @@ class Scaler:
                 )
             else:
                 logger.warning("The host %s is not ours any more, and is removed.", name)
-                self._provider.destroy(name)
+                self._destroy(name)
         rows = WorkerHost.objects.filter(state__in=OPEN, provider=self._kind)
         alive = workers_alive().filter(queue__in=self._queues).order_by().values("host")
         rows.filter(state=HostState.CREATING, name__in=alive).update(state=HostState.READY, ready_at=now)
@@ -126,12 +135,20 @@ class Scaler:
         for row in drained:
             with apart(f"The host {row}"):
                 if jobs_running(row.name) == 0:
-                    self._provider.destroy(row.name)
+                    self._destroy(row.name)
         for row in WorkerHost.objects.filter(state=HostState.FAILED, name__in=listed):
-            self._provider.destroy(row.name)
+            self._destroy(row.name)
+
+    def _destroy(self, name: str) -> None:
+        """Begin to remove a host. One that cannot be removed does not keep others: the look has failed at its end."""
+        try:
+            self._provider.destroy(name)
+        except ProviderFailed as failure:
+            self._refusals.append(str(failure))
 
     def _failed(self, sentence: str) -> None:
         self._failures += 1
+        SCALER_FAILURES.inc()
         logger.warning("The provider of hosts failed: %s", sentence)
         if self._failures >= FAILURES:
             alarm_raise(key=ALARM, message=f"The provider of hosts has failed {self._failures} times. {sentence}")

@@ -63,6 +63,7 @@ class Components(serializers.Serializer[Any]):
     watchdog = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
     engine = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
     storage = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY])
+    certificate = serializers.ChoiceField(choices=[HEALTHY, UNHEALTHY, NOT_USED])
 
 
 class Health(serializers.Serializer[Any]):

@@ -34,6 +34,9 @@ class Provider(Protocol):
     def hosts(self) -> list[str]:
         """Return the names of all hosts of this arena that exist or are being created. Raises ProviderFailed."""
 
+    def nameless(self) -> int:
+        """Return how many hosts were asked for that have no name yet; 0 unless it names its hosts itself."""
+
     def create(self, name: str) -> None:
         """Begin to create a host. Raises ProviderFailed, also if it may have been created all the same."""
 

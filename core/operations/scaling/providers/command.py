@@ -39,6 +39,9 @@ class CommandProvider:
             raise ProviderFailed(f"`list` must print a JSON list of names, not {said[:100]!r}.")
         return names
 
+    def nameless(self) -> int:
+        return 0
+
     def create(self, name: str) -> None:
         self._run("create", name)
 

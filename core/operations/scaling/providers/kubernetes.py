@@ -52,11 +52,16 @@ class KubernetesProvider:
     def hosts(self) -> list[str]:
         return sorted(pod.metadata.name for pod in self._pods())
 
+    def nameless(self) -> int:
+        """The pods that the Deployment is to have and the cluster has not made, e.g. because of a quota."""
+        scale = self._ask(self._apps.read_namespaced_deployment_scale, **self._where)
+        return max(0, (scale.spec.replicas or 0) - len(self._live()))
+
     def create(self, name: str) -> None:
         self._scale(1)
 
     def destroy(self, name: str) -> None:
-        live = [pod for pod in self._pods() if pod.metadata.deletion_timestamp is None]
+        live = self._live()
         if name not in {pod.metadata.name for pod in live}:
             return
         mark = {"metadata": {"annotations": {COST: "-1000"}}}
@@ -75,6 +80,9 @@ class KubernetesProvider:
         selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
         pods = self._ask(self._core.list_namespaced_pod, namespace=self._namespace, label_selector=selector)
         return [pod for pod in pods.items if pod.status.phase not in ("Succeeded", "Failed")]
+
+    def _live(self) -> list[Any]:
+        return [pod for pod in self._pods() if pod.metadata.deletion_timestamp is None]
 
     def _scale(self, more: int) -> None:
         scale = self._ask(self._apps.read_namespaced_deployment_scale, **self._where)

@@ -45,6 +45,9 @@ class LocalProvider:
         self.folder.mkdir(parents=True, exist_ok=True)
         return sorted(file.stem for file in self.folder.glob("*.lock") if _is_held(file))
 
+    def nameless(self) -> int:
+        return 0
+
     def create(self, name: str) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
         file = self._file(name)
