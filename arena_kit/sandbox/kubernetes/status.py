@@ -17,11 +17,9 @@ IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPul
 REFUSAL_REASONS = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"}
 )
-DISRUPTIONS = frozenset(
-    {"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Terminated", "Shutdown", "UnexpectedAdmissionError"}
-)
-"""Reasons of a pod that ended by no fault of its containers."""
 JOB_REFUSALS = frozenset({"FailedCreate"})
+POD_REFUSALS = frozenset({"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"})
+"""Reasons of events of a pod whose containers a node cannot begin with. Its status does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,17 +75,26 @@ def status_of(
     if disruption:
         return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
     if referee is not None:
-        why = "ran out of memory" if referee.get("reason") == OUT_OF_MEMORY else f"ended with {referee.get('exitCode')}"
-        return Ended("referee_failed", f"The referee's container {why}.")
+        return _failed(REFEREE, referee)
     for container in pod.get("status", {}).get("initContainerStatuses") or []:
         if (begun := _terminated(container)) is not None and begun.get("exitCode"):
-            return Ended("referee_failed", f"The container {container['name']} ended with {begun['exitCode']}.")
+            return _failed(container["name"], begun)
     if pod.get("status", {}).get("phase") in ("Failed", "Succeeded", "Unknown"):
         return Ended("container_killed", "The pod ended, and the cluster does not say why.")
     stuck = _stuck(pod)
-    if not stuck.code and (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
+    if stuck.code:
+        return stuck
+    if (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
         return Running()
-    return stuck
+    return _refusal(events)
+
+
+def _failed(name: str, ended: Mapping[str, Any]) -> Ended:
+    """Return the end of a lot by one of the arena's own containers."""
+    if ended.get("reason") in REFUSAL_REASONS:
+        return Ended("pod_refused", f"The node refuses the container {name}: {_short(ended.get('message', ''))}")
+    why = "ran out of memory" if ended.get("reason") == OUT_OF_MEMORY else f"ended with {ended.get('exitCode')}"
+    return Ended("referee_failed", f"The container {name} {why}.")
 
 
 def _without_pod(job: Mapping[str, Any], condition: Mapping[str, str], events: Iterable[Mapping[str, Any]]) -> Status:
@@ -122,6 +129,14 @@ def _stuck(pod: Mapping[str, Any]) -> Waiting:
     return Waiting()
 
 
+def _refusal(events: Iterable[Mapping[str, Any]]) -> Waiting:
+    """Return why a node cannot begin with a pod; only the newest event counts, because nodes try again."""
+    newest = max(events, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
+    if newest.get("reason") in POD_REFUSALS:
+        return Waiting("pod_refused", f"The node refuses the pod: {_short(newest.get('message', ''))}")
+    return Waiting()
+
+
 def _conditions(job: Mapping[str, Any]) -> dict[str, str]:
     """Return the reasons of a Job's conditions that hold, by their types."""
     conditions = job.get("status", {}).get("conditions") or []
@@ -148,7 +163,8 @@ def _disruption(pod: Mapping[str, Any]) -> str:
     for condition in status.get("conditions") or []:
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
             return _short(condition.get("message") or condition.get("reason", ""))
-    if status.get("reason") in DISRUPTIONS:
+    # Evicted, Preempting, NodeLost, OutOfcpu and more: a pod whose containers end has no reason of its own.
+    if status.get("reason"):
         return _short(status.get("message") or status["reason"])
     # A pod that is being deleted and has not ended by itself was taken away: drained, or its node is gone.
     if pod.get("metadata", {}).get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
