@@ -174,3 +174,12 @@ def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> Non
         for item in objects for box in containers(item) for one in box.get("env", ()) if one["name"] == "Q_CLUSTER_NAME"
     }  # fmt: skip
     assert served == {"lots", "duel", "tournament", "publish"}
+
+
+def test_the_image_is_kept_on_nodes_with_taints_too(objects: list[Plain]) -> None:
+    """Players may have nodes of their own, and a lot waits for its referee's image where it was not fetched before."""
+    (kept,) = (one for one in objects if one["kind"] == "DaemonSet")
+    assert pod_of(kept)["tolerations"] == [{"operator": "Exists"}]
+    (image,) = {one["image"] for one in containers(kept)}
+    (options,) = (one["data"]["KUBERNETES_OPTIONS"] for one in objects if one["kind"] == "ConfigMap")
+    assert f"image={image}," in options
