@@ -39,14 +39,13 @@ class Running:
 class Ended:
     """It has ended. code: "" when the referee ended by itself, and its log and seal are to be read.
 
-    seal: the referee's termination message. out_of_memory: the numbers, from 0, of the players whose containers the
-    kernel ended for lack of memory. killed: those whose containers were killed otherwise.
+    seal: the referee's termination message. killed: the numbers, from 0, of the players whose containers were killed,
+    but not by the kernel for lack of memory.
     """
 
     code: str
     sentence: str
     seal: str = ""
-    out_of_memory: frozenset[int] = frozenset()
     killed: frozenset[int] = frozenset()
 
 
@@ -67,9 +66,8 @@ def status_of(
     disruption = _disruption(pod)
     containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
     referee = _terminated(containers.get(REFEREE))
-    players = _player_ends(containers)
     if referee is not None and not disruption and referee.get("exitCode") in (0, PLATFORM_FAILED):
-        return Ended("", "", str(referee.get("message") or ""), players[OUT_OF_MEMORY], players[""])
+        return Ended("", "", str(referee.get("message") or ""), _killed(containers))
     if "DeadlineExceeded" in (condition.get("Failed"), condition.get("FailureTarget")) or _is_late(job, pod):
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
     if disruption:
@@ -172,19 +170,14 @@ def _disruption(pod: Mapping[str, Any]) -> str:
     return ""
 
 
-def _player_ends(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[int]]:
-    """Return the numbers of the players whose containers ran out of memory (by OUT_OF_MEMORY), or were killed ("")."""
-    ends: dict[str, set[int]] = {OUT_OF_MEMORY: set(), "": set()}
-    for name, container in containers.items():
-        ended = _terminated(container)
-        if not name.startswith(PLAYER_PREFIX) or ended is None:
-            continue
-        number = int(name.removeprefix(PLAYER_PREFIX)) - 1
-        if ended.get("reason") == OUT_OF_MEMORY:
-            ends[OUT_OF_MEMORY].add(number)
-        elif ended.get("exitCode") == KILLED_STATUS:
-            ends[""].add(number)
-    return {reason: frozenset(numbers) for reason, numbers in ends.items()}
+def _killed(containers: Mapping[str, Mapping[str, Any]]) -> frozenset[int]:
+    """Return the numbers of the players whose containers were killed, but not for lack of memory."""
+    ends = {name: _terminated(one) or {} for name, one in containers.items() if name.startswith(PLAYER_PREFIX)}
+    return frozenset(
+        int(name.removeprefix(PLAYER_PREFIX)) - 1
+        for name, ended in ends.items()
+        if ended.get("exitCode") == KILLED_STATUS and ended.get("reason") != OUT_OF_MEMORY
+    )
 
 
 def _terminated(container: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

