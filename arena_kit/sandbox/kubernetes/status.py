@@ -13,6 +13,8 @@ REFEREE = "referee"
 PLAYER_PREFIX = "player-"
 OUT_OF_MEMORY = "OOMKilled"
 KILLED_STATUS = 137
+UNKNOWN_ENDS = frozenset({"Unknown", "ContainerStatusUnknown"})
+"""Reasons of a container that was there before its node or the node's runtime was started again, and not afterwards."""
 IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 REFUSAL_REASONS = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"}
@@ -91,6 +93,8 @@ def _failed(name: str, ended: Mapping[str, Any]) -> Ended:
     """Return the end of a lot by one of the arena's own containers."""
     if ended.get("reason") in REFUSAL_REASONS:
         return Ended("pod_refused", f"The node refuses the container {name}: {_short(ended.get('message', ''))}")
+    if ended.get("reason") in UNKNOWN_ENDS:
+        return Ended("pod_disrupted", f"The cluster lost the container {name}: its node was started again.")
     why = "ran out of memory" if ended.get("reason") == OUT_OF_MEMORY else f"ended with {ended.get('exitCode')}"
     return Ended("referee_failed", f"The container {name} {why}.")
 
@@ -173,11 +177,12 @@ def _disruption(pod: Mapping[str, Any]) -> str:
 def _killed(containers: Mapping[str, Mapping[str, Any]]) -> frozenset[int]:
     """Return the numbers of the players whose containers were killed, but not for lack of memory."""
     ends = {name: _terminated(one) or {} for name, one in containers.items() if name.startswith(PLAYER_PREFIX)}
-    return frozenset(
-        int(name.removeprefix(PLAYER_PREFIX)) - 1
-        for name, ended in ends.items()
-        if ended.get("exitCode") == KILLED_STATUS and ended.get("reason") != OUT_OF_MEMORY
-    )
+    return frozenset(int(name.removeprefix(PLAYER_PREFIX)) - 1 for name, ended in ends.items() if _is_killed(ended))
+
+
+def _is_killed(ended: Mapping[str, Any]) -> bool:
+    reason = ended.get("reason")
+    return reason in UNKNOWN_ENDS or (ended.get("exitCode") == KILLED_STATUS and reason != OUT_OF_MEMORY)
 
 
 def _terminated(container: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

@@ -154,6 +154,9 @@ def test_a_lot_runs_while_its_referee_does() -> None:
             job(), [pod("Failed", status={"reason": "OutOfcpu"})], "pod_disrupted", id="the node has no room after all"
         ),
         pytest.param(
+            job(), [pod("Failed", referee=ended(255, "Unknown"))], "pod_disrupted", id="the node was started again"
+        ),
+        pytest.param(
             job(), [pod(**{**PLAYS, "referee": ended(128, "StartError")})], "pod_refused", id="referee cannot begin"
         ),
         pytest.param(job(), [pod("Failed", referee=ended(137, "OOMKilled"))], "referee_failed", id="referee's memory"),
@@ -178,10 +181,16 @@ def test_a_referee_that_ended_by_itself_has_a_seal(exit_code: int) -> None:
 
 
 def test_players_that_ran_out_of_memory_are_told_from_killed_ones() -> None:
-    finished = {"referee": ended(0), "player_1": ended(137, "OOMKilled"), "player_2": ended(137), "player_3": ended(0)}
+    finished = {
+        "referee": ended(0),
+        "player_1": ended(137, "OOMKilled"),
+        "player_2": ended(137),
+        "player_3": ended(0),
+        "player_4": ended(255, "Unknown"),
+    }
     status = status_of(job(), [pod("Failed", **finished)])
     assert isinstance(status, Ended)
-    assert (status.code, status.killed) == ("", frozenset({1}))
+    assert (status.code, status.killed) == ("", frozenset({1, 3}))
 
 
 def test_memory_is_nobodys_fault_when_the_pod_was_taken_away() -> None:
