@@ -65,10 +65,11 @@ def status_of(
     pod = max(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", "")), default=None)
     if pod is None:
         return _without_pod(job, condition, events)
-    disruption = _disruption(pod)
     containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
     referee = _terminated(containers.get(REFEREE))
-    if referee is not None and not disruption and referee.get("exitCode") in (0, PLATFORM_FAILED):
+    has_result = referee is not None and referee.get("exitCode") in (0, PLATFORM_FAILED)
+    disruption = _disruption(pod, has_result=has_result)
+    if referee is not None and has_result and not disruption:
         return Ended("", "", str(referee.get("message") or ""), _killed(containers))
     if "DeadlineExceeded" in (condition.get("Failed"), condition.get("FailureTarget")) or _is_late(job, pod):
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
@@ -159,8 +160,11 @@ def _is_late(job: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     return taken.total_seconds() >= float(seconds) + float(grace)
 
 
-def _disruption(pod: Mapping[str, Any]) -> str:
-    """Return why the cluster ended a pod; "" when it did not."""
+def _disruption(pod: Mapping[str, Any], *, has_result: bool) -> str:
+    """Return why the cluster ended a pod; "" when it did not.
+
+    has_result: whether the referee ended by itself.
+    """
     status = pod.get("status", {})
     for condition in status.get("conditions") or []:
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
@@ -169,7 +173,8 @@ def _disruption(pod: Mapping[str, Any]) -> str:
     if status.get("reason"):
         return _short(status.get("message") or status["reason"])
     # A pod that is being deleted and has not ended by itself was taken away: drained, or its node is gone.
-    if pod.get("metadata", {}).get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
+    is_over = has_result and status.get("phase") in ("Succeeded", "Failed")
+    if pod.get("metadata", {}).get("deletionTimestamp") and not is_over:
         return "it is being deleted"
     return ""
 
