@@ -146,6 +146,12 @@ def test_a_lot_runs_while_its_referee_does() -> None:
         pytest.param(job(), [deleted(pod(**PLAYS))], "pod_disrupted", id="drained, older cluster"),
         pytest.param(
             job(),
+            [deleted(pod("Failed", referee=ended(137), player_1=ended(137)))],
+            "pod_disrupted",
+            id="drained, over",
+        ),
+        pytest.param(
+            job(),
             [pod("Failed", status={"reason": "NodeShutdown", "message": "Pod was terminated"})],
             "pod_disrupted",
             id="node shut down",
