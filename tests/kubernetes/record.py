@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import os
 import sys
 import tempfile
 import threading
@@ -248,7 +249,7 @@ def recorder() -> Iterator[Recorder]:
         engine = stack.enter_context(connect())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="arena-record-")))
         registry = stack.enter_context(registry_server(folder)).registry
-        name = "rl-arena-record:small"
+        name = f"rl-arena-record-{os.getpid()}:small"
         small_base_image(engine, "rl-arena-base", name)
         stack.callback(engine.images.remove, name, force=True)
         image = registry.reference(registry.push(engine, name))
