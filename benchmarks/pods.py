@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import statistics
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 PREFIX = f"arena-bench-{os.getpid()}"
 LIMITS = Limits()
+DUELS = 15
+"""Of a lot, whatever its size: those of six players. The first is played while the node still starts the pod."""
 PATIENCE_SECONDS = 600.0
 COUNTER = itertools.count(1)
 
@@ -44,11 +47,16 @@ def missing() -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlayedLot:
-    """What a lot took. start_seconds: from the making of its Job to the end of its first match."""
+    """What a lot took. start_seconds: from the making of its Job to the end of its first match. rates: matches a second
+    of its duels, in order."""
 
-    matches: int
-    playing_seconds: float
     start_seconds: float
+    rates: tuple[float, ...]
+
+    @property
+    def rate(self) -> float:
+        """Return the matches a second of all its duels, which have as many matches."""
+        return statistics.harmonic_mean(self.rates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +77,9 @@ class Pods:
         return self.registry.reference(self.registry.push(self.engine, name))
 
     def play(self, size: int, image: str, matches: int) -> PlayedLot:
-        """Play a lot in which each of some players meets each other one. Raises SandboxError."""
-        player = PodPlayerSpec(image, LIMITS)
-        job = duel_lot(next(COUNTER), players=[player] * size, matches=matches, limits=LIMITS)
+        """Play a lot of DUELS duels in which each of some players meets each other one. Raises SandboxError."""
+        player, times = PodPlayerSpec(image, LIMITS), DUELS // (size * (size - 1) // 2)
+        job = duel_lot(next(COUNTER), players=[player] * size, matches=matches, limits=LIMITS, times=times)
         api = ApiCluster(self.site, kubeconfig=str(self.real.kubeconfig))
         begun = time.time()
         api.create(lot_manifest(job, self.site))
@@ -85,10 +93,9 @@ class Pods:
         first = datetime.fromisoformat(stamped.split()[0])
         played = [part.result for part in read_lot(lines or [], ended.seal, job.claim, ended.killed).values()]
         duels = [one for one in played if isinstance(one, PlayedDuel) and one.record.summary.errors == (0, 0)]
-        if len(duels) != size * (size - 1) // 2:
+        if len(duels) != DUELS:
             raise SandboxError(f"Not all duels of a lot were played well: {played}", code="benchmark_failed")
-        seconds = sum(one.playing_seconds for one in duels)
-        return PlayedLot(matches * len(duels), seconds, first.timestamp() - begun)
+        return PlayedLot(first.timestamp() - begun, tuple(matches / one.playing_seconds for one in duels))
 
 
 @contextlib.contextmanager

@@ -60,10 +60,10 @@ class Rows:
         raise AssertionError(sentence)
 
 
-def duel_lot(number: int, *, players: Sequence[PodPlayerSpec], matches: int, limits: Limits) -> LotJob:
-    """Return a lot in which each of these players has a duel of Connect Four with each other one."""
+def duel_lot(number: int, *, players: Sequence[PodPlayerSpec], matches: int, limits: Limits, times: int = 1) -> LotJob:
+    """Return a lot in which each of these players has a duel of Connect Four with each other one, or several."""
     claim = f"{number:032x}"
-    pairs = [(first, second) for second in range(len(players)) for first in range(second)]
+    pairs = [(first, second) for second in range(len(players)) for first in range(second)] * times
     names = tuple(LotPlayer(f"player-{place + 1}", channel_of(place), limits) for place in range(len(players)))
     duels = tuple(
         DuelPart(f"duel-{place}", "connect-four-v1", pair, ("one", "two"), 7, matches, 128, limits)

@@ -22,6 +22,7 @@ WATCHERS = {
 """The services of the profile `monitoring` that are not the arena's own."""
 HOLDERS = {
     "INVITATION_CODE": {"web"},
+    "LOGIN_PROVIDERS": {"web"},
     "SUPERUSER_PASSWORD": {"migrate"},
     "PIP_INDEX_URL": {"worker-build", "worker-rollout"},
     "MODEL_KEYS": {"worker-rollout"},

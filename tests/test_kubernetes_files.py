@@ -198,3 +198,12 @@ def test_the_scaler_may_do_what_it_does_and_nothing_else() -> None:
     assert "worker-lots" in workers
     (binding,) = (one for one in objects if one["kind"] == "RoleBinding")
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "autoscale", "namespace": "arena"}]
+
+
+def test_the_image_is_kept_on_nodes_with_taints_too(objects: list[Plain]) -> None:
+    """Players may have nodes of their own, and a lot waits for its referee's image where it was not fetched before."""
+    (kept,) = (one for one in objects if one["kind"] == "DaemonSet")
+    assert pod_of(kept)["tolerations"] == [{"operator": "Exists"}]
+    (image,) = {one["image"] for one in containers(kept)}
+    (options,) = (one["data"]["KUBERNETES_OPTIONS"] for one in objects if one["kind"] == "ConfigMap")
+    assert f"image={image}," in options

@@ -56,9 +56,14 @@ class RealCluster:
             self._tool("down")
         shutil.rmtree(self.folder)
 
-    def node(self, number: int, what: str) -> None:
-        """what: stop (as if its power failed), start, freeze (its kubelet), thaw."""
-        self._tool("node", str(number), what)
+    def node(self, number: int, *what: str) -> None:
+        """what: stop (as if its power failed), start, freeze (its kubelet), thaw, restart (its kubelet), ctr ..."""
+        self._tool("node", str(number), *what)
+
+    def nodes(self) -> list[str]:
+        """Names of the real nodes, by number."""
+        port = int((self._state / "port").read_text())
+        return [f"127.{port >> 8}.{port & 255}.{number}" for number in (1, 2)]
 
     @contextmanager
     def api_away(self) -> Iterator[None]:

@@ -15,12 +15,14 @@ from typing import Any, Protocol
 from arena_kit.sandbox.base import SandboxUnavailable
 from arena_kit.sandbox.kubernetes.cluster import Cluster, JobRefused
 from arena_kit.sandbox.kubernetes.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, Running, Waiting, status_of
+from arena_kit.sandbox.kubernetes.status import Ended, Running, Status, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 
 PATIENCE_SECONDS = {"no_capacity": 600.0, "image_missing": 60.0, "pod_refused": 30.0, "": 300.0}
 """How long a lot may wait, by the code of what it waits for, before it fails for the platform's fault."""
+SILENT_SECONDS = 30.0
+"""After how long a pod whose status does not say what it waits for is looked up in the cluster's events."""
 GONE_AFTER_LISTS = 2
 """A claim's Job is gone when this many lists in a row do not have it."""
 UNREADABLE_AFTER = 12
@@ -32,8 +34,8 @@ RENEW_SECONDS = 2.0
 FULL_SECONDS = 60.0
 """After the cluster made no pod for a Job, only one Job at a time asks for one until this time has passed."""
 CLOSED_SECONDS = {"no_capacity": 10.0, "pod_refused": 60.0}
-"""After the cluster refused a Job, no other is tried for this long, by the code of the refusal: what is wrong with the
-arena's settings would otherwise use up the attempts of all jobs that wait."""
+"""After the cluster refused a Job or its pod, no other is tried for this long, by the code of the refusal: what is
+wrong with the arena's settings would otherwise use up the attempts of all jobs that wait."""
 
 JOB_NAME = "job-name"
 """The label with which a cluster marks the pods of a Job."""
@@ -178,19 +180,27 @@ class Driver:
             return
         held.is_made, held.missing = True, 0
         status = status_of(job, pods)
-        if isinstance(status, Waiting) and not pods:
-            status = status_of(job, pods, self.cluster.events(job["metadata"]["name"]))
+        if isinstance(status, Waiting) and not status.code:
+            status = self._explained(held, job, pods) or status
         if isinstance(status, Waiting):
             self._wait(held, job, status)
         elif isinstance(status, Running):
             held.waits_for, held.since = "", self.clock()
             self._tell_progress(held, pods)
         elif status.code:
+            if status.code in CLOSED_SECONDS:
+                self._closed_until = self.clock() + CLOSED_SECONDS[status.code]
             self._save_parts(held, pods)
             self._fail(claim, status.code, status.sentence)
             self._delete(job)
         else:
             self._finish(held, job, pods, status)
+
+    def _explained(self, held: Held, job: Plain, pods: Sequence[Plain]) -> Status | None:
+        """Return why a lot waits as events tell it; None while its pod has not waited for long."""
+        if pods and not held.waits_for and self.clock() - held.since < SILENT_SECONDS:
+            return None
+        return status_of(job, pods, self.cluster.events(_newest(pods) if pods else job["metadata"]["name"]))
 
     def _finish(self, held: Held, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
         try:

@@ -13,15 +13,15 @@ REFEREE = "referee"
 PLAYER_PREFIX = "player-"
 OUT_OF_MEMORY = "OOMKilled"
 KILLED_STATUS = 137
+UNKNOWN_ENDS = frozenset({"Unknown", "ContainerStatusUnknown"})
+"""Reasons of a container that was there before its node or the node's runtime was started again, and not afterwards."""
 IMAGE_REASONS = frozenset({"ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName"})
 REFUSAL_REASONS = frozenset(
     {"CreateContainerConfigError", "CreateContainerError", "RunContainerError", "StartError", "ContainerCannotRun"}
 )
-DISRUPTIONS = frozenset(
-    {"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Terminated", "Shutdown", "UnexpectedAdmissionError"}
-)
-"""Reasons of a pod that ended by no fault of its containers."""
 JOB_REFUSALS = frozenset({"FailedCreate"})
+POD_REFUSALS = frozenset({"FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume"})
+"""Reasons of events of a pod whose containers a node cannot begin with. Its status does not say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,13 @@ class Running:
 class Ended:
     """It has ended. code: "" when the referee ended by itself, and its log and seal are to be read.
 
-    seal: the referee's termination message. out_of_memory: the numbers, from 0, of the players whose containers the
-    kernel ended for lack of memory. killed: those whose containers were killed otherwise.
+    seal: the referee's termination message. killed: the numbers, from 0, of the players whose containers were killed,
+    but not by the kernel for lack of memory.
     """
 
     code: str
     sentence: str
     seal: str = ""
-    out_of_memory: frozenset[int] = frozenset()
     killed: frozenset[int] = frozenset()
 
 
@@ -66,28 +65,39 @@ def status_of(
     pod = max(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", "")), default=None)
     if pod is None:
         return _without_pod(job, condition, events)
-    disruption = _disruption(pod)
     containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
     referee = _terminated(containers.get(REFEREE))
-    players = _player_ends(containers)
-    if referee is not None and not disruption and referee.get("exitCode") in (0, PLATFORM_FAILED):
-        return Ended("", "", str(referee.get("message") or ""), players[OUT_OF_MEMORY], players[""])
+    has_result = referee is not None and referee.get("exitCode") in (0, PLATFORM_FAILED)
+    disruption = _disruption(pod, has_result=has_result)
+    if referee is not None and has_result and not disruption:
+        return Ended("", "", str(referee.get("message") or ""), _killed(containers))
     if "DeadlineExceeded" in (condition.get("Failed"), condition.get("FailureTarget")) or _is_late(job, pod):
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
     if disruption:
         return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
     if referee is not None:
-        why = "ran out of memory" if referee.get("reason") == OUT_OF_MEMORY else f"ended with {referee.get('exitCode')}"
-        return Ended("referee_failed", f"The referee's container {why}.")
+        return _failed(REFEREE, referee)
     for container in pod.get("status", {}).get("initContainerStatuses") or []:
         if (begun := _terminated(container)) is not None and begun.get("exitCode"):
-            return Ended("referee_failed", f"The container {container['name']} ended with {begun['exitCode']}.")
+            return _failed(container["name"], begun)
     if pod.get("status", {}).get("phase") in ("Failed", "Succeeded", "Unknown"):
         return Ended("container_killed", "The pod ended, and the cluster does not say why.")
     stuck = _stuck(pod)
-    if not stuck.code and (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
+    if stuck.code:
+        return stuck
+    if (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
         return Running()
-    return stuck
+    return _refusal(events)
+
+
+def _failed(name: str, ended: Mapping[str, Any]) -> Ended:
+    """Return the end of a lot by one of the arena's own containers."""
+    if ended.get("reason") in REFUSAL_REASONS:
+        return Ended("pod_refused", f"The node refuses the container {name}: {_short(ended.get('message', ''))}")
+    if ended.get("reason") in UNKNOWN_ENDS:
+        return Ended("pod_disrupted", f"The cluster lost the container {name}: its node was started again.")
+    why = "ran out of memory" if ended.get("reason") == OUT_OF_MEMORY else f"ended with {ended.get('exitCode')}"
+    return Ended("referee_failed", f"The container {name} {why}.")
 
 
 def _without_pod(job: Mapping[str, Any], condition: Mapping[str, str], events: Iterable[Mapping[str, Any]]) -> Status:
@@ -122,6 +132,14 @@ def _stuck(pod: Mapping[str, Any]) -> Waiting:
     return Waiting()
 
 
+def _refusal(events: Iterable[Mapping[str, Any]]) -> Waiting:
+    """Return why a node cannot begin with a pod; only the newest event counts, because nodes try again."""
+    newest = max(events, key=lambda event: str(event.get("lastTimestamp") or ""), default={})
+    if newest.get("reason") in POD_REFUSALS:
+        return Waiting("pod_refused", f"The node refuses the pod: {_short(newest.get('message', ''))}")
+    return Waiting()
+
+
 def _conditions(job: Mapping[str, Any]) -> dict[str, str]:
     """Return the reasons of a Job's conditions that hold, by their types."""
     conditions = job.get("status", {}).get("conditions") or []
@@ -142,33 +160,34 @@ def _is_late(job: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     return taken.total_seconds() >= float(seconds) + float(grace)
 
 
-def _disruption(pod: Mapping[str, Any]) -> str:
-    """Return why the cluster ended a pod; "" when it did not."""
+def _disruption(pod: Mapping[str, Any], *, has_result: bool) -> str:
+    """Return why the cluster ended a pod; "" when it did not.
+
+    has_result: whether the referee ended by itself.
+    """
     status = pod.get("status", {})
     for condition in status.get("conditions") or []:
         if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
             return _short(condition.get("message") or condition.get("reason", ""))
-    if status.get("reason") in DISRUPTIONS:
+    # Evicted, Preempting, NodeLost, OutOfcpu and more: a pod whose containers end has no reason of its own.
+    if status.get("reason"):
         return _short(status.get("message") or status["reason"])
     # A pod that is being deleted and has not ended by itself was taken away: drained, or its node is gone.
-    if pod.get("metadata", {}).get("deletionTimestamp") and status.get("phase") not in ("Succeeded", "Failed"):
+    is_over = has_result and status.get("phase") in ("Succeeded", "Failed")
+    if pod.get("metadata", {}).get("deletionTimestamp") and not is_over:
         return "it is being deleted"
     return ""
 
 
-def _player_ends(containers: Mapping[str, Mapping[str, Any]]) -> dict[str, frozenset[int]]:
-    """Return the numbers of the players whose containers ran out of memory (by OUT_OF_MEMORY), or were killed ("")."""
-    ends: dict[str, set[int]] = {OUT_OF_MEMORY: set(), "": set()}
-    for name, container in containers.items():
-        ended = _terminated(container)
-        if not name.startswith(PLAYER_PREFIX) or ended is None:
-            continue
-        number = int(name.removeprefix(PLAYER_PREFIX)) - 1
-        if ended.get("reason") == OUT_OF_MEMORY:
-            ends[OUT_OF_MEMORY].add(number)
-        elif ended.get("exitCode") == KILLED_STATUS:
-            ends[""].add(number)
-    return {reason: frozenset(numbers) for reason, numbers in ends.items()}
+def _killed(containers: Mapping[str, Mapping[str, Any]]) -> frozenset[int]:
+    """Return the numbers of the players whose containers were killed, but not for lack of memory."""
+    ends = {name: _terminated(one) or {} for name, one in containers.items() if name.startswith(PLAYER_PREFIX)}
+    return frozenset(int(name.removeprefix(PLAYER_PREFIX)) - 1 for name, ended in ends.items() if _is_killed(ended))
+
+
+def _is_killed(ended: Mapping[str, Any]) -> bool:
+    reason = ended.get("reason")
+    return reason in UNKNOWN_ENDS or (ended.get("exitCode") == KILLED_STATUS and reason != OUT_OF_MEMORY)
 
 
 def _terminated(container: Mapping[str, Any] | None) -> Mapping[str, Any] | None:

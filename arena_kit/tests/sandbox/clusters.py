@@ -23,6 +23,7 @@ class ClusterDouble:
     def __init__(self) -> None:
         self.made: dict[str, Plain] = {}
         self.pods_of: dict[str, list[Plain]] = {}
+        self.events_of: dict[str, list[Plain]] = {}
         self.logs: dict[str, list[str]] = {}
         self.is_away = self.is_unreadable = False
         self.loses_answers = False
@@ -43,7 +44,7 @@ class ClusterDouble:
 
     def events(self, name: str) -> list[Plain]:
         self._answer()
-        return []
+        return self.events_of.get(name, [])
 
     def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
         self._answer()

@@ -147,6 +147,36 @@ def test_after_a_refused_job_the_others_wait(code: str, asks_again_soon: bool) -
     assert len(world.cluster.made) == 4
 
 
+def test_a_pod_that_its_node_refuses_is_explained_by_the_newest_event_and_others_wait() -> None:
+    world = World(rows=2, jobs_max=1)
+    world.tick()
+    (name,) = world.cluster.made
+    world.cluster.set_pod(name, {"phase": "Pending"})
+    told = {"reason": "FailedCreatePodSandBox", "message": "no runtime for gvisor", "lastTimestamp": "2026"}
+    world.cluster.events_of[f"{name}-pod"] = [told]
+    while not faults(world):
+        assert world.now < 100
+        world.tick()
+    assert only_faults(world) == ["pod_refused"]
+
+
+def test_after_a_lot_whose_program_a_node_cannot_start_the_others_wait() -> None:
+    world = World(rows=2, jobs_max=1)
+    world.tick()
+    refused = {"name": "referee", "state": {"terminated": {"reason": "StartError", "exitCode": 128}}}
+    world.cluster.set_pod(next(iter(world.cluster.made)), {"phase": "Failed", "containerStatuses": [refused]})
+    world.tick()
+    assert only_faults(world) == ["pod_refused"]
+    assert not world.cluster.made
+    world.now += 60
+    world.tick()
+    assert world.cluster.made
+
+
+def only_faults(world: World) -> list[str]:
+    return [code for row in world.table for code in row.faults]
+
+
 def faults(world: World) -> int:
     return sum(len(row.faults) for row in world.table)
 

@@ -105,6 +105,17 @@ def test_a_lot_waits(found: Plain, pods: list[Plain], events: list[Plain], code:
     assert status.sentence.endswith(".")
 
 
+@pytest.mark.parametrize(("newest", "code"), [("FailedMount", "pod_refused"), ("Pulling", "")])
+def test_the_newest_event_of_a_pod_says_why_a_node_does_not_begin(newest: str, code: str) -> None:
+    found = {"reason": newest, "message": "no volume", "lastTimestamp": "2026-11-23T12:00:02Z"}
+    before = {"reason": "FailedCreatePodSandBox", "message": "no runtime", "lastTimestamp": "2026-11-23T12:00:01Z"}
+    comes_up = [pod("Pending", referee=waits("ContainerCreating"))]
+    status = status_of(job(), comes_up, [found, before])
+    assert isinstance(status, Waiting)
+    assert status.code == code
+    assert status_of(job(), [pod(**PLAYS)], [found]) == Running()
+
+
 def test_a_lot_runs_while_its_referee_does() -> None:
     assert status_of(job(), [pod(**PLAYS)]) == Running()
     assert status_of(job(), [pod(**{**PLAYS, "player_2": ended(137, "OOMKilled")})]) == Running()
@@ -135,9 +146,24 @@ def test_a_lot_runs_while_its_referee_does() -> None:
         pytest.param(job(), [deleted(pod(**PLAYS))], "pod_disrupted", id="drained, older cluster"),
         pytest.param(
             job(),
+            [deleted(pod("Failed", referee=ended(137), player_1=ended(137)))],
+            "pod_disrupted",
+            id="drained, over",
+        ),
+        pytest.param(
+            job(),
             [pod("Failed", status={"reason": "NodeShutdown", "message": "Pod was terminated"})],
             "pod_disrupted",
             id="node shut down",
+        ),
+        pytest.param(
+            job(), [pod("Failed", status={"reason": "OutOfcpu"})], "pod_disrupted", id="the node has no room after all"
+        ),
+        pytest.param(
+            job(), [pod("Failed", referee=ended(255, "Unknown"))], "pod_disrupted", id="the node was started again"
+        ),
+        pytest.param(
+            job(), [pod(**{**PLAYS, "referee": ended(128, "StartError")})], "pod_refused", id="referee cannot begin"
         ),
         pytest.param(job(), [pod("Failed", referee=ended(137, "OOMKilled"))], "referee_failed", id="referee's memory"),
         pytest.param(job(), [pod("Failed", referee=ended(1))], "referee_failed", id="referee failed"),
@@ -161,10 +187,16 @@ def test_a_referee_that_ended_by_itself_has_a_seal(exit_code: int) -> None:
 
 
 def test_players_that_ran_out_of_memory_are_told_from_killed_ones() -> None:
-    finished = {"referee": ended(0), "player_1": ended(137, "OOMKilled"), "player_2": ended(137), "player_3": ended(0)}
+    finished = {
+        "referee": ended(0),
+        "player_1": ended(137, "OOMKilled"),
+        "player_2": ended(137),
+        "player_3": ended(0),
+        "player_4": ended(255, "Unknown"),
+    }
     status = status_of(job(), [pod("Failed", **finished)])
     assert isinstance(status, Ended)
-    assert (status.code, status.out_of_memory, status.killed) == ("", frozenset({0}), frozenset({1}))
+    assert (status.code, status.killed) == ("", frozenset({1, 3}))
 
 
 def test_memory_is_nobodys_fault_when_the_pod_was_taken_away() -> None:

@@ -144,7 +144,7 @@ def test_only_superusers_change_other_organisers(cast: Cast, visit: As) -> None:
 def test_the_second_factor_is_asked_for_first(cast: Cast, visit: As, settings: Settings) -> None:
     settings.REQUIRE_STAFF_TOTP = True
     answer = visit(cast.olga).get("/organise/")
-    assert answer.headers["Location"].startswith(reverse("mfa_authenticate"))
+    assert answer.headers["Location"].startswith(reverse("mfa_index"))
 
 
 def test_every_alarm_has_advice_and_its_page_exists(cast: Cast, visit: As) -> None:
