@@ -20,7 +20,7 @@ MOST_MATCHES = 200
 class Telling:
     """Tells the site a few rows a second of a duel that people watch: matches that are over, and one as it is played.
 
-    Of a duel that nobody watches it writes nothing. Nothing that a player said is told, only its legal moves.
+    Of a duel that is not watched it writes nothing. Nothing that a player said is told, only its legal moves.
     """
 
     duel: Duel

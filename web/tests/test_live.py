@@ -158,7 +158,7 @@ def test_an_arena_where_nothing_is_played_says_so(client: Client) -> None:
 
 @dataclass
 class Visitor:
-    """Somebody who opens a stream; reads its parts while `reads`, and closes it at `leave`."""
+    """A client that opens a stream; reads its parts while `reads`, and closes it at `leave`."""
 
     path: str = "/events/wall"
     reads: bool = True
@@ -212,7 +212,7 @@ def test_two_hundred_slow_and_closed_streams_hold_up_no_other(settings: Settings
         for one in everyone:
             one.left.set()
         await asyncio.gather(*visits)
-        # One look serves all of them, and nobody looks when they have gone.
+        # One look serves all of them, and none is made when they have gone.
         await until(lambda: not streams._topics)
 
     asyncio.run(scene())

@@ -24,7 +24,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 LOOK_SECONDS = 1.0
 """Time between two looks at a topic."""
 PING_SECONDS = 15.0
-"""A stream without news sends a comment after this time, so that nobody on the way takes it for dead."""
+"""A stream without news sends a comment after this time, so that no proxy on the way takes it for dead."""
 SEND_SECONDS = 30.0
 """A stream that does not read for so long is closed."""
 MOST_STREAMS, MOST_TOPICS = 2_000, 50

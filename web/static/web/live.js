@@ -1,4 +1,4 @@
-// What changes while somebody looks: the page asks for its part with `data-live` again when server-sent events have news
+// What changes while a page is open: the page asks for its part with `data-live` again when server-sent events have news
 // of it, and puts in place what they bring. Where they do not come, it asks every two seconds.
 const POLL_SECONDS = 2;
 // A stream that brings its parts itself needs the page less often.
