@@ -55,7 +55,7 @@ def tab(live_server: LiveServer, chromium: Browser) -> Iterator[Page]:
 
 
 def pages_of(who: str) -> list[str]:
-    """Addresses, with braces, of the pages that a person is shown, without those that are shown to the owner as well."""
+    """Addresses, with braces, of the pages that a person is shown; of those that the owner is shown too, none."""
     pages = [(address, statuses) for method, address, statuses in lines() if method == "GET" and is_page(address)]
     seat, owner = PEOPLE.index(who), PEOPLE.index("owner")
     return [address for address, asked in pages if asked[seat] == 200 and (seat == owner or asked[owner] != 200)]

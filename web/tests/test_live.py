@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -240,6 +241,25 @@ def test_a_stream_tells_what_has_changed_alone_and_what_is_told_cannot_end_an_ev
     ]  # fmt: skip
     assert got.count("two") == 1
     assert lines[0] == "retry: 3000"
+
+
+def test_a_stream_goes_on_after_a_look_that_failed() -> None:
+    looks = iter([Told({"a": "one"}), None, Told({"a": "two"}), Told({}, is_over=True)])
+
+    def look(_: str) -> Told:
+        if (told := next(looks)) is None:
+            raise OperationalError("The database is away.")
+        return told
+
+    async def scene() -> str:
+        reader = Visitor()
+        async with asyncio.timeout(30):
+            await reader.visit(Streams(look, look_seconds=0.02))
+        return "".join(reader.got)
+
+    got = asyncio.run(scene())
+    assert "one" in got
+    assert "two" in got
 
 
 @pytest.mark.parametrize("path", ["/", "/events/", "/events/duels/0", "/events/duels/1x", "/events/batches/1"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import re
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from concurrent.futures import ThreadPoolExecutor
@@ -21,6 +22,7 @@ Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Time between two looks at a topic."""
 PING_SECONDS = 15.0
@@ -100,13 +102,17 @@ class Streams:
         loop = asyncio.get_running_loop()
         try:
             while True:
-                told = await loop.run_in_executor(self._thread, self._look, topic.name)
-                if told is None or told != topic.told:
-                    async with topic.changed:
-                        topic.told, topic.version = told, topic.version + 1
-                        topic.changed.notify_all()
-                if told is None or told.is_over:
-                    return
+                try:
+                    told = await loop.run_in_executor(self._thread, self._look, topic.name)
+                except Exception:  # whatever fails, the database above all: its streams wait for a better look
+                    logger.exception("What is told of %s could not be read.", topic.name)
+                else:
+                    if told is None or told != topic.told:
+                        async with topic.changed:
+                            topic.told, topic.version = told, topic.version + 1
+                            topic.changed.notify_all()
+                    if told is None or told.is_over:
+                        return
                 await asyncio.sleep(self._look_seconds)
                 if not topic.streams:
                     return
