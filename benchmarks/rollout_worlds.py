@@ -22,7 +22,6 @@ from typing import Any
 
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
-from arena_kit.image.engine import connect
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import Agent, Work, null_agent, task_attempt
 from arena_kit.rollout.browser.container import BrowserPlace
@@ -32,10 +31,11 @@ from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import ARENA_LABEL, World
+from arena_kit.rollout.worlds.world import World
 from arena_kit.tests.rollout import form_filler
 from benchmarks.common import say, work_folder
-from benchmarks.rollout_provisioning import Place, place, prefix, provisioning
+from benchmarks.rollout_leftovers import changes, host
+from benchmarks.rollout_provisioning import Place, place, provisioning
 
 FILLER = Path(form_filler.__file__).read_text(encoding="utf-8")
 AT_ONCE = 4
@@ -52,12 +52,14 @@ def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
     with work_folder() as folder, place(name, folder) as found:
         report = provisioning(found, rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
-        before = host(found)
         in_a_row = min(times, -(-IN_A_ROW // len(jobs)))
-        serial = played(found, jobs * in_a_row, at_once=1)
-        left = {key: count for key, count in changes(before, host(found)).items() if count}
-        parallel = played(found, jobs * max(1, times - in_a_row), at_once=AT_ONCE)
-        left |= {key: count for key, count in changes(before, host(found)).items() if count}
+        with host(found) as counting:
+            before = counting.count()
+            serial = played(found, jobs * in_a_row, at_once=1)
+            left = changes(before, counting.count())
+            parallel = played(found, jobs * max(1, times - in_a_row), at_once=AT_ONCE)
+            left |= changes(before, counting.count())
+            used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
     wrong = Counter(
         f"{task.key} {kind}" for (task, kind), verdict in ways[0] + ways[1] if verdict.is_solved != (kind == "oracle")
@@ -69,7 +71,7 @@ def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
         **report, "package": name, "tasks": len(jobs) // 2, "times": (len(serial) + len(parallel)) // len(jobs),
         "rollouts": len(serial) + len(parallel), "in_a_row": len(serial), "wrong": dict(wrong),
         "serial_differs": dict(differ[0]), "parallel_differs": dict(differ[1]),
-        "leftovers": sum(abs(count) for count in left.values()), "left": left,
+        "used": used, "leftovers": sum(abs(count) for count in left.values()), "left": left,
     }  # fmt: skip
 
 
@@ -128,28 +130,6 @@ def oracle(world: World, task: Task, package: Package) -> Work:
     last = task.oracle[-1]
     return Work(last.arguments.get("value"), last.arguments.get("status", "SUCCESS"), requests=(),
                 actions=tuple(action.name for action in task.oracle))  # fmt: skip
-
-
-def host(found: Place) -> Mapping[str, int]:
-    """Return the numbers of what rollouts might leave on this host."""
-    client = connect()
-    try:
-        marks = {"label": f"{ARENA_LABEL}={(found.leases / 'name').read_text()}"}
-        return {
-            "containers": len(client.api.containers(all=True, filters=marks)),
-            "volumes": len(client.api.volumes(filters={"dangling": True})["Volumes"] or ()),
-            "images": sum(tag.startswith(prefix()) for image in client.api.images() for tag in image["RepoTags"] or ()),
-            "reserved": found.worlds.reserved_bytes(),
-            "leases": sum(1 for path in found.leases.rglob("*") if path.is_file()),
-            "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
-        }
-    finally:
-        client.close()
-
-
-def changes(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return how much more there is of each."""
-    return {key: after[key] - before[key] for key in before}
 
 
 def lines(report: Mapping[str, Any]) -> list[str]:
