@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,25 +40,38 @@ from benchmarks.rollout_provisioning import Place, place, provisioning
 
 FILLER = Path(form_filler.__file__).read_text(encoding="utf-8")
 AT_ONCE = 4
-IN_A_ROW = 100
-"""How many rollouts are played one after the other, at least; the others are played AT_ONCE at a time."""
 IN_BROWSER = ("wiki",)
 """Packages whose pages a program without a browser cannot use."""
 BROWSER_IMAGE = "rl-arena-browser"
 MOST_TRIES, ROOM_SECONDS = 3, 1.0
 
 
-def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
-    """Return the figures of a package. rounds: of provisioning. times: that each task is played in both ways."""
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is measured. rounds: of provisioning. times: that each task is played in both ways.
+
+    in_a_row: how many rollouts are played one after the other, at least; the others are played AT_ONCE at a time.
+    minutes: after which no further round of all tasks begins.
+    """
+
+    rounds: int
+    times: int
+    in_a_row: int
+    minutes: float
+
+
+def measured(name: str, wish: Wish) -> dict[str, Any]:
+    """Return the figures of a package."""
+    until = time.monotonic() + 60 * wish.minutes
     with work_folder() as folder, place(name, folder) as found:
-        report = provisioning(found, rounds)
+        report = provisioning(found, wish.rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
-        in_a_row = min(times, -(-IN_A_ROW // len(jobs)))
+        in_a_row = max(1, min(wish.times, -(-wish.in_a_row // len(jobs))))
         with host(found) as counting:
             before = counting.count()
-            serial = played(found, jobs * in_a_row, at_once=1)
+            serial = played(found, jobs, in_a_row, at_once=1, until=until)
             left = changes(before, counting.count())
-            parallel = played(found, jobs * max(1, times - in_a_row), at_once=AT_ONCE)
+            parallel = played(found, jobs, max(1, wish.times - in_a_row), at_once=AT_ONCE, until=until)
             left |= changes(before, counting.count())
             used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
@@ -75,13 +89,21 @@ def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def played(found: Place, jobs: Sequence[tuple[Task, str]], *, at_once: int) -> list[TaskVerdict]:
-    """Play jobs and say how far they are; return their verdicts in the same order."""
-    verdicts = []
+def played(
+    found: Place, jobs: Sequence[tuple[Task, str]], times: int, *, at_once: int, until: float
+) -> list[TaskVerdict]:
+    """Play all jobs so many times and say how far they are; return their verdicts in the same order.
+
+    until: when no further round of the jobs begins; the first one always does. Monotonic.
+    """
+    verdicts: list[TaskVerdict] = []
     with ThreadPoolExecutor(at_once) as pool:
-        for verdict in pool.map(lambda job: play(found, *job), jobs):
-            verdicts.append(verdict)
-            say(f"{len(verdicts)} of {len(jobs)} rollouts are over, {at_once} at a time")
+        for number in range(times):
+            if number and time.monotonic() > until:
+                break
+            for verdict in pool.map(lambda job: play(found, *job), jobs):
+                verdicts.append(verdict)
+                say(f"{len(verdicts)} of {len(jobs) * times} rollouts are over, {at_once} at a time")
     return verdicts
 
 

@@ -122,3 +122,35 @@ def test_a_rollout_at_work_is_followed_to_its_end(
     expect(tab.locator("#rollout .state")).to_contain_text("Solved")
     assert tab.locator("#rollout[data-live]").count() == 0
     assert any("/events/" in url for url in asked)
+
+
+@pytest.mark.parametrize("has_events", [True, False])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_batch_at_work_is_followed_to_its_end(
+    batches: list[Batch], tab: Page, width: int, *, has_events: bool
+) -> None:
+    rollouts = list(batches[1].rollouts.order_by("pk"))
+    tab.set_viewport_size({"width": width, "height": 900})
+    if not has_events:
+        tab.route("**/events/", lambda route: route.fulfill(status=503))
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(f"/batches/{batches[1].public_id}/")
+    tab.evaluate("window.isSamePage = true")
+    shown = tab.locator("#batch")
+    expect(shown).to_contain_text("1 of 4, 1 running")
+    link = tab.locator(f"#rollout-{rollouts[1].pk}")
+    link.focus()
+    applications.finished(rollouts[1], "NOT_SOLVED")
+    expect(shown).to_contain_text("2 of 4, 0 running")
+    # The link that a keyboard is at stays focused, and a screen reader is told.
+    expect(link).to_be_focused()
+    expect(tab.locator("#announcer")).to_contain_text("2 of 4 rollouts have finished")
+    tab.keyboard.press("Tab")
+    expect(tab.locator("#matrix-scroll a:focus")).to_have_count(1)
+    for rollout in rollouts[2:]:
+        applications.finished(rollout)
+    expect(tab.locator("#batch .state").first).to_contain_text("Finished")
+    expect(tab.locator("[data-live]")).to_have_count(0)
+    assert tab.evaluate("window.isSamePage")
+    assert any("/events/" in url for url in asked)
