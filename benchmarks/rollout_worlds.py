@@ -43,7 +43,7 @@ AT_ONCE = 4
 IN_BROWSER = ("wiki",)
 """Packages whose pages a program without a browser cannot use."""
 BROWSER_IMAGE = "rl-arena-browser"
-MOST_TRIES, ROOM_SECONDS = 3, 1.0
+MOST_TRIES, ROOM_SECONDS = 10, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,16 +62,16 @@ class Wish:
 
 def measured(name: str, wish: Wish) -> dict[str, Any]:
     """Return the figures of a package."""
-    until = time.monotonic() + 60 * wish.minutes
+    until, spoilt = time.monotonic() + 60 * wish.minutes, Counter[str]()
     with work_folder() as folder, place(name, folder) as found:
         report = provisioning(found, wish.rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
         in_a_row = max(1, min(wish.times, -(-wish.in_a_row // len(jobs))))
         with host(found) as counting:
             before = counting.count()
-            serial = played(found, jobs, in_a_row, at_once=1, until=until)
+            serial = played(found, jobs, in_a_row, spoilt, at_once=1, until=until)
             left = changes(before, counting.count())
-            parallel = played(found, jobs, max(1, wish.times - in_a_row), at_once=AT_ONCE, until=until)
+            parallel = played(found, jobs, max(1, wish.times - in_a_row), spoilt, at_once=AT_ONCE, until=until)
             left |= changes(before, counting.count())
             used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
@@ -84,31 +84,33 @@ def measured(name: str, wish: Wish) -> dict[str, Any]:
     return {
         **report, "package": name, "tasks": len(jobs) // 2, "times": (len(serial) + len(parallel)) // len(jobs),
         "rollouts": len(serial) + len(parallel), "in_a_row": len(serial), "wrong": dict(wrong),
-        "serial_differs": dict(differ[0]), "parallel_differs": dict(differ[1]),
+        "spoilt": dict(spoilt), "serial_differs": dict(differ[0]),
+        "parallel_differs": dict(differ[1]),
         "used": used, "leftovers": sum(abs(count) for count in left.values()), "left": left,
     }  # fmt: skip
 
 
 def played(
-    found: Place, jobs: Sequence[tuple[Task, str]], times: int, *, at_once: int, until: float
+    found: Place, jobs: Sequence[tuple[Task, str]], times: int, spoilt: Counter[str], *, at_once: int, until: float
 ) -> list[TaskVerdict]:
     """Play all jobs so many times and say how far they are; return their verdicts in the same order.
 
-    until: when no further round of the jobs begins; the first one always does. Monotonic.
+    spoilt: counts the rollouts that the platform has spoilt, by code. until: when no further round of the jobs begins,
+    monotonic; the first one always does.
     """
     verdicts: list[TaskVerdict] = []
     with ThreadPoolExecutor(at_once) as pool:
         for number in range(times):
             if number and time.monotonic() > until:
                 break
-            for verdict in pool.map(lambda job: play(found, *job), jobs):
+            for verdict in pool.map(lambda job: play(found, *job, spoilt), jobs):
                 verdicts.append(verdict)
                 say(f"{len(verdicts)} of {len(jobs) * times} rollouts are over, {at_once} at a time")
     return verdicts
 
 
-def play(found: Place, task: Task, kind: str) -> TaskVerdict:
-    """Return the verdict of a rollout; one that the platform has spoilt is tried again twice."""
+def play(found: Place, task: Task, kind: str, spoilt: Counter[str]) -> TaskVerdict:
+    """Return the verdict of a rollout; one that the platform has spoilt is played again."""
     tried = 0
     while True:
         try:
@@ -121,6 +123,7 @@ def play(found: Place, task: Task, kind: str) -> TaskVerdict:
             if verdict.is_solved != (kind == "oracle"):
                 say(f"wrong: {task.key} {kind}: {json.dumps(verdict.as_json())}")
             return verdict
+        spoilt[verdict.code] += 1
         say(f"spoilt: {verdict.code} {verdict.sentence}")
 
 
@@ -158,9 +161,10 @@ def lines(report: Mapping[str, Any]) -> list[str]:
     """Return the figures in words."""
     faster = f", {report['provision_speedup']} times as fast as Compose" if "provision_speedup" in report else ""
     wrong, differ = report["wrong"] or "none", report["serial_differs"] | report["parallel_differs"] or "none"
+    spoilt = report["spoilt"] or "none"
     played = f"{report['rollouts']} rollouts of {report['tasks']} tasks; wrong verdicts: {wrong}"
     differ = f"{report['in_a_row']} one after the other, the others {AT_ONCE} at a time; unlike the first: {differ}"
     return [
         f"{report['package']}: a world is ready after {report['provision_seconds']} s{faster}",
-        f"{played}; {differ}; left over: {report['left'] or 'nothing'}",
+        f"{played}; {differ}; spoilt and played again: {spoilt}; left over: {report['left'] or 'nothing'}",
     ]

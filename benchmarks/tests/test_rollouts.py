@@ -36,12 +36,13 @@ def test_figures_of_worlds_are_said_with_what_is_wrong() -> None:
     report = {
         "package": "shop", "provision_seconds": 1.5, "provision_speedup": 6.0, "rollouts": 108, "tasks": 18,
         "in_a_row": 72, "wrong": {"city null": 1}, "serial_differs": {}, "parallel_differs": {"town oracle": 2},
-        "left": {"containers": 2},
+        "left": {"containers": 2}, "spoilt": {"login_failed": 3},
     }  # fmt: skip
     ready, played = rollout_worlds.lines(report)
     assert ready == "shop: a world is ready after 1.5 s, 6.0 times as fast as Compose"
     assert "wrong verdicts: {'city null': 1}; 72 one after the other, the others 4 at a time" in played
-    assert "unlike the first: {'town oracle': 2}; left over: {'containers': 2}" in played
+    assert "unlike the first: {'town oracle': 2}; spoilt and played again: {'login_failed': 3}" in played
+    assert played.endswith("left over: {'containers': 2}")
 
 
 @pytest.mark.nightly
