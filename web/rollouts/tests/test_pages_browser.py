@@ -153,3 +153,19 @@ def test_a_batch_at_work_is_followed_to_its_end(
     expect(tab.locator("[data-live]")).to_have_count(0)
     assert tab.evaluate("window.isSamePage")
     assert any("/events/" in url for url in asked)
+
+
+def test_pages_are_read_without_scripts(batches: list[Batch], live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_context(base_url=live_server.url, java_script_enabled=False) as context:
+        page = context.new_page()
+        at = addresses(batches)
+        page.goto(at["running"])
+        page.get_by_role("link", name="Load this page again").click()
+        expect(page.locator("#batch")).to_contain_text("1 of 4, 1 running")
+        page.goto(at["rollout"])
+        expect(page.locator("#step-title")).to_contain_text("Step 3")
+        page.get_by_role("link", name="Next step").click()
+        expect(page.locator("#step-title")).to_contain_text("Step 4")
+        page.get_by_text("The page as the agent reads it").click()
+        expect(page.get_by_role("group", name="The page", exact=True)).to_contain_text("Blue lamp")
+        expect(page.get_by_text("Load this page again")).to_have_count(0)
