@@ -103,7 +103,7 @@ def played(
         for number in range(times):
             if number and time.monotonic() > until:
                 break
-            for verdict in pool.map(lambda job: play(found, *job, spoilt), jobs):
+            for verdict in pool.map(lambda job: play(found, job[0], job[1], spoilt), jobs):
                 verdicts.append(verdict)
                 say(f"{len(verdicts)} of {len(jobs) * times} rollouts are over, {at_once} at a time")
     return verdicts
