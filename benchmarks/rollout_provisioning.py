@@ -70,7 +70,7 @@ def place(name: str, folder: Path) -> Iterator[Place]:
     bases = Bases(names, prefix())
     pause = base_images({"base:python": names["base:python"]})["base:python"]
     worlds = Worlds(folder / "worlds", memory_bytes=MEMORY_BYTES, pause_image=pause)
-    say(f"{name} is built")
+    say(f"{name} is being built")
     built = package_build(file, package, worlds=worlds, bases=bases, log=lambda _: None)
     try:
         yield Place(package, built, worlds, folder / "worlds")

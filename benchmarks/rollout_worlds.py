@@ -17,12 +17,12 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
-from arena_kit.image.engine import connect
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import Agent, Work, null_agent, task_attempt
 from arena_kit.rollout.browser.container import BrowserPlace
@@ -32,32 +32,48 @@ from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import ARENA_LABEL, World
+from arena_kit.rollout.worlds.world import World
 from arena_kit.tests.rollout import form_filler
 from benchmarks.common import say, work_folder
-from benchmarks.rollout_provisioning import Place, place, prefix, provisioning
+from benchmarks.rollout_leftovers import changes, host
+from benchmarks.rollout_provisioning import Place, place, provisioning
 
 FILLER = Path(form_filler.__file__).read_text(encoding="utf-8")
 AT_ONCE = 4
-IN_A_ROW = 100
-"""How many rollouts are played one after the other, at least; the others are played AT_ONCE at a time."""
 IN_BROWSER = ("wiki",)
 """Packages whose pages a program without a browser cannot use."""
 BROWSER_IMAGE = "rl-arena-browser"
-MOST_TRIES, ROOM_SECONDS = 3, 1.0
+MOST_TRIES, ROOM_SECONDS = 10, 1.0
 
 
-def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
-    """Return the figures of a package. rounds: of provisioning. times: that each task is played in both ways."""
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is measured. rounds: of provisioning. times: that each task is played in both ways.
+
+    in_a_row: how many rollouts are played one after the other, at least; the others are played AT_ONCE at a time.
+    minutes: after which no further round of all tasks begins.
+    """
+
+    rounds: int
+    times: int
+    in_a_row: int
+    minutes: float
+
+
+def measured(name: str, wish: Wish) -> dict[str, Any]:
+    """Return the figures of a package."""
+    until, spoilt = time.monotonic() + 60 * wish.minutes, Counter[str]()
     with work_folder() as folder, place(name, folder) as found:
-        report = provisioning(found, rounds)
+        report = provisioning(found, wish.rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
-        before = host(found)
-        in_a_row = min(times, -(-IN_A_ROW // len(jobs)))
-        serial = played(found, jobs * in_a_row, at_once=1)
-        left = {key: count for key, count in changes(before, host(found)).items() if count}
-        parallel = played(found, jobs * max(1, times - in_a_row), at_once=AT_ONCE)
-        left |= {key: count for key, count in changes(before, host(found)).items() if count}
+        in_a_row = max(1, min(wish.times, -(-wish.in_a_row // len(jobs))))
+        with host(found) as counting:
+            before = counting.count()
+            serial = played(found, jobs, in_a_row, spoilt, at_once=1, until=until)
+            left = changes(before, counting.count())
+            parallel = played(found, jobs, max(1, wish.times - in_a_row), spoilt, at_once=AT_ONCE, until=until)
+            left |= changes(before, counting.count())
+            used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
     wrong = Counter(
         f"{task.key} {kind}" for (task, kind), verdict in ways[0] + ways[1] if verdict.is_solved != (kind == "oracle")
@@ -68,23 +84,33 @@ def measured(name: str, rounds: int, times: int) -> dict[str, Any]:
     return {
         **report, "package": name, "tasks": len(jobs) // 2, "times": (len(serial) + len(parallel)) // len(jobs),
         "rollouts": len(serial) + len(parallel), "in_a_row": len(serial), "wrong": dict(wrong),
-        "serial_differs": dict(differ[0]), "parallel_differs": dict(differ[1]),
-        "leftovers": sum(abs(count) for count in left.values()), "left": left,
+        "spoilt": dict(spoilt), "serial_differs": dict(differ[0]),
+        "parallel_differs": dict(differ[1]),
+        "used": used, "leftovers": sum(abs(count) for count in left.values()), "left": left,
     }  # fmt: skip
 
 
-def played(found: Place, jobs: Sequence[tuple[Task, str]], *, at_once: int) -> list[TaskVerdict]:
-    """Play jobs and say how far they are; return their verdicts in the same order."""
-    verdicts = []
+def played(
+    found: Place, jobs: Sequence[tuple[Task, str]], times: int, spoilt: Counter[str], *, at_once: int, until: float
+) -> list[TaskVerdict]:
+    """Play all jobs so many times and say how far they are; return their verdicts in the same order.
+
+    spoilt: counts the rollouts that the platform has spoilt, by code. until: when no further round of the jobs begins,
+    monotonic; the first one always does.
+    """
+    verdicts: list[TaskVerdict] = []
     with ThreadPoolExecutor(at_once) as pool:
-        for verdict in pool.map(lambda job: play(found, *job), jobs):
-            verdicts.append(verdict)
-            say(f"{len(verdicts)} of {len(jobs)} rollouts are over, {at_once} at a time")
+        for number in range(times):
+            if number and time.monotonic() > until:
+                break
+            for verdict in pool.map(lambda job: play(found, job[0], job[1], spoilt), jobs):
+                verdicts.append(verdict)
+                say(f"{len(verdicts)} of {len(jobs) * times} rollouts are over, {at_once} at a time")
     return verdicts
 
 
-def play(found: Place, task: Task, kind: str) -> TaskVerdict:
-    """Return the verdict of a rollout; one that the platform has spoilt is tried again twice."""
+def play(found: Place, task: Task, kind: str, spoilt: Counter[str]) -> TaskVerdict:
+    """Return the verdict of a rollout; one that the platform has spoilt is played again."""
     tried = 0
     while True:
         try:
@@ -97,6 +123,7 @@ def play(found: Place, task: Task, kind: str) -> TaskVerdict:
             if verdict.is_solved != (kind == "oracle"):
                 say(f"wrong: {task.key} {kind}: {json.dumps(verdict.as_json())}")
             return verdict
+        spoilt[verdict.code] += 1
         say(f"spoilt: {verdict.code} {verdict.sentence}")
 
 
@@ -130,35 +157,14 @@ def oracle(world: World, task: Task, package: Package) -> Work:
                 actions=tuple(action.name for action in task.oracle))  # fmt: skip
 
 
-def host(found: Place) -> Mapping[str, int]:
-    """Return the numbers of what rollouts might leave on this host."""
-    client = connect()
-    try:
-        marks = {"label": f"{ARENA_LABEL}={(found.leases / 'name').read_text()}"}
-        return {
-            "containers": len(client.api.containers(all=True, filters=marks)),
-            "volumes": len(client.api.volumes(filters={"dangling": True})["Volumes"] or ()),
-            "images": sum(tag.startswith(prefix()) for image in client.api.images() for tag in image["RepoTags"] or ()),
-            "reserved": found.worlds.reserved_bytes(),
-            "leases": sum(1 for path in found.leases.rglob("*") if path.is_file()),
-            "descriptors": sum(1 for _ in Path("/proc/self/fd").iterdir()),
-        }
-    finally:
-        client.close()
-
-
-def changes(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
-    """Return how much more there is of each."""
-    return {key: after[key] - before[key] for key in before}
-
-
 def lines(report: Mapping[str, Any]) -> list[str]:
     """Return the figures in words."""
     faster = f", {report['provision_speedup']} times as fast as Compose" if "provision_speedup" in report else ""
     wrong, differ = report["wrong"] or "none", report["serial_differs"] | report["parallel_differs"] or "none"
+    spoilt = report["spoilt"] or "none"
     played = f"{report['rollouts']} rollouts of {report['tasks']} tasks; wrong verdicts: {wrong}"
     differ = f"{report['in_a_row']} one after the other, the others {AT_ONCE} at a time; unlike the first: {differ}"
     return [
         f"{report['package']}: a world is ready after {report['provision_seconds']} s{faster}",
-        f"{played}; {differ}; left over: {report['left'] or 'nothing'}",
+        f"{played}; {differ}; spoilt and played again: {spoilt}; left over: {report['left'] or 'nothing'}",
     ]

@@ -50,15 +50,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5, help="of provisioning (default 5)")
     parser.add_argument("--times", type=int, default=3,
                         help="that each task is played by the oracle and the idle agent (default 3)")  # fmt: skip
+    parser.add_argument("--in-a-row", type=int, default=100,
+                        help="rollouts one after the other, the others being four at a time (default 100)")  # fmt: skip
+    parser.add_argument("--minutes", type=float, default=600,
+                        help="after which no further round of all tasks begins (default 600)")  # fmt: skip
     options = parser.parse_args(arguments)
     if options.quick:
         options.sets, options.rounds, options.times = min(options.sets, 200), min(options.rounds, 2), 1
     found = coverage(options.sets, options.seed)
     report = {**summary(found), "settings": found, **circumstances(options)}
     if options.worlds:
-        from benchmarks.rollout_worlds import lines, measured
+        from benchmarks.rollout_worlds import Wish, lines, measured
 
-        report |= measured(options.worlds, options.rounds, options.times)
+        report |= measured(options.worlds, Wish(options.rounds, options.times, options.in_a_row, options.minutes))
         print("\n".join(lines(report)))
     print(table(found))
     print(f"all: {report['coverage_95']:.1%}, bootstrap {report['coverage_95_bootstrap']:.1%}")

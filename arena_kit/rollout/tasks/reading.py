@@ -85,8 +85,8 @@ def task_again(key: str, definition: Mapping[str, Any], *, environment: str = ""
 
 
 def _definition(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys that were written, the instruction under its first name and the answer as a value."""
-    kept = {name: each for name, each in value.items() if name != "id"}
+    """Return the keys that were written, the instruction under its first name; an answer of null is left out."""
+    kept = {name: each for name, each in value.items() if name != "id" and (name, each) != ("answer", None)}
     for name in INSTRUCTION[1:]:
         if name in kept and INSTRUCTION[0] not in kept:
             kept[INSTRUCTION[0]] = kept.pop(name)
@@ -107,8 +107,13 @@ def _key(fields: Fields) -> str:
 
 
 def _answer(fields: Fields) -> Any:
-    """Return the expected answer; a text that is JSON stands for the value in it, as on the older dashboard."""
+    """Return the expected answer, or NOTHING.
+
+    As on the older dashboard, a text that is JSON stands for the value in it, and null for no answer.
+    """
     value = fields.take("answer")
+    if value is None:
+        return NOTHING
     if not isinstance(value, str):
         return value
     try:

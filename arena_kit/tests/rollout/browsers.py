@@ -46,7 +46,7 @@ class Notes(http.server.BaseHTTPRequestHandler):
         if path == "/download":
             return self.send(200, "x" * 1000, {"Content-Disposition": "attachment; filename=x.exe"})
         if path == "/tabs":
-            many = "for (let i = 0; i < 300; i++) window.open(location.origin)"
+            many = "for (let i = 0; i < 10000; i++) window.open(location.origin)"
             return self.send(200, f"<button onclick='{many}'>Many</button>")
         if path == "/login":
             return self.send(200, "<form method=post action=/login><label>Name <input name=name></label></form>")

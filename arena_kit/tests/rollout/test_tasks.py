@@ -97,7 +97,7 @@ def test_the_instruction_has_names_of_other_benchmarks(name: str) -> None:
     ("answer", "value"),
     [
         ('{"a": 1}', {"a": 1}), ("42", 42), ("null", None), ('"x"', "x"), ("Paris", "Paris"), ("1,234", "1,234"),
-        ({"a": 1}, {"a": 1}), (None, None), (False, False), ([], []),
+        ({"a": 1}, {"a": 1}), (False, False), ([], []),
     ],
 )  # fmt: skip
 def test_an_answer_is_json_or_a_text_that_is_json(answer: Any, value: Any) -> None:
@@ -105,6 +105,13 @@ def test_an_answer_is_json_or_a_text_that_is_json(answer: Any, value: Any) -> No
     assert task.answer == value
     assert type(task.answer) in (type(value), dict, list) or isinstance(value, dict | list)
     assert len(task.checks) == 1
+
+
+def test_null_is_no_answer_as_on_the_older_dashboard() -> None:
+    task = one(answer=None)
+    assert (task.answer, task.checks, task.is_judged) == (NOTHING, (), False)
+    assert task.content_sha256 == one().content_sha256
+    assert task.fingerprint == one().fingerprint != one(answer="null").fingerprint
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,9 @@ def test_a_world_whose_time_is_over_is_removed_by_any_arena(place: Place, tmp_pa
         ({"manifest": {"exports": [{"service": "web", "files": "/var/none"}]}}, "export_failed", "no file /var/none"),
         ({"manifest": {"exports": [{"service": "web", "files": "/dev/null", "format": "file"}]}}, "bad_export",
          "not a plain file"),
+        ({"manifest": {"exports": [{"service": "web", "files": "/var/tmp/out", "format": "file"}]},
+          "services/web/seed.py": notes.SEED + "os.mkdir('/var/tmp/out')\nos.symlink('/etc', '/var/tmp/out/x')\n"},
+         "bad_export", "not a plain file"),
     ],
 )  # fmt: skip
 def test_a_package_that_does_not_hold_is_refused_and_leaves_nothing(

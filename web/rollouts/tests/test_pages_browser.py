@@ -122,3 +122,50 @@ def test_a_rollout_at_work_is_followed_to_its_end(
     expect(tab.locator("#rollout .state")).to_contain_text("Solved")
     assert tab.locator("#rollout[data-live]").count() == 0
     assert any("/events/" in url for url in asked)
+
+
+@pytest.mark.parametrize(("width", "has_events"), [(1280, True), (390, True), (390, False)])
+def test_a_batch_at_work_is_followed_to_its_end(
+    batches: list[Batch], tab: Page, width: int, *, has_events: bool
+) -> None:
+    rollouts = list(batches[1].rollouts.order_by("pk"))
+    tab.set_viewport_size({"width": width, "height": 900})
+    if not has_events:
+        tab.route("**/events/", lambda route: route.fulfill(status=503))
+    asked: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.goto(f"/batches/{batches[1].public_id}/")
+    tab.evaluate("window.isSamePage = true")
+    shown = tab.locator("#batch")
+    expect(shown).to_contain_text("1 of 4, 1 running")
+    link = tab.locator(f"#rollout-{rollouts[1].pk}")
+    link.focus()
+    applications.finished(rollouts[1], "NOT_SOLVED")
+    expect(shown).to_contain_text("2 of 4, 0 running")
+    # The link that a keyboard is at stays focused, and a screen reader is told.
+    expect(link).to_be_focused()
+    expect(tab.locator("#announcer")).to_contain_text("2 of 4 rollouts have finished")
+    tab.keyboard.press("Tab")
+    expect(tab.locator("#matrix-scroll a:focus")).to_have_count(1)
+    for rollout in rollouts[2:]:
+        applications.finished(rollout)
+    expect(shown.locator(".badge-good").first).to_have_text("Finished")
+    expect(tab.locator("[data-live]")).to_have_count(0)
+    assert tab.evaluate("window.isSamePage")
+    assert any("/events/" in url for url in asked)
+
+
+def test_pages_are_read_without_scripts(batches: list[Batch], live_server: LiveServer, chromium: Browser) -> None:
+    with chromium.new_context(base_url=live_server.url, java_script_enabled=False) as context:
+        page = context.new_page()
+        at = addresses(batches)
+        page.goto(at["running"])
+        page.get_by_role("link", name="Load this page again").click()
+        expect(page.locator("#batch")).to_contain_text("1 of 4, 1 running")
+        page.goto(at["rollout"])
+        expect(page.locator("#step-title")).to_contain_text("Step 3")
+        page.get_by_role("link", name="Next step").click()
+        expect(page.locator("#step-title")).to_contain_text("Step 4")
+        page.get_by_text("The page as the agent reads it").click()
+        expect(page.get_by_role("group", name="The page", exact=True)).to_contain_text("Blue lamp")
+        expect(page.get_by_text("Load this page again")).to_have_count(0)

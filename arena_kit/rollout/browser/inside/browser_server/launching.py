@@ -19,7 +19,7 @@ FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
 )  # fmt: skip
 LOOPBACK = "127.0.0.1"
-START_MS, GOTO_MS, OPENING_MS = 90_000, 15_000, 30_000
+START_MS, GOTO_MS, OPENING_MS = 90_000, 15_000, 60_000
 """Before the agent has begun, a busy host may take its time, which is not charged."""
 
 

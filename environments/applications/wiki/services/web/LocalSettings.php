@@ -12,7 +12,8 @@ $wgDBname = 'wiki';
 $wgDBuser = 'postgres';
 $wgDBpassword = 'unused';
 $wgDBmwschema = 'mediawiki';
-$wgMainCacheType = CACHE_NONE;
+// What the first pages need is made while the package is built, and is then in the database of each world.
+$wgMainCacheType = CACHE_DB;
 $wgMessageCacheType = CACHE_NONE;
 $wgParserCacheType = CACHE_NONE;
 $wgSessionCacheType = CACHE_DB;

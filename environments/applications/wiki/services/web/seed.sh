@@ -17,7 +17,6 @@ php protect.php --user Steward --reason "Agreed by all harbours" "Harbour Rules"
 php runJobs.php --quiet
 php rebuildLocalisationCache.php --quiet --lang en,en-gb
 # What these pages need is compiled and kept.
-for page in /wiki/Main_Page "/index.php?title=Special:UserLogin" "/index.php?title=Main_Page&action=history" /load.php; do
-    php -r 'file_get_contents("http://127.0.0.1:8000$argv[1]", false, stream_context_create(["http" => ["ignore_errors" => true]]));' "$page"
-done
+php /app/warm.php /wiki/Main_Page "/index.php?title=Special:UserLogin" "/index.php?title=Main_Page&action=history" \
+    "/load.php?lang=en&modules=jquery%7Cmediawiki.base&skin=vector"
 rm -f /tmp/pages.xml /tmp/LocalSettings.php
