@@ -30,7 +30,7 @@ LABELS = {
     "registration_closes_at": "Registration closes",
     "freezes_at": "Versions freeze",
     "starts_at": "Begins",
-    "is_rated": "Rated: its duels count for ratings",
+    "is_rated": "Rated",
     "max_participants": "Places",
     "eligibility": "Open to",
 }
