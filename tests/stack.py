@@ -149,6 +149,8 @@ class Stack:
         here["web"] = building
         for name, program in MONITORING.items():
             here[name] = {"image": f"{self.project}-watchers", "entrypoint": [program]}
+        # Without systemd the root of a machine is mounted privately, and Docker makes no slave of it.
+        here["node-exporter"]["volumes"] = ["/:/host:ro"]
         if self.tls_port:
             here |= self._authority(variables["CERTBOT_IMAGE"])
         (self.folder / "here.yml").write_text(yaml.safe_dump({"services": here}))
