@@ -1,7 +1,7 @@
 """Compares two players by what both have met: the same rivals and openings in duels, the same seeds in evaluations.
 
 The unit of duels is a start: the seed and opening of a seat-swapped pair of matches. Pairs that begin alike depend on
-each other, whoever plays them, and so do matches that merely repeat each other; each start counts once.
+each other, also between other players, and so do matches that merely repeat each other; each start counts once.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ def known(person: User, claims: dict[str, Any]) -> SocialAccount:
 
 def test_without_providers_none_is_offered(client: Client) -> None:
     assert "login/with" not in client.get("/login/").content.decode()
-    # A row of the database is none either.
+    # A row of the database adds no provider.
     SocialApp.objects.create(provider="github", name="GitHub", client_id="c", secret="s")
     assert client.post(START).status_code == client.post("/login/with/github/").status_code == 404
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import io
 import os
-import random
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,24 +18,9 @@ from arena_kit.environment.records import DuelRecord, Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
 from arena_kit.referee.run import run_match
+from arena_kit.tests.chance import Chance
 
 SPEC = get_spec("tic-tac-toe")
-
-
-class Chance:
-    """Plays a random valid action."""
-
-    def __init__(self, seed: int) -> None:
-        self._draw = random.Random(seed)
-
-    def start(self, state: Any, valid_actions: Any) -> int:
-        return int(self._draw.choice(list(valid_actions)))
-
-    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
-        return self.start(state, valid_actions)
-
-    def end(self, state: Any, prev_reward: float) -> None:
-        """Learn nothing."""
 
 
 def matches(count: int = 4) -> list[MatchRecord]:

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -19,24 +18,9 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server.client import close_servers
 from arena_kit.environment.solver import NotSolved, Solution, solver_of
 from arena_kit.referee.run import run_match
+from arena_kit.tests.chance import Chance
 
 PLENTY = 1_000_000
-
-
-class Chance:
-    """Plays a random valid action."""
-
-    def __init__(self, seed: int) -> None:
-        self._draw = random.Random(seed)
-
-    def start(self, state: Any, valid_actions: Any) -> int:
-        return int(self._draw.choice(list(valid_actions)))
-
-    def step(self, state: Any, valid_actions: Any, prev_reward: float) -> int:
-        return self.start(state, valid_actions)
-
-    def end(self, state: Any, prev_reward: float) -> None:
-        """Learn nothing."""
 
 
 def after(game: str, actions: list[int]) -> Environment:
