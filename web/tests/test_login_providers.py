@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -12,14 +13,16 @@ from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.socialaccount.providers.github.views import GitHubOAuth2Adapter
 from django.core.exceptions import ImproperlyConfigured
 from django.test import Client
+from django.utils import timezone
 from pytest_django.fixtures import Settings
 from rest_framework.throttling import SimpleRateThrottle
 
 from core.login_providers import login_providers
-from core.models import AuditEntry, Letter, User
+from core.models import AuditEntry, InviteLink, Letter, User
 from core.moderation.services import user_ban
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
+from core.tournaments.invite_links import link_address
 from web.tests.conftest import As
 from web.tests.oidc import CLIENT, SECRET, Provider, provider_running
 
@@ -140,6 +143,22 @@ def test_the_invitation_code_and_the_rules_of_names_hold(
         assert not User.objects.exists()
     client.post(SIGN_UP, {**FORM, "team": "Blue", "invitation_code": "sesame-sesame"})
     assert User.objects.get().team == "Blue"
+
+
+def test_the_link_of_an_invitation_stands_in_for_the_code_once_the_provider_leads_back(
+    client: Client, provider: Provider, settings: Settings
+) -> None:
+    settings.INVITATION_CODE = "sesame-sesame"
+    link = InviteLink.objects.create(name="Class 9b", team="Red", expires_at=timezone.now() + timedelta(days=1))
+    client.get(link_address(link))
+    come(client, provider)
+    client.post(SIGN_UP, FORM)
+    assert User.objects.get().team == "Red"
+    link.refresh_from_db()
+    assert link.account_count == 1
+    client.post("/logout/")
+    # The next person at this browser is not invited.
+    assert "invitation_code" in client.get("/sign-up/").context["form"].fields
 
 
 @pytest.mark.parametrize("said", [{"email_verified": False}, {"email_verified": "false"}, {"email": "else@x.example"}])
