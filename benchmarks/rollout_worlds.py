@@ -9,17 +9,20 @@ played and the host is looked at, then four at a time, whose verdicts must be th
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import json
+import signal
+import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
@@ -62,16 +65,16 @@ class Wish:
 
 def measured(name: str, wish: Wish) -> dict[str, Any]:
     """Return the figures of a package."""
-    until, spoilt = time.monotonic() + 60 * wish.minutes, Counter[str]()
-    with work_folder() as folder, place(name, folder) as found:
+    spoilt = Counter[str]()
+    with ending(wish.minutes) as end, work_folder() as folder, place(name, folder) as found:
         report = provisioning(found, wish.rounds)
         jobs = [(task, kind) for task in found.package.tasks.tasks for kind in ("oracle", "null")]
         in_a_row = max(1, min(wish.times, -(-wish.in_a_row // len(jobs))))
         with host(found) as counting:
             before = counting.count()
-            serial = played(found, jobs, in_a_row, spoilt, at_once=1, until=until)
+            serial = played(found, jobs, in_a_row, spoilt, at_once=1, end=end)
             left = changes(before, counting.count())
-            parallel = played(found, jobs, max(1, wish.times - in_a_row), spoilt, at_once=AT_ONCE, until=until)
+            parallel = played(found, jobs, max(1, wish.times - in_a_row), spoilt, at_once=AT_ONCE, end=end)
             left |= changes(before, counting.count())
             used = counting.seen()
     ways = [list(zip(itertools.cycle(jobs), each, strict=False)) for each in (serial, parallel)]
@@ -90,22 +93,55 @@ def measured(name: str, wish: Wish) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def played(
-    found: Place, jobs: Sequence[tuple[Task, str]], times: int, spoilt: Counter[str], *, at_once: int, until: float
-) -> list[TaskVerdict]:
-    """Play all jobs so many times and say how far they are; return their verdicts in the same order.
+class Ending:
+    """When no further rollout begins. until: when no further round of all jobs does, monotonic."""
 
-    spoilt: counts the rollouts that the platform has spoilt, by code. until: when no further round of the jobs begins,
-    monotonic; the first one always does.
+    def __init__(self, until: float) -> None:
+        self.until, self.is_asked = until, False
+
+    def ask(self, *_: Any) -> None:
+        """Begin no further rollout."""
+        self.is_asked = True
+
+
+@contextlib.contextmanager
+def ending(minutes: float) -> Iterator[Ending]:
+    """Yield when to end. Ctrl-C ends the rollouts that run and keeps their figures; a second one ends the program."""
+    end = Ending(time.monotonic() + 60 * minutes)
+    usual = signal.getsignal(signal.SIGINT)
+
+    def asked(*given: Any) -> None:
+        signal.signal(signal.SIGINT, usual)
+        end.ask(*given)
+
+    signal.signal(signal.SIGINT, asked)
+    try:
+        yield end
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def played(
+    found: Place, jobs: Sequence[tuple[Task, str]], times: int, spoilt: Counter[str], *, at_once: int, end: Ending
+) -> list[TaskVerdict]:
+    """Play all jobs so many times and print each round; return their verdicts in the same order.
+
+    spoilt: counts the rollouts that the platform has spoilt, by code. end: the first round begins even when the time
+    is over, and the last one may be cut short.
     """
     verdicts: list[TaskVerdict] = []
     with ThreadPoolExecutor(at_once) as pool:
         for number in range(times):
-            if number and time.monotonic() > until:
+            if end.is_asked or (number and time.monotonic() > end.until):
                 break
-            for verdict in pool.map(lambda job: play(found, job[0], job[1], spoilt), jobs):
-                verdicts.append(verdict)
+            begun = time.monotonic()
+            results = pool.map(lambda job: None if end.is_asked else play(found, job[0], job[1], spoilt), jobs)
+            for verdict in itertools.takewhile(lambda each: each is not None, results):
+                verdicts.append(cast("TaskVerdict", verdict))
                 say(f"{len(verdicts)} of {len(jobs) * times} rollouts are over, {at_once} at a time")
+            say("")
+            print(f"round {number + 1} of {times}, {at_once} at a time: {len(verdicts)} rollouts are over, "
+                  f"{time.monotonic() - begun:.0f} s", file=sys.stderr, flush=True)  # fmt: skip
     return verdicts
 
 

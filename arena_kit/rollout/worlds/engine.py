@@ -76,13 +76,27 @@ class Engine:
         with errors():
             made = self.client.api.exec_create(container, list(command), environment=dict(environment or {}))["Id"]
             with command_stream(self.client, made) as (reader, first):
-                is_over, output = _read_frames(reader.fileno(), first, deadline)
-            if not is_over:
-                return Ran(UNENDED, _cleaned(output))
+                output = Output(reader.fileno(), first)
+                while output.more(deadline):
+                    pass
+            if not output.is_over:
+                return Ran(UNENDED, _cleaned(output.said))
             # The streams may close a little before the engine knows the status.
             while (status := self.client.api.exec_inspect(made)["ExitCode"]) is None and time.monotonic() < deadline:
                 time.sleep(0.01)
-            return Ran(UNENDED if status is None else int(status), _cleaned(output))
+            return Ran(UNENDED if status is None else int(status), _cleaned(output.said))
+
+    @contextlib.contextmanager
+    def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
+        """Start a command in a container; yield what it prints.
+
+        The command is not ended with this: it has to end by itself, or with its container.
+        """
+        with errors():
+            made = self.client.api.exec_create(container, list(command))["Id"]
+            with command_stream(self.client, made) as (reader, first):
+                output = Output(reader.fileno(), first)
+                yield output
 
     @contextlib.contextmanager
     def archive(self, container: str, path: str, *, deadline: float) -> Iterator[Iterator[bytes]]:
@@ -166,25 +180,38 @@ def errors() -> Iterator[None]:
         raise PlatformFault(str(NoEngine()), code="engine_unavailable") from error
 
 
-def _read_frames(descriptor: int, first: bytes, deadline: float) -> tuple[bool, bytes]:
-    """Read both streams of a command; return whether they have ended, and the end of what they said.
+class Output:
+    """What a command prints on both its streams, of which the end is kept.
 
-    first: what was read already. The library's own reader would wait for ever for a command that says nothing.
+    The library's own reader would wait for ever for a command that says nothing.
     """
-    poll = select.poll()
-    poll.register(descriptor, select.POLLIN)
-    raw, said, piece = b"", b"", first
-    while (left := deadline - time.monotonic()) > 0:
-        raw += piece
-        while len(raw) >= _HEADER_BYTES:
-            end = _HEADER_BYTES + int.from_bytes(raw[4:_HEADER_BYTES])
-            if len(raw) < end:
+
+    def __init__(self, descriptor: int, first: bytes) -> None:
+        """first: what was read already."""
+        self._descriptor, self._poll = descriptor, select.poll()
+        self._poll.register(descriptor, select.POLLIN)
+        self._raw, self.said, self.is_over = b"", b"", False
+        self._take(first)
+
+    def more(self, deadline: float) -> bool:
+        """Wait until a monotonic deadline for more; return whether there may be more still."""
+        left = deadline - time.monotonic()
+        if left <= 0 or self.is_over:
+            return False
+        if self._poll.poll(left * 1000):
+            piece = os.read(self._descriptor, OUTPUT_BYTES)
+            self.is_over = not piece
+            self._take(piece)
+        return not self.is_over
+
+    def _take(self, piece: bytes) -> None:
+        self._raw += piece
+        while len(self._raw) >= _HEADER_BYTES:
+            end = _HEADER_BYTES + int.from_bytes(self._raw[4:_HEADER_BYTES])
+            if len(self._raw) < end:
                 break
-            said, raw = (said + raw[_HEADER_BYTES:end])[-OUTPUT_BYTES:], raw[end:]
-        piece = b""
-        if poll.poll(left * 1000) and not (piece := os.read(descriptor, OUTPUT_BYTES)):
-            return True, said
-    return False, said
+            self.said = (self.said + self._raw[_HEADER_BYTES:end])[-OUTPUT_BYTES:]
+            self._raw = self._raw[end:]
 
 
 def _until(pieces: Iterator[bytes], deadline: float) -> Iterator[bytes]:

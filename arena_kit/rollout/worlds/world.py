@@ -11,12 +11,13 @@ from typing import Any, Self
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
-from arena_kit.rollout.packages.compose import HealthCheck, Service
+from arena_kit.rollout.packages.compose import Service
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.engine import REFUSED, Engine, Ran
 from arena_kit.rollout.worlds.fetching import files_of
-from arena_kit.rollout.worlds.walls import LOOPBACK, pause_options, service_options
+from arena_kit.rollout.worlds.ports import Ports, ports_of
+from arena_kit.rollout.worlds.walls import pause_options, service_options
 from arena_kit.sandbox.lock_file import LockFile
 
 logger = logging.getLogger(__name__)
@@ -29,20 +30,7 @@ PAUSE = "_pause"
 LOG_CHARACTERS = 2_000
 TRIED_AGAIN = ("export_failed", "engine_unavailable")
 """Codes of exports that may succeed a second time; what is too large or no plain file is so again."""
-_LOOK_SECONDS = 1.0
-_WAIT_FOR_PORTS = f"""
-import socket, sys, time
-deadline = time.monotonic() + {_LOOK_SECONDS}
-for port in map(int, sys.argv[1:]):
-    while True:
-        try:
-            socket.create_connection(("{LOOPBACK}", port), 0.5).close()
-            break
-        except OSError:
-            if time.monotonic() > deadline:
-                sys.exit(1)
-            time.sleep(0.02)
-"""
+_POLL_SECONDS = 0.02
 
 
 def seeded_tag(tag: str, service: str) -> str:
@@ -86,13 +74,19 @@ class World:
         names = tuple(built.service.name for built in self.package.services)
         pause = self._engine.start(pause_options(self._pause_image, names, self.labels, self._name(PAUSE)))
         self._containers[PAUSE] = pause
-        for built in self.package.services:
-            name = built.service.name
-            options = service_options(built, pause, self.labels, self._name(name))
-            self._containers[name] = self._start(name, options)
-            self._wait(built.service, deadline)
         if self.package.front:
-            self._start_front(deadline)
+            # Before the services, so that none of them has its port.
+            self.join(front.NAME, lambda *given: front.front_options(self._pause_image, self.package.origins, *given))
+        services = [built.service for built in self.package.services]
+        watched = [port for service in services if not service.health.test for port in service.ports]
+        with ports_of(self._engine, pause, watched, deadline) as ports:
+            for built in self.package.services:
+                name = built.service.name
+                options = service_options(built, pause, self.labels, self._name(name))
+                self._containers[name] = self._start(name, options)
+                self._wait(built.service, ports, deadline)
+        if self.package.front:
+            self._wait_for_front(deadline)
 
     def join(self, name: str, options: Callable[[str, Mapping[str, str], str], Mapping[str, Any]]) -> None:
         """Start a further container in the network of this world, which is removed with it.
@@ -194,13 +188,12 @@ class World:
             self._lease.end()
             self._engine.close()
 
-    def _start_front(self, deadline: float) -> None:
-        """Start the proxy that the browser is led through, and wait until it accepts."""
-        self.join(front.NAME, lambda *given: front.front_options(self._pause_image, self.package.origins, *given))
+    def _wait_for_front(self, deadline: float) -> None:
+        """Wait until the proxy that the browser is led through says that it listens."""
         while self.is_running(front.NAME) and time.monotonic() < deadline:
-            # A service that has the port already does not let the proxy live.
-            if self._accept([front.PORT], deadline) and self.is_running(front.NAME):
+            if front.READY in self.log(front.NAME):
                 return
+            time.sleep(_POLL_SECONDS)
         log = self.log(front.NAME)[-LOG_CHARACTERS:]
         raise WorldFault(f"The proxy of {self.package.slug} did not start.", code="front_failed", log=log)
 
@@ -231,13 +224,13 @@ class World:
             sentence = f"The command {command[0]} of the export ended with {ran.status} in {service}."
             raise WorldFault(sentence, code="export_failed", log=ran.output[-LOG_CHARACTERS:])
 
-    def _wait(self, service: Service, deadline: float) -> None:
+    def _wait(self, service: Service, ports: Ports, deadline: float) -> None:
         """Wait until a service is healthy."""
         health, failed = service.health, 0
         patient_until = time.monotonic() + health.start_seconds
         while self._engine.is_running(self._containers[service.name]):
             tried_at = time.monotonic()
-            if self._is_healthy(service, health, deadline):
+            if self._is_healthy(service, ports, deadline):
                 return
             failed += time.monotonic() > patient_until
             if failed >= health.retries or time.monotonic() > deadline:
@@ -250,16 +243,11 @@ class World:
             service, "its health check does not succeed" if health.test else "its ports do not accept"
         )
 
-    def _is_healthy(self, service: Service, health: HealthCheck, deadline: float) -> bool:
-        if health.test:
+    def _is_healthy(self, service: Service, ports: Ports, deadline: float) -> bool:
+        if (health := service.health).test:
             latest = min(deadline, time.monotonic() + health.timeout_seconds)
             return self._engine.run(self._containers[service.name], health.test, deadline=latest).status == 0
-        return not service.ports or self._accept(service.ports, deadline)
-
-    def _accept(self, ports: Sequence[int], deadline: float) -> bool:
-        """Return whether all of these ports accept, or do so within a second."""
-        program = ["python3", "-I", "-S", "-c", _WAIT_FOR_PORTS, *map(str, ports)]
-        return self._engine.run(self._containers[PAUSE], program, deadline=deadline).status == 0
+        return ports.accept(service.ports, deadline)
 
     def _unhealthy(self, service: Service, why: str) -> WorldFault:
         log = self._engine.log(self._containers[service.name])[-LOG_CHARACTERS:]

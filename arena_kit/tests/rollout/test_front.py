@@ -149,3 +149,4 @@ def test_the_container_has_the_walls_of_a_world_and_its_program() -> None:
     assert (options["network_mode"], options["cap_drop"]) == ("container:pause", ["ALL"])
     assert options["command"] == [str(front.PORT), front.LOG, "http://web:8000"]
     assert "class Front" in options["entrypoint"][-1]
+    assert f'print("{front.READY}", flush=True)' in options["entrypoint"][-1]

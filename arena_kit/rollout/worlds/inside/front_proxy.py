@@ -180,8 +180,9 @@ def _masked(headers: list[tuple[str, str]]) -> dict[str, str]:
 
 
 async def serve(front: Front, port: int) -> None:
-    """Serve until this process is ended."""
+    """Say that the port is open, and serve until this process is ended."""
     server = await asyncio.start_server(front.serve, "127.0.0.1", port, limit=MOST_HEAD)
+    print("listening", flush=True)
     async with server:
         await server.serve_forever()
 
