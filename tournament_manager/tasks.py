@@ -16,6 +16,7 @@ from core.models import Environment, TournamentSchedule
 from core.operations.reaper import look
 from core.submissions.images import duels_delay_rebuilt
 from core.submissions.promotions import promotions_decide
+from core.tournaments.registrations import registration_tell
 from core.tournaments.schedules import schedule_run
 from tournament_manager import editions, planning, progress
 from tournament_manager.follow import follow
@@ -66,6 +67,8 @@ def _advance(environment: Environment, *, now: datetime) -> None:
     # First, because all other steps use data derived from the ledger.
     with apart(f"What follows from the ledger of {environment}"):
         follow(environment)
+    with apart(f"Word of open registrations of {environment}"):
+        registration_tell(environment=environment, now=now)
     planning.planned_begin(environment, now=now)
     steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
     steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]

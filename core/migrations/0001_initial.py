@@ -280,7 +280,7 @@ class Migration(migrations.Migration):
             name='Notice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_OPEN', 'Agents of yours may register for a tournament'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over'), ('ACCESS', 'The ways to log in to your account have changed')], max_length=20)),
                 ('title', models.CharField(max_length=200)),
                 ('text', models.TextField()),
                 ('address', models.CharField(blank=True, help_text='Path of the page that shows more.', max_length=200)),
@@ -304,7 +304,7 @@ class Migration(migrations.Migration):
             name='NoticeChoice',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over')], max_length=20)),
+                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_OPEN', 'Agents of yours may register for a tournament'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over'), ('ACCESS', 'The ways to log in to your account have changed')], max_length=20)),
                 ('in_inbox', models.BooleanField()),
                 ('by_mail', models.BooleanField()),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notice_choices', to=settings.AUTH_USER_MODEL)),
@@ -391,6 +391,7 @@ class Migration(migrations.Migration):
                 ('results', models.CharField(choices=[('PUBLIC', 'everyone'), ('PARTICIPANTS', 'participants'), ('HIDDEN', 'organisers')], default='PUBLIC', help_text='Who sees results. They count for ratings once everyone does.', max_length=12)),
                 ('registration_opens_at', models.DateTimeField(blank=True, null=True)),
                 ('registration_closes_at', models.DateTimeField(blank=True, null=True)),
+                ('registration_told_at', models.DateTimeField(editable=False, help_text='When owners were told that they may register.', null=True)),
                 ('freezes_at', models.DateTimeField(blank=True, help_text='Versions uploaded later do not take part.', null=True)),
                 ('starts_at', models.DateTimeField(blank=True, help_text='When a planned tournament begins.', null=True)),
                 ('ends_at', models.DateTimeField(blank=True, help_text='When a ladder ends; empty: never.', null=True)),

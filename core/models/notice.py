@@ -15,11 +15,13 @@ class NoticeKind(models.TextChoices):
     EVALUATED = "EVALUATED", "A version of yours has its score"
     QUARANTINE = "QUARANTINE", "An agent of yours is paused for crashing"
     PROMOTION_DECIDED = "PROMOTION_DECIDED", "A new version has been tested against the one in play"
+    TOURNAMENT_OPEN = "TOURNAMENT_OPEN", "Agents of yours may register for a tournament"
     TOURNAMENT_INVITED = "TOURNAMENT_INVITED", "You are invited to a tournament"
     TOURNAMENT_STARTED = "TOURNAMENT_STARTED", "A tournament of yours begins"
     TOURNAMENT_ENDED = "TOURNAMENT_ENDED", "A tournament of yours is over"
     OVERTAKEN = "OVERTAKEN", "An agent of yours is overtaken"
     CHALLENGE_ENDED = "CHALLENGE_ENDED", "A challenge of yours is over"
+    ACCESS = "ACCESS", "The ways to log in to your account have changed"
 
 
 class Notice(models.Model):

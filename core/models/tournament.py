@@ -63,6 +63,9 @@ class Tournament(models.Model):
     season = models.ForeignKey(Season, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
     registration_opens_at = models.DateTimeField(null=True, blank=True)
     registration_closes_at = models.DateTimeField(null=True, blank=True)
+    registration_told_at = models.DateTimeField(
+        null=True, editable=False, help_text="When owners were told that they may register."
+    )
     freezes_at = models.DateTimeField(null=True, blank=True, help_text="Versions uploaded later do not take part.")
     starts_at = models.DateTimeField(null=True, blank=True, help_text="When a planned tournament begins.")
     ends_at = models.DateTimeField(null=True, blank=True, help_text="When a ladder ends; empty: never.")

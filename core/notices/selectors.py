@@ -10,7 +10,13 @@ from django.db.models import QuerySet
 from core.models import Notice, NoticeChoice, NoticeKind, User
 
 MAILED = frozenset(
-    {NoticeKind.VALIDATION, NoticeKind.QUARANTINE, NoticeKind.TOURNAMENT_INVITED, NoticeKind.TOURNAMENT_ENDED}
+    {
+        NoticeKind.VALIDATION,
+        NoticeKind.QUARANTINE,
+        NoticeKind.TOURNAMENT_INVITED,
+        NoticeKind.TOURNAMENT_ENDED,
+        NoticeKind.ACCESS,
+    }
 )
 """The kinds that are mailed by default: those that need action or are waited for. All kinds are in the inbox."""
 COUNTED = 100

@@ -12,6 +12,7 @@ from django.db.models import Q
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import ApiToken, TokenScope, User
+from core.people.access_news import access_changed
 
 PREFIX = "arena_"
 """The prefix of every token, by which scanners for leaked secrets recognise it."""
@@ -43,6 +44,7 @@ def token_create(
             hint=token[:HINT_CHARACTERS],
             expires_at=None if days is None else now + timedelta(days=days),
         )
+        access_changed(user=owner, title=f"The API token {row.name} was created")
     return row, token
 
 

@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Agent, Build, Environment, Registration, Submission, Tournament, TournamentState
+from core.models import (
+    Agent,
+    Build,
+    Eligibility,
+    Environment,
+    Notice,
+    NoticeKind,
+    Registration,
+    Submission,
+    Tournament,
+    TournamentState,
+)
 from core.moderation.services import agent_disable, agent_enable, user_ban
 from core.tests import factories
 from core.tests.factories import Cast
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.registration_selectors import registration_card
-from core.tournaments.registrations import registration_create, registration_withdraw
+from core.tournaments.registrations import registration_create, registration_tell, registration_withdraw
 from core.tournaments.seeding import seeded
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +60,28 @@ def test_an_agent_is_registered_once_within_the_window_until_it_is_full(
         registration_withdraw(tournament=cup, agent=anna, by=anna.owner)
     register(cup, clara)
     assert [row.agent for row in cup.registrations.all()] == [berta, clara]
+
+
+def test_owners_are_told_once_that_registration_is_open(environment: Environment, people: Cast) -> None:
+    owners = (people.alice, people.bob, people.charlie)
+    anna, berta, _ = (factories.ready(factories.agent(owner, environment)).agent for owner in owners)
+    now = timezone.now()
+    cup = factories.planned(environment, registration_opens_at=now + HOUR)
+
+    def tell(at: datetime) -> list[str]:
+        registration_tell(environment=environment, now=at)
+        told = Notice.objects.filter(kind=NoticeKind.TOURNAMENT_OPEN).order_by("user")
+        return list(told.values_list("user__username", flat=True))
+
+    assert tell(now) == []
+    register(cup, anna, hours=2)
+    agent_disable(agent=berta, reason="It mines.")
+    assert tell(now + 2 * HOUR) == ["charlie"]
+    assert tell(now + 3 * HOUR) == ["charlie"]
+    factories.planned(environment, eligibility=Eligibility.TEAMS, teams=["reds"])
+    invited = factories.planned(environment)
+    Tournament.objects.filter(pk=invited.pk).update(eligibility=Eligibility.INVITED)
+    assert tell(now + 3 * HOUR) == ["charlie"]
 
 
 def test_who_is_disabled_or_banned_holds_no_place(environment: Environment, people: Cast) -> None:

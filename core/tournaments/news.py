@@ -54,6 +54,15 @@ def tournament_started(tournament: Tournament) -> None:
     )
 
 
+def registration_opened(tournament: Tournament, owners: Iterable[User]) -> None:
+    """Tell owners that their agents may be registered for a planned tournament."""
+    title = f"Registration for {tournament} is open"
+    notify_each(
+        kind=NoticeKind.TOURNAMENT_OPEN,
+        messages=[Message(owner, title, _when(tournament), tournament_address(tournament)) for owner in owners],
+    )
+
+
 def tournament_invited(tournament: Tournament, people: Iterable[User]) -> None:
     """Tell people that they are invited to a planned tournament."""
     notify_each(

@@ -90,6 +90,13 @@ def eligible_count(tournament: Tournament, invited: Sequence[User]) -> int:
     return rows.order_by().values("agent").distinct().count()
 
 
+def unregistered_owners(tournament: Tournament) -> list[User]:
+    """Return the owners of agents that could take part now, without those who have registered one."""
+    owners = _eligible(tournament).order_by().values("agent__owner")
+    registered = tournament.registrations.values("agent__owner")
+    return list(User.objects.filter(pk__in=owners).exclude(pk__in=registered).order_by("pk"))
+
+
 def closed_because(tournament: Tournament, *, now: datetime) -> str:
     """Why registration is not open, as a sentence; empty while it is."""
     opens_at, closes_at = tournament.registration_opens_at, tournament.registration_closes_at

@@ -7,8 +7,35 @@ from datetime import datetime
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Agent, Registration, Tournament, TournamentState, User
-from core.tournaments.registration_selectors import agent_obstacle, closed_because, is_full, owner_full, owner_obstacle
+from core.models import Agent, Eligibility, Environment, Registration, Tournament, TournamentState, User
+from core.tournaments.news import registration_opened
+from core.tournaments.registration_selectors import (
+    agent_obstacle,
+    closed_because,
+    is_full,
+    owner_full,
+    owner_obstacle,
+    unregistered_owners,
+)
+
+
+def registration_tell(*, environment: Environment, now: datetime) -> int:
+    """Tell owners of agents that could take part, once, that registration is open; return how many were told.
+
+    Those who have registered know, and so do invited people.
+    """
+    rows = environment.tournaments.filter(
+        state=TournamentState.PLANNED, registration_opens_at__lte=now, registration_told_at=None
+    )
+    told = 0
+    for tournament in rows.exclude(eligibility=Eligibility.INVITED):
+        with transaction.atomic():
+            untold = Tournament.objects.filter(pk=tournament.pk, registration_told_at=None)
+            if untold.update(registration_told_at=now) and not closed_because(tournament, now=now):
+                owners = unregistered_owners(tournament)
+                registration_opened(tournament, owners)
+                told += len(owners)
+    return told
 
 
 def registration_create(*, tournament: Tournament, agent: Agent, by: User, now: datetime) -> Registration:

@@ -25,6 +25,7 @@ from core.tests.factories import PASSWORD, Cast
 from core.tournaments.invite_links import link_address
 from web.tests.conftest import As
 from web.tests.oidc import CLIENT, SECRET, Provider, provider_running
+from web.tests.told import told
 
 pytestmark = pytest.mark.django_db
 START, SIGN_UP, CODE, LOGINS = "/login/with/university/", "/sign-up/with/", "/login/code/", "/profile/logins/"
@@ -295,6 +296,7 @@ def test_a_provider_is_added_in_a_fresh_session_only_and_to_one_account(
     # It goes on where it was.
     assert old.post("/profile/again/", {"password": PASSWORD})["Location"] == LOGINS
     assert SocialAccount.objects.get().user == cast.alice
+    assert told(cast.alice) == ["Your account can be opened with University"]
     cast.alice.refresh_from_db()
     assert cast.alice.email == "alice@arena.example"
 
@@ -314,6 +316,7 @@ def test_the_last_way_in_is_not_given_up(client: Client, provider: Provider) -> 
     assert client.post("/profile/password/set/", new)["Location"] == "/profile/"
     assert client.post(LOGINS, {"account": row.pk})["Location"] == LOGINS
     assert not SocialAccount.objects.exists()
+    assert told(row.user)[-1] == "Your account can no longer be opened with University"
 
 
 def test_who_has_no_password_shows_who_they_are_by_logging_in_again(

@@ -10,11 +10,12 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
-from core.models import User
+from core.models import Notice, User
 from core.people.services import user_create
 from core.people.tokens import token_create
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
+from web.tests.told import told
 
 pytestmark = pytest.mark.django_db
 NEW = "another-long-one"
@@ -58,6 +59,20 @@ def test_a_new_password_ends_all_other_sessions_and_no_token(cast: Cast, visit: 
     assert here.cookies[django_settings.SESSION_COOKIE_NAME].value != before
     assert elsewhere.get("/profile/").status_code == 302
     assert client.get("/api/v1/me/", headers={"Authorization": f"Bearer {token}"}).status_code == 200
+
+
+def test_the_owner_is_told_of_a_new_password_and_of_a_new_token(cast: Cast, visit: As) -> None:
+    visit(cast.alice).post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+    assert told(cast.alice) == ["Your password was changed"]
+    token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
+    assert told(cast.alice) == ["Your password was changed", "The API token laptop was created"]
+    assert Notice.objects.filter(user=cast.alice, mail_next_at=None).count() == 0
+    assert "tell the organisers" in Notice.objects.filter(user=cast.alice)[0].text
+
+
+def test_a_wrong_old_password_is_no_news(cast: Cast, visit: As) -> None:
+    visit(cast.alice).post("/profile/password/", {"old_password": "wrong", "new_password1": NEW, "new_password2": NEW})
+    assert told(cast.alice) == []
 
 
 def test_a_password_set_by_an_organiser_ends_all_sessions(cast: Cast, visit: As) -> None:

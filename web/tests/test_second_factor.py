@@ -12,7 +12,7 @@ from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.core.management import call_command
 from django.db import connection
-from django.test import Client
+from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
 from pytest_django.fixtures import Settings
@@ -26,6 +26,7 @@ from core.tests.factories import PASSWORD, Cast
 from web.people.adapters import SESSION_HASH
 from web.tests.conftest import As
 from web.tests.house import reset_link
+from web.tests.told import told
 
 pytestmark = pytest.mark.django_db
 PAGE, LOGIN, CODE, ADMIN = "/profile/second-factor/", "/login/", "/login/code/", "/admin/"
@@ -225,8 +226,10 @@ def test_where_it_is_required_an_organiser_without_it_can_only_set_it_up(
 def test_everybody_may_have_a_second_factor(cast: Cast) -> None:
     client = logged_in(cast.alice)
     assert f'href="{PAGE}"' in client.get("/profile/").content.decode()
-    set_up(client)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        set_up(client)
     assert has_second_factor(cast.alice)
+    assert told(cast.alice) == ["An authenticator app was added to your account"]
     fresh = Client()
     assert give_password(fresh, cast.alice)["Location"] == CODE
     assert not is_logged_in(fresh)
@@ -246,7 +249,8 @@ def test_recovery_codes_are_renewed_and_the_factor_is_removed_only_after_a_code(
     client = logged_in(cast.alice)
     client.post(CODE, {"code": code(app)})
 
-    page = client.post(NEW_CODES, follow=True).content.decode()
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        page = client.post(NEW_CODES, follow=True).content.decode()
     new = re.findall(r"(?:>|^)(\d{8})$", page, re.MULTILINE)
     assert len(new) == RECOVERY_CODES
     assert not set(old) & set(new)
@@ -259,7 +263,12 @@ def test_recovery_codes_are_renewed_and_the_factor_is_removed_only_after_a_code(
     client.post(AGAIN_BY_CODE, {"code": WRONG})
     settings.ACCOUNT_REAUTHENTICATION_TIMEOUT = 900
     client.post(AGAIN_BY_CODE, {"code": new[0]})
-    client.post(REMOVE)
+    with TestCase.captureOnCommitCallbacks(execute=True):
+        client.post(REMOVE)
+    assert told(cast.alice)[-2:] == [
+        "New recovery codes were made for your account",
+        "An authenticator app was removed from your account",
+    ]
     assert not Authenticator.objects.filter(user=cast.alice).exists()
     assert is_logged_in(client)
     entries = AuditEntry.objects.order_by("pk").values_list("channel", "operator", "action")
