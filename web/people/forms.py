@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allauth.account.forms import AddEmailForm, ReauthenticateForm
+from allauth.account.internal.flows.email_verification import add_email_verification_sent_message
 from allauth.account.internal.flows.login import perform_password_login
-from allauth.account.models import Login
+from allauth.account.models import EmailAddress, Login
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
 from allauth.socialaccount.models import SocialAccount, SocialLogin
@@ -27,7 +28,7 @@ from arena_kit.text import plain_line
 from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
-from core.people.emails import email_confirmed
+from core.people.emails import email_change_begin, email_confirmed
 from core.people.services import NAME_TAKEN, email_stored, user_create
 from core.tournaments.invite_links import user_create_by_link
 
@@ -220,6 +221,12 @@ class EmailForm(AddEmailForm):
         if problem := email_problem(email):
             raise ValidationError(problem)
         return email
+
+    def save(self, request: HttpRequest) -> EmailAddress:
+        """Ask for the new address. django-allauth would take away one that is not confirmed, and leave none."""
+        row = email_change_begin(user=self.user, email=self.cleaned_data["email"])
+        add_email_verification_sent_message(request, row.email, signup=False)
+        return row
 
 
 class DisconnectForm(BaseDisconnectForm):
