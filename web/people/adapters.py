@@ -23,6 +23,7 @@ from django.utils import timezone
 from core.addresses import client_address
 from core.models import LetterKind, User
 from core.notices.letters import letter_write
+from core.people.audit_log import account_record
 from core.people.emails import email_confirmed, email_is_of_another
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
@@ -110,6 +111,7 @@ class AccountAdapter(DefaultAccountAdapter):
             if not user.is_active or email_is_of_another(user=user, email=email_address.email):
                 messages.error(request, "This address belongs to another account by now.")
                 return False
+            account_record(request, user, "change_email", note="Confirmed by the link that was sent there.")
             email_confirmed(user=user, email=email_address.email)
         self.add_message(request, messages.SUCCESS, "account/messages/email_confirmed.txt")
         return True

@@ -305,6 +305,20 @@ def test_a_provider_is_added_in_a_fresh_session_only_and_to_one_account(
     assert SocialAccount.objects.get().user == cast.alice
 
 
+def test_the_audit_log_says_that_an_organiser_added_a_provider_and_gave_it_up(cast: Cast, provider: Provider) -> None:
+    olga = Client()
+    olga.post("/login/", {"username": cast.olga.email, "password": PASSWORD})
+    come(olga, provider, {"process": "connect"})
+    olga.post(LOGINS, {"account": SocialAccount.objects.get().pk})
+    rows = AuditEntry.objects.order_by("pk")
+    assert [(row.operator, row.action) for row in rows] == [
+        ("olga", "log_in"),
+        ("olga", "add_login"),
+        ("olga", "remove_login"),
+    ]
+    assert rows[1].note == "university: d-1"
+
+
 def test_the_last_way_in_is_not_given_up(client: Client, provider: Provider) -> None:
     come(client, provider)
     client.post(SIGN_UP, FORM)
