@@ -11,13 +11,25 @@ from core.models import User
 
 
 def people_named(names: Iterable[str]) -> dict[str, User]:
-    """Return the accounts with these user names or e-mails, by both in small letters."""
+    """Return the accounts with these user names or e-mails, by the words that name them in small letters.
+
+    A word with an @ is an e-mail. A user name may have one as well, but does not count then: otherwise people could
+    call themselves by the address of another person, and get what is meant for that one.
+    """
     wanted = {name.casefold() for name in names}
     rows = User.objects.annotate(low_name=Lower("username"), low_email=Lower("email"))
     found: dict[str, User] = {}
     for user in rows.filter(Q(low_name__in=wanted) | Q(low_email__in=wanted)):
-        found |= {user.email.casefold(): user, user.username.casefold(): user}
+        words = {user.email.casefold(), user.username.casefold() if "@" not in user.username else ""}
+        found |= dict.fromkeys(words & wanted, user)
     return found
+
+
+def usernames_taken(names: Iterable[str]) -> set[str]:
+    """Return which of these user names accounts have, in small letters."""
+    wanted = {name.casefold() for name in names}
+    rows = User.objects.annotate(low_name=Lower("username")).filter(low_name__in=wanted)
+    return {name.casefold() for name in rows.values_list("username", flat=True)}
 
 
 def people_found(words: str) -> QuerySet[User]:
