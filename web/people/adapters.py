@@ -46,7 +46,6 @@ SENTENCES = {
     "socialaccount/messages/account_connected.txt": "You can now log in with this provider.",
     "socialaccount/messages/account_connected_updated.txt": "You can log in with this provider.",
     "socialaccount/messages/account_connected_other.txt": "This login opens another account of the arena already.",
-    "socialaccount/messages/account_disconnected.txt": "You can no longer log in with this provider.",
 }
 """What the site says of what django-allauth reports; of all else it says nothing."""
 
@@ -183,4 +182,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         return initial
 
     def validate_disconnect(self, account: SocialAccount, accounts: Any) -> None:
-        """Allow it: a person without a password keeps the last login by the check before this one."""
+        """Refuse it if a person without a password would keep only providers that the arena no longer knows."""
+        known = {app.provider_id or app.provider for app in self.list_apps(self.request)}
+        others = accounts.exclude(pk=account.pk).filter(provider__in=known)
+        if not account.user.has_usable_password() and not others.exists():
+            raise self.validation_error("no_password")

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 from allauth.account.forms import AddEmailForm, ReauthenticateForm
 from allauth.account.internal.flows.email_verification import add_email_verification_sent_message
 from allauth.account.internal.flows.login import perform_password_login
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
 from allauth.account.models import EmailAddress, Login
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -233,6 +235,12 @@ class DisconnectForm(BaseDisconnectForm):
     """Give up a way to log in."""
 
     account = forms.ModelChoiceField(queryset=SocialAccount.objects.none())
+
+    def save(self) -> None:
+        """Give it up, also where the arena no longer knows the provider, at which django-allauth fails."""
+        raise_if_reauthentication_required(self.request, app="allauth.socialaccount")
+        self.cleaned_data["account"].delete()
+        messages.success(self.request, "You can no longer log in with this provider.")
 
 
 class DeleteForm(forms.Form):

@@ -330,6 +330,22 @@ def test_the_last_way_in_is_not_given_up(client: Client, provider: Provider) -> 
     assert not SocialAccount.objects.exists()
 
 
+@pytest.mark.parametrize("gone", ["library", "github"])
+def test_a_provider_that_the_operator_has_removed_is_given_up_and_keeps_no_account_open(
+    client: Client, provider: Provider, gone: str
+) -> None:
+    come(client, provider)
+    client.post(SIGN_UP, FORM)
+    here = SocialAccount.objects.get()
+    old = SocialAccount.objects.create(user=here.user, provider=gone, uid="1", extra_data={})
+    assert "no longer knows this provider" in client.get(LOGINS).content.decode()
+    assert "Set a password first" in client.post(LOGINS, {"account": here.pk}).content.decode()
+    assert (
+        "no longer log in with this provider" in client.post(LOGINS, {"account": old.pk}, follow=True).content.decode()
+    )
+    assert SocialAccount.objects.get() == here
+
+
 def test_who_has_no_password_shows_who_they_are_by_logging_in_again(
     client: Client, provider: Provider, settings: Settings
 ) -> None:
