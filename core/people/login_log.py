@@ -24,8 +24,9 @@ def _on_login(request: HttpRequest, user: User, **_: object) -> None:
 # Before the row is saved: a login that cannot be written down is not added.
 @receiver(pre_save, sender=SocialAccount)
 def _on_provider(instance: SocialAccount, **_: object) -> None:
-    if instance._state.adding and context.request is not None:
-        account_record(context.request, instance.user, "add_login", note=f"{instance.provider}: {instance.uid}")
+    request = context.request
+    if instance._state.adding and request is not None and request.user == instance.user:
+        account_record(request, instance.user, "add_login", note=f"{instance.provider}: {instance.uid}")
 
 
 @receiver(user_login_failed)
