@@ -240,6 +240,25 @@ def test_each_line_is_judged_alone(cast: Cast) -> None:
     assert rows[3].username == "dot"
 
 
+@pytest.mark.parametrize("name", ["Weiß", "Élodie", "ÉLODIE"])
+def test_names_that_databases_spell_otherwise_are_seen_to_be_taken(name: str, cast: Cast) -> None:
+    factories.user(name)
+    (row,) = class_read(f"new@school.example,{name}")
+    assert "is taken" in row.problem
+
+
+def test_what_is_taken_while_the_accounts_are_made_is_said(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga = visit(cast.olga)
+    # Another person signs up between the reading of the list and the first account.
+    monkeypatch.setattr("core.tournaments.class_lists.people_named", lambda _: {})
+    answer = olga.post(CLASS, {"text": f"ann@school.example\n{cast.bob.email},bobby", "create": "1"})
+    assert answer.status_code == 422
+    assert "There is already an account with this e-mail" in answer.content.decode()
+    assert not User.objects.filter(username="ann").exists()
+
+
 def test_a_list_without_people_raises(cast: Cast) -> None:
     with pytest.raises(Refused):
         class_read("\n")
