@@ -35,6 +35,24 @@ def email_confirmed(*, user: User, email: str) -> None:
             user.save(update_fields=["email", "email_confirmed_at"])
 
 
+def email_change_begin(*, user: User, email: str) -> EmailAddress:
+    """Note that a person wants another address, in place of an earlier wish, and mail the link that confirms it there.
+
+    Until the link is opened the account keeps its address, confirmed or not.
+    """
+    row: EmailAddress
+    with transaction.atomic():
+        EmailAddress.objects.filter(user=user).exclude(email__in=(user.email.lower(), email.lower())).delete()
+        row, _ = EmailAddress.objects.get_or_create(user=user, email=email.lower())
+        letter_write(kind=LetterKind.CONFIRM_EMAIL, email=row.email)
+    return row
+
+
+def email_change_end(*, user: User) -> None:
+    """Take back that a person wants another address; the links that were sent there confirm nothing any more."""
+    EmailAddress.objects.filter(user=user).exclude(email=user.email.lower()).delete()
+
+
 def email_changed_by_organiser(*, user: User) -> None:
     """Ask for confirmation of the address that an organiser gave to an account, as for the first one."""
     with transaction.atomic():
@@ -48,10 +66,11 @@ def email_proved(*, user: User) -> None:
     """Confirm an account's address after its owner has chosen a new password by a link sent there.
 
     If it was never confirmed before, another person may have opened the account with this address. What would
-    still let that person in goes: API tokens, passkeys and logins of providers.
+    still let that person in goes: API tokens, passkeys and logins of providers. An organiser's account is known to be
+    theirs, and the mailbox alone must not remove its second factor.
     """
     with transaction.atomic():
-        if user.email_confirmed_at is None:
+        if user.email_confirmed_at is None and not user.is_staff:
             ApiToken.objects.filter(owner=user).delete()
             Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN).delete()
             SocialAccount.objects.filter(user=user).delete()

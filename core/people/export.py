@@ -18,22 +18,29 @@ from core.models import (
     Agent,
     Analysis,
     ApiToken,
+    AuditEntry,
     Batch,
     Challenge,
     Duel,
     Evaluation,
     Notice,
     NoticeChoice,
+    Package,
     Registration,
     Rollout,
+    Run,
     Sitting,
     SittingMove,
     Submission,
+    TaskFile,
     User,
 )
+from core.models.quota import QUOTA_FIELDS
 
 COPY_BYTES = 1 << 20
-ACCOUNT = ("username", "email", "email_confirmed_at", "team", "github", "date_joined", "last_login", "is_staff")
+ACCOUNT = ("username", "email", "email_confirmed_at", "team", "github", "date_joined", "last_login", "is_staff",
+           "is_superuser", "ban_reason", "is_quota_exempt", *QUOTA_FIELDS)  # fmt: skip
+Parts = dict[str, tuple[QuerySet[Any], tuple[str, ...]]]
 
 
 def account_export(user: User) -> IO[bytes]:
@@ -56,10 +63,18 @@ def account_export(user: User) -> IO[bytes]:
 
 def account_data(user: User) -> dict[str, Any]:
     """Return the rows of a person by what they are, each with the values that tell about the person."""
+    account = {name: getattr(user, name) for name in ACCOUNT}
+    return {"account": account} | {
+        name: list(rows.order_by("pk").values(*fields)) for name, (rows, fields) in account_parts(user).items()
+    }
+
+
+def account_parts(user: User) -> Parts:
+    """Return the rows of a person by what they are, each kind with the names of its values."""
     agents = Agent.objects.filter(owner=user)
     versions = Submission.objects.filter(agent__owner=user)
     mine = Duel.objects.filter(player_1__agent__owner=user) | Duel.objects.filter(player_2__agent__owner=user)
-    parts: dict[str, tuple[QuerySet[Any], tuple[str, ...]]] = {
+    return {
         "email_addresses": (EmailAddress.objects.filter(user=user), ("email", "verified", "primary")),
         "second_factors": (Authenticator.objects.filter(user=user), ("type", "created_at", "last_used_at")),
         "logins_of_providers": (
@@ -130,10 +145,17 @@ def account_data(user: User) -> dict[str, Any]:
             ("kind", "title", "text", "address", "created_at", "read_at", "mailed_at"),
         ),
         "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
-    }
-    account = {name: getattr(user, name) for name in ACCOUNT}
-    return {"account": account} | {
-        name: list(rows.order_by("pk").values(*fields)) for name, (rows, fields) in parts.items()
+        "invitations": (user.invitations.all(), ("environment__slug", "edition", "name")),
+        "runs": (Run.objects.filter(caller=user), ("key", "player_1_name", "player_2_name", "created_at")),
+        "packages": (
+            Package.objects.filter(uploaded_by=user),
+            ("environment__slug", "number", "archive_bytes", "note", "created_at"),
+        ),
+        "task_files": (TaskFile.objects.filter(uploaded_by=user), ("environment__slug", "report", "created_at")),
+        "audit_log": (
+            AuditEntry.objects.filter(operator_id=user.pk),
+            ("at", "channel", "address", "action", "model", "object_name", "note"),
+        ),
     }
 
 

@@ -1,11 +1,14 @@
-"""Records logins to organisers' accounts, including failed ones."""
+"""Records logins to organisers' accounts, including failed ones, and the providers that are added to them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from allauth.core import context
+from allauth.socialaccount.models import SocialAccount
 from django.contrib.auth.signals import user_logged_in, user_login_failed
+from django.db.models.signals import pre_save
 from django.dispatch import receiver
 from django.http import HttpRequest
 
@@ -16,6 +19,14 @@ from core.people.audit_log import account_record
 @receiver(user_logged_in)
 def _on_login(request: HttpRequest, user: User, **_: object) -> None:
     account_record(request, user, "log_in")
+
+
+# Before the row is saved: a login that cannot be written down is not added.
+@receiver(pre_save, sender=SocialAccount)
+def _on_provider(instance: SocialAccount, **_: object) -> None:
+    request = context.request
+    if instance._state.adding and request is not None and request.user == instance.user:
+        account_record(request, instance.user, "add_login", note=f"{instance.provider}: {instance.uid}")
 
 
 @receiver(user_login_failed)

@@ -91,6 +91,24 @@ def test_versions_that_never_met_are_compared_by_their_rivals(
     assert not found.is_partial
 
 
+def test_a_rival_that_was_met_by_other_rules_is_another_opponent(
+    versions: list[Submission], editions: list[Tournament]
+) -> None:
+    """The table under a verdict has the matches that the verdict is made from."""
+    old, new, rock, paper = versions
+    for rival in (rock, paper):
+        met(editions[0], old, rival, [LOST] * 20)
+        met(editions[1], new, rival, [WON] * 20)
+    new_rules = met(editions[0], old, rock, [WON] * 10)
+    Duel.objects.filter(pk=new_rules.pk).update(environment_version="tic-tac-toe-v2")
+    Duel.objects.filter(player_1=old, player_2=paper).update(environment_version="tic-tac-toe-v2")
+    found = compared(versions)
+    assert found.same is not None
+    assert [(line.rival, line.second, line.second_matches) for line in found.lines] == [(rock, 0.0, 20)]
+    assert sum(line.first_matches + line.second_matches for line in found.lines) == found.same.results
+    assert "the same opponent," in found.sentence
+
+
 def test_duels_between_the_two_are_compared_apart(versions: list[Submission], editions: list[Tournament]) -> None:
     old, new, *_ = versions
     duel = met(editions[0], old, new, [LOST, DRAWN] * 15)

@@ -15,7 +15,7 @@ from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import Tournament, User
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
-from core.people.selectors import people_named
+from core.people.selectors import people_named, usernames_taken
 from core.people.services import user_invite
 from core.tournaments.inviting import people_invite
 
@@ -58,10 +58,8 @@ def class_read(text: str) -> list[ClassRow]:
         raise Refused("The list names no people: write one per line, the e-mail first.")
     if len(found) > MOST_ROWS:
         raise Refused(f"A list has at most {MOST_ROWS} people; this one has {len(found)}. Split it.")
-    known = people_named(
-        word for _, cells in found for word in (cells.get("email", ""), cells.get("username", ""), _wanted(cells))
-    )
-    taken = set(known)
+    known = people_named(cells.get("email", "") for _, cells in found)
+    taken = usernames_taken(name for _, cells in found for name in (cells.get("username", ""), _wanted(cells)))
     seen: set[str] = set()
     return [_row(line, cells, known, taken, seen) for line, cells in found]
 

@@ -78,10 +78,10 @@ class DuelComparison:
 
 @dataclass(frozen=True, slots=True)
 class _Met:
-    """A duel of a version. start: the rival, the rules and the seed; duels that share it had the same openings."""
+    """A duel of a version. rival: with the rules. start: also with the seed; duels that share it had equal openings."""
 
     duel: int
-    rival: int
+    rival: tuple[int, str]
     start: tuple[int, str, int]
 
 
@@ -92,7 +92,8 @@ def duels_compare(first: Submission, second: Submission, viewer: Viewer) -> Duel
     """
     sides = [_tournament_duels(one, viewer) for one in (first, second)]
     rivals, shared = ({met.rival for met in side} for side in sides), ({met.start for met in side} for side in sides)
-    common, starts = set.intersection(*rivals) - {first.pk, second.pk}, set.intersection(*shared)
+    common, starts = set.intersection(*rivals), set.intersection(*shared)
+    common = {rival for rival in common if rival[0] not in (first.pk, second.pk)}
     fitting = [[met for met in side if met.rival in common] for side in sides]
     chosen = [_chosen(side, starts, len(common)) for side in fitting]
     pairs = [_pairs(keys, one.pk) for keys, one in zip(chosen, (first, second), strict=True)]
@@ -127,13 +128,13 @@ def _tournament_duels(version: Submission, viewer: Viewer) -> list[_Met]:
     found = []
     for key, player_1, player_2, rules, seed in columns[:MOST_LOOKED_AT]:
         rival = player_2 if player_1 == version.pk else player_1
-        found.append(_Met(key, rival, (rival, rules, seed)))
+        found.append(_Met(key, (rival, rules), (rival, rules, seed)))
     return found
 
 
 def _chosen(side: Sequence[_Met], shared: Collection[tuple[int, str, int]], rival_count: int) -> list[int]:
     """Return at most MOST_DUELS duels, as many of each rival; those with openings that both have met come first."""
-    counts: dict[int, int] = {}
+    counts: dict[tuple[int, str], int] = {}
     kept = []
     for met in sorted(side, key=lambda met: met.start not in shared):
         counts[met.rival] = counts.get(met.rival, 0) + 1
@@ -179,16 +180,20 @@ def _halves(records: FieldFile) -> tuple[tuple[int, int], ...]:
 
 
 def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalLine, ...]:
-    """Return the rivals of both sides with the shares that each took from them, those met most often first."""
+    """Return the rivals of both sides with the shares that each took from them, those met most often first.
+
+    As in `against_same`, pairs count where both sides have met the rival by the same rules.
+    """
+    both = {pair.rival for pair in first} & {pair.rival for pair in second}
     points: dict[int, tuple[list[float], list[float]]] = {}
     for place, side in enumerate((first, second)):
         for pair in side:
-            rival, _ = cast(tuple[int, str], pair.rival)
-            points.setdefault(rival, ([], []))[place].append(pair.points)
+            if pair.rival in both:
+                rival, _ = cast(tuple[int, str], pair.rival)
+                points.setdefault(rival, ([], []))[place].append(pair.points)
     rows = Submission.objects.select_related("agent__environment", "agent__owner").in_bulk(points)
     lines = [
         RivalLine(rows[key], fmean(one), fmean(other), 2 * len(one), 2 * len(other))
         for key, (one, other) in points.items()
-        if one and other
     ]
     return tuple(sorted(lines, key=lambda line: (-line.first_matches - line.second_matches, line.rival.pk)))

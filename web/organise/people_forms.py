@@ -41,7 +41,16 @@ class TournamentField(TournamentChoiceField):
         super().__init__(rows, required=False, empty_label="None", label="Invite them to")
 
 
-class LinkForm(LinkModelForm):
+class Inviting(forms.BaseForm):
+    """A form that can invite people to a tournament. may_invite: whether this organiser may change tournaments."""
+
+    def __init__(self, *args: Any, may_invite: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not may_invite:
+            del self.fields["tournament"]
+
+
+class LinkForm(Inviting, LinkModelForm):
     """A new link with which people create accounts."""
 
     days = forms.IntegerField(label="Valid for so many days", min_value=1, max_value=366, initial=14)
@@ -67,7 +76,7 @@ class LinkForm(LinkModelForm):
         return data
 
 
-class ClassForm(forms.Form):
+class ClassForm(Inviting, forms.Form):
     """A list of people, as a file or as text."""
 
     file = forms.FileField(

@@ -29,6 +29,8 @@ A_PAGE = 50
 SHOWN = {"all": {}, "banned": {"is_active": False}, "organisers": {"is_staff": True}}
 """Which accounts each filter shows."""
 LINKS_SHOWN = 100
+INVITES = "core.change_tournament"
+"""The right to invite people to a tournament."""
 
 
 @organisers("core.view_user")
@@ -66,7 +68,7 @@ def person(request: HttpRequest, user_id: int) -> HttpResponse:
 @organisers("core.add_user")
 def links(request: HttpRequest) -> HttpResponse:
     """Show the links with which people create accounts, and make a new one."""
-    form = LinkForm(sent(request))
+    form = LinkForm(sent(request), may_invite=may(request.user, INVITES))
     if form.is_valid():
         form.instance.created_by = organiser(request)
         with transaction.atomic():
@@ -87,7 +89,7 @@ def links(request: HttpRequest) -> HttpResponse:
 @organisers("core.add_user")
 def class_list(request: HttpRequest) -> HttpResponse:
     """Read a list of people and show what would happen; with `create`, make the accounts."""
-    form = ClassForm(sent(request), request.FILES or None)
+    form = ClassForm(sent(request), request.FILES or None, may_invite=may(request.user, INVITES))
     rows = _read(form) if form.is_valid() else []
     if rows and "create" in request.POST and _created(request, form, rows):
         return redirect("web:organise_people")
@@ -99,7 +101,7 @@ def class_list(request: HttpRequest) -> HttpResponse:
         "there": sum(row.account is not None for row in rows),
         "wrong": sum(bool(row.problem) for row in rows),
         "text": form.cleaned_data["text"] if rows else "",
-        "chosen": form.cleaned_data["tournament"] if rows else None,
+        "chosen": form.cleaned_data.get("tournament") if rows else None,
     }
     return render(request, "web/organise/class.html", context, status=422 if form.errors else 200)
 
@@ -115,7 +117,7 @@ def _read(form: ClassForm) -> list[ClassRow]:
 
 def _created(request: HttpRequest, form: ClassForm, rows: list[ClassRow]) -> bool:
     """Create the accounts of a list; return whether it was done."""
-    tournament = form.cleaned_data["tournament"]
+    tournament = form.cleaned_data.get("tournament")
     try:
         with transaction.atomic():
             made = class_create(rows=rows, tournament=tournament)

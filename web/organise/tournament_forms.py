@@ -43,7 +43,10 @@ class PeopleField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 4})
 
     def prepare_value(self, value: Any) -> Any:
-        return value if isinstance(value, str) else "\n".join(str(person) for person in value or ())
+        """Return the names of people; a user name with an @ would be read as an e-mail."""
+        if isinstance(value, str):
+            return value
+        return "\n".join(one.email if "@" in one.username else one.username for one in value or ())
 
     def clean(self, value: Any) -> Any:
         names = list(dict.fromkeys(re.split(r"[\s,;]+", super().clean(value).strip()))) if value else []

@@ -23,6 +23,7 @@ from django.utils import timezone
 from core.addresses import client_address
 from core.models import LetterKind, User
 from core.notices.letters import letter_write
+from core.people.audit_log import account_record
 from core.people.emails import email_confirmed, email_is_of_another
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
@@ -45,7 +46,6 @@ SENTENCES = {
     "socialaccount/messages/account_connected.txt": "You can now log in with this provider.",
     "socialaccount/messages/account_connected_updated.txt": "You can log in with this provider.",
     "socialaccount/messages/account_connected_other.txt": "This login opens another account of the arena already.",
-    "socialaccount/messages/account_disconnected.txt": "You can no longer log in with this provider.",
 }
 """What the site says of what django-allauth reports; of all else it says nothing."""
 
@@ -110,6 +110,7 @@ class AccountAdapter(DefaultAccountAdapter):
             if not user.is_active or email_is_of_another(user=user, email=email_address.email):
                 messages.error(request, "This address belongs to another account by now.")
                 return False
+            account_record(request, user, "change_email", note="Confirmed by the link that was sent there.")
             email_confirmed(user=user, email=email_address.email)
         self.add_message(request, messages.SUCCESS, "account/messages/email_confirmed.txt")
         return True
@@ -181,4 +182,8 @@ class ProviderAdapter(DefaultSocialAccountAdapter):
         return initial
 
     def validate_disconnect(self, account: SocialAccount, accounts: Any) -> None:
-        """Allow it: a person without a password keeps the last login by the check before this one."""
+        """Refuse it if a person without a password would keep only providers that the arena no longer knows."""
+        known = {app.provider_id or app.provider for app in self.list_apps(self.request)}
+        others = accounts.exclude(pk=account.pk).filter(provider__in=known)
+        if not account.user.has_usable_password() and not others.exists():
+            raise self.validation_error("no_password")

@@ -12,7 +12,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 
 from core.models import User
 from core.people.audit_log import account_record
-from core.people.emails import email_address_ensure
+from core.people.emails import email_address_ensure, email_change_end
 
 
 class EmailConfirm(ConfirmEmailView):
@@ -41,6 +41,15 @@ class Email(EmailView):
         with transaction.atomic():
             account_record(self.request, self.request.user, "change_email", note="Not confirmed yet.")
             return super().form_valid(form)
+
+    # django-allauth removes and chooses addresses too. Of an account that has confirmed none it would take one that is
+    # not confirmed, or leave the account without any.
+    def _action_remove(self, request: HttpRequest) -> None:
+        assert isinstance(request.user, User)
+        email_change_end(user=request.user)
+
+    def _action_primary(self, request: HttpRequest) -> None:
+        """Change nothing: an address becomes the account's when its link is opened, and in no other way."""
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         user = self.request.user

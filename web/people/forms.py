@@ -8,13 +8,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from allauth.account.forms import AddEmailForm, ReauthenticateForm
+from allauth.account.internal.flows.email_verification import add_email_verification_sent_message
 from allauth.account.internal.flows.login import perform_password_login
-from allauth.account.models import Login
+from allauth.account.internal.flows.reauthentication import raise_if_reauthentication_required
+from allauth.account.models import EmailAddress, Login
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
 from allauth.socialaccount.models import SocialAccount, SocialLogin
 from django import forms
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.forms import AuthenticationForm, SetPasswordForm
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
@@ -27,7 +30,7 @@ from arena_kit.text import plain_line
 from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
-from core.people.emails import email_confirmed
+from core.people.emails import email_change_begin, email_confirmed
 from core.people.services import NAME_TAKEN, email_stored, user_create
 from core.tournaments.invite_links import user_create_by_link
 
@@ -221,11 +224,23 @@ class EmailForm(AddEmailForm):
             raise ValidationError(problem)
         return email
 
+    def save(self, request: HttpRequest) -> EmailAddress:
+        """Ask for the new address. django-allauth would take away one that is not confirmed, and leave none."""
+        row = email_change_begin(user=self.user, email=self.cleaned_data["email"])
+        add_email_verification_sent_message(request, row.email, signup=False)
+        return row
+
 
 class DisconnectForm(BaseDisconnectForm):
     """Give up a way to log in."""
 
     account = forms.ModelChoiceField(queryset=SocialAccount.objects.none())
+
+    def save(self) -> None:
+        """Give it up, also where the arena no longer knows the provider, at which django-allauth fails."""
+        raise_if_reauthentication_required(self.request, app="allauth.socialaccount")
+        self.cleaned_data["account"].delete()
+        messages.success(self.request, "You can no longer log in with this provider.")
 
 
 class DeleteForm(forms.Form):

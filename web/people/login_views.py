@@ -70,9 +70,12 @@ class ByInviteLink:
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         self.invite: str = request.POST.get("invite") or request.GET.get("invite") or request.session.get(INVITE, "")
-        if self.invite:
-            request.session[INVITE] = self.invite
         self.link = link_find(self.invite, now=timezone.now()) if self.invite else None
+        # Nothing else is kept: strangers could fill the sessions, and a link that is over would be named for weeks.
+        if self.link is not None:
+            request.session[INVITE] = self.invite
+        else:
+            request.session.pop(INVITE, None)
         return super().dispatch(request, *args, **kwargs)  # type: ignore[misc]  # of the view beside it
 
     def get_form_kwargs(self) -> dict[str, Any]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from allauth.account.adapter import get_adapter
 from allauth.account.views import (
     PasswordChangeView,
     PasswordResetDoneView,
@@ -13,7 +16,8 @@ from allauth.account.views import (
 )
 from django import forms
 from django.db import transaction
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect
 
 from core.models import User
 from core.people.audit_log import account_record
@@ -87,6 +91,14 @@ class PasswordSet(PasswordWritten, PasswordSetView):
         "lead": "You can then log in with your e-mail address and this password as well.",
         "button": "Save the password",
     }
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        # django-allauth would keep the form, with the password, in the session until the person has shown who they are.
+        is_sent = request.method == "POST" and request.user.is_authenticated
+        if is_sent and get_adapter().is_reauthentication_required(app="allauth.account"):
+            return redirect("account_set_password")
+        response: HttpResponseBase = super().dispatch(request, *args, **kwargs)
+        return response
 
 
 class Reauthenticate(GoesOn, ReauthenticateView):

@@ -77,5 +77,12 @@ class Connections(WithProviders, ConnectionsView):
 
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         rows = SocialAccount.objects.filter(user=self.request.user)
-        logins = [(row.pk, row.get_provider().name, row.get_provider_account().to_str()) for row in rows]
-        return {**super().get_context_data(**kwargs), "logins": logins}
+        return {**super().get_context_data(**kwargs), "logins": [(row.pk, *_shown(row)) for row in rows]}
+
+
+def _shown(row: SocialAccount) -> tuple[str, str]:
+    """Return the name of the provider of a login, and whom it names."""
+    try:
+        return row.get_provider().name, row.get_provider_account().to_str()
+    except SocialApp.DoesNotExist:
+        return row.provider, "The arena no longer knows this provider."

@@ -85,6 +85,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:embedded_match": (ReplayThrottle,),
     "web:match_card": (ReplayFileThrottle,),
     "web:recording_replay": (ReplayFileThrottle,),
+    "web:compare": (ReplayThrottle,),
     "web:search": (SearchThrottle,),
     "web:organise_people": (SearchThrottle,),
     "web:organise_agents": (SearchThrottle,),

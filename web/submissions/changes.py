@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-MOST_LINES = 5_000
+MOST_LINES = 3_000
 """Longer texts are not compared: the time grows with the square of the lines at worst."""
+MOST_PAIRS = 5_000
+"""About how many pairs of equal lines are looked at. Lines that stand too often for that, such as blank ones, count as
+equal only beside other equal ones. The time grows with the lines times the pairs at worst: a second."""
 AROUND = 3
 """Unchanged lines that are shown before and after a change."""
 
@@ -26,7 +30,10 @@ def changes(old: str, new: str) -> tuple[Line, ...] | None:
     if max(len(before), len(after)) > MOST_LINES:
         return None
     found: list[Line] = []
-    for group in SequenceMatcher(None, before, after, autojunk=True).get_grouped_opcodes(AROUND):
+    counts = Counter(after)
+    often = max(1, MOST_PAIRS // max(len(before), len(after), 1))
+    matcher = SequenceMatcher(lambda line: counts[line] > often, before, after, autojunk=True)
+    for group in matcher.get_grouped_opcodes(AROUND):
         if found or group[0][1] or group[0][3]:
             found.append(Line("…", group[0][3] + 1, ""))
         for kind, start, end, begin, stop in group:

@@ -45,6 +45,11 @@ class Source:
     is_cut: bool
     lines: tuple[Line, ...] | None = None
 
+    @property
+    def change(self) -> str:
+        """The change of the chosen file."""
+        return next((one.change for one in self.files if one.name == self.chosen), "")
+
 
 @explained
 def source(request: HttpRequest, submission_id: int) -> HttpResponseBase:

@@ -54,6 +54,17 @@ def reset_password(user: User) -> None:
     assert client.post(address, {"new_password1": NEW, "new_password2": NEW}).status_code == 302
 
 
+def change_email(user: User) -> None:
+    client, email = log_in(user), f"{user.username}@new.example"
+    client.post("/profile/email/", {"email": email, "action_add": "1"})
+    mails_send()
+    (letter,) = [one for one in mail.outbox if one.to == [email]]
+    (link,) = re.findall(r"https?://[^/\s]+(/confirm/\S+)", str(letter.body))
+    assert client.post(link).status_code == 302
+    user.refresh_from_db()
+    assert user.email == email
+
+
 def tokens_on_the_page(user: User) -> None:
     client = log_in(user)
     client.post("/profile/tokens/", {"name": "laptop", "days": "30"})
@@ -76,6 +87,7 @@ DEEDS: list[tuple[Callable[[User], object], list[tuple[str, str, str, str]]]] = 
     (lambda user: make_token(user, "guess"), [("SITE", "unknown", "log_in_failed", "olga")]),
     (change_password, [LOG_IN, ("SITE", "olga", "change_password", "olga")]),
     (reset_password, [("SITE", "olga", "change_password", "olga")]),
+    (change_email, [LOG_IN, *[("SITE", "olga", "change_email", "olga")] * 2]),
     (tokens_on_the_page, [
         LOG_IN, ("SITE", "olga", "make_token", "laptop"), ("SITE", "olga", "revoke_token", "laptop"),
     ]),

@@ -6,6 +6,7 @@ import pytest
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.asserts import assertContains, assertNotContains
+from rest_framework.throttling import SimpleRateThrottle
 
 from core.models import Audience, Duel, Environment, LedgerVoid
 from core.tests.factories import Cast
@@ -109,3 +110,12 @@ def test_an_agents_versions_lead_to_their_comparison(client: Client, stage: Stag
     assertContains(page, f'name="id" value="{newer.public_id}" id="choose-2" checked')
     assertContains(page, f'href="{PAGE}?id={newer.public_id}"')
     assert Duel.objects.count() == 3
+
+
+def test_comparisons_count_with_the_pages_of_matches(
+    client: Client, stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page reads up to ninety records."""
+    rates = {**SimpleRateThrottle.THROTTLE_RATES, "replay": "1/minute"}
+    monkeypatch.setattr(SimpleRateThrottle, "THROTTLE_RATES", rates)
+    assert [client.get(PAGE).status_code for _ in range(2)] == [200, 429]

@@ -274,3 +274,52 @@ def test_a_confirmed_account_keeps_its_ways_in_when_its_password_is_reset(cast: 
     address = client.get(link_in(str(mail.outbox[0].body)), follow=True).redirect_chain[-1][0]
     client.post(address, {"new_password1": "quite-another-one", "new_password2": "quite-another-one"})
     assert SocialAccount.objects.exists()
+
+
+@pytest.mark.parametrize("email", ["free@arena.example", "bob@arena.example"])
+def test_an_address_becomes_the_accounts_by_its_link_alone(cast: Cast, email: str) -> None:
+    """django-allauth lets accounts that have confirmed none choose any address, and fails where it is taken."""
+    User.objects.filter(pk=cast.alice.pk).update(email_confirmed_at=None)
+    alice = log_in(cast.alice)
+    for given in (
+        {"email": email, "action_add": "1"},
+        {"email": email, "action_primary": "1"},
+        {"email": cast.alice.email, "action_remove": "1"},
+    ):
+        assert alice.post("/profile/email/", given).status_code == 302
+        cast.alice.refresh_from_db()
+        assert cast.alice.email == "alice@arena.example"
+
+
+def test_an_address_that_was_mistyped_at_the_sign_up_opens_the_account_until_the_new_one_is_confirmed(
+    cast: Cast, client: Client
+) -> None:
+    User.objects.update(email_confirmed_at=None)
+    for person in (cast.alice, cast.bob):
+        ask_for(log_in(person), f"first-{person.email}")
+        ask_for(log_in(person), f"new-{person.email}")
+    mails_send()
+    to = [message.to[0] for message in mail.outbox]
+    assert sorted(to) == ["new-alice@arena.example", "new-bob@arena.example"], "an earlier wish is forgotten"
+    page = log_in(cast.alice).get("/profile/email/").content.decode()
+    assert "Your address is alice@arena.example, which is not confirmed yet" in page
+    assert "becomes new-alice@arena.example" in page
+    for message in mail.outbox:
+        client.post(link_in(str(message.body)))
+    cast.alice.refresh_from_db()
+    assert (cast.alice.email, cast.alice.must_confirm_email) == ("new-alice@arena.example", False)
+    assert [row.email for row in EmailAddress.objects.filter(user=cast.alice)] == ["new-alice@arena.example"]
+
+
+def test_the_mailbox_alone_does_not_remove_the_second_factor_of_an_organiser(cast: Cast, client: Client) -> None:
+    """An organiser whom createsuperuser has made has confirmed no address."""
+    User.objects.filter(pk=cast.olga.pk).update(email_confirmed_at=None)
+    Authenticator.objects.create(user=cast.olga, type=Authenticator.Type.WEBAUTHN, data={})
+    client.post("/password-reset/", {"email": cast.olga.email})
+    mails_send()
+    address = client.get(link_in(str(mail.outbox[0].body)), follow=True).redirect_chain[-1][0]
+    client.post(address, {"new_password1": "quite-another-one", "new_password2": "quite-another-one"})
+    assert Authenticator.objects.filter(user=cast.olga).exists()
+    thief = Client()
+    thief.post("/login/", {"username": cast.olga.email, "password": "quite-another-one"})
+    assert not is_logged_in(thief)

@@ -307,6 +307,20 @@ def test_a_provider_is_added_in_a_fresh_session_only_and_to_one_account(
     assert SocialAccount.objects.get().user == cast.alice
 
 
+def test_the_audit_log_says_that_an_organiser_added_a_provider_and_gave_it_up(cast: Cast, provider: Provider) -> None:
+    olga = Client()
+    olga.post("/login/", {"username": cast.olga.email, "password": PASSWORD})
+    come(olga, provider, {"process": "connect"})
+    olga.post(LOGINS, {"account": SocialAccount.objects.get().pk})
+    rows = AuditEntry.objects.order_by("pk")
+    assert [(row.operator, row.action) for row in rows] == [
+        ("olga", "log_in"),
+        ("olga", "add_login"),
+        ("olga", "remove_login"),
+    ]
+    assert rows[1].note == "university: d-1"
+
+
 def test_the_last_way_in_is_not_given_up(client: Client, provider: Provider) -> None:
     come(client, provider)
     client.post(SIGN_UP, FORM)
@@ -317,6 +331,22 @@ def test_the_last_way_in_is_not_given_up(client: Client, provider: Provider) -> 
     assert client.post(LOGINS, {"account": row.pk})["Location"] == LOGINS
     assert not SocialAccount.objects.exists()
     assert told(row.user)[-1] == "Your account can no longer be opened with University"
+
+
+@pytest.mark.parametrize("gone", ["library", "github"])
+def test_a_provider_that_the_operator_has_removed_is_given_up_and_keeps_no_account_open(
+    client: Client, provider: Provider, gone: str
+) -> None:
+    come(client, provider)
+    client.post(SIGN_UP, FORM)
+    here = SocialAccount.objects.get()
+    old = SocialAccount.objects.create(user=here.user, provider=gone, uid="1", extra_data={})
+    assert "no longer knows this provider" in client.get(LOGINS).content.decode()
+    assert "Set a password first" in client.post(LOGINS, {"account": here.pk}).content.decode()
+    assert (
+        "no longer log in with this provider" in client.post(LOGINS, {"account": old.pk}, follow=True).content.decode()
+    )
+    assert SocialAccount.objects.get() == here
 
 
 def test_who_has_no_password_shows_who_they_are_by_logging_in_again(

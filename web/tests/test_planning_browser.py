@@ -70,6 +70,16 @@ def test_on_the_site_times_are_those_of_the_reader_and_the_preview_follows(page:
     expect(page.locator(".next-step .left")).to_contain_text("in ")
 
 
+def test_a_plan_that_is_sent_by_two_clicks_is_one_tournament(page: Page, cup: Tournament) -> None:
+    page.goto("/organise/tournaments/plan/")
+    page.get_by_label("Name", exact=True).fill("Twice")
+    # As quick people click: the first request is on its way.
+    button = page.get_by_role("button", name="Plan the tournament")
+    button.evaluate("(button) => { button.click(); setTimeout(() => button.click(), 100); }")
+    expect(page.get_by_text("is planned.")).to_be_visible()
+    assert Tournament.objects.filter(name="Twice").count() == 1
+
+
 @pytest.mark.parametrize("rights", [["view_tournament"]])
 @pytest.mark.nightly
 def test_people_who_may_only_look_meet_no_broken_script(page: Page, cup: Tournament) -> None:

@@ -370,3 +370,15 @@ def test_second_factors_of_django_otp_are_taken_over(cast: Cast) -> None:
         client.post(CODE, {"code": typed})
         assert is_logged_in(client)
     assert recovery_code_count(cast.olga) == 1
+
+
+def test_a_password_that_is_set_too_late_is_in_no_session(cast: Cast, visit: As) -> None:
+    factories.second_factor(cast.alice)
+    cast.alice.set_unusable_password()
+    cast.alice.save()
+    client = visit(cast.alice)
+    page = client.post(
+        "/profile/password/set/", {"new_password1": "quite-another-one", "new_password2": "x"}, follow=True
+    )
+    assert page.redirect_chain[-1][0].startswith("/profile/again/")
+    assert "quite-another-one" not in str(dict(client.session))

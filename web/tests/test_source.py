@@ -13,6 +13,7 @@ from core.models import Submission
 from core.tests import factories
 from core.tests.factories import Cast
 from web.submissions.changes import MOST_LINES, Line, changes
+from web.submissions.source_views import MOST_BYTES
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -94,6 +95,41 @@ def test_two_versions_are_compared_file_by_file_and_line_by_line(cast: Cast, vis
     assert alice.get(address, {"against": "1", "file": "nothing"}).status_code == 404
     assert [alice.get(address, {"against": word}).status_code for word in ("2", "3", "x")] == [404, 404, 404]
     assert visit(cast.bob).get(address, {"against": "1"}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("a\nb\n", "a\r\nb\r\n", "but the files do: in line endings."),
+        ("a" * MOST_BYTES + "x", "a" * MOST_BYTES + "y", "or in what comes after it."),
+        ("", "", "is the same in both versions"),
+    ],
+)
+def test_files_that_differ_are_not_called_the_same(before: str, after: str, said: str, cast: Cast, visit: As) -> None:
+    agent = factories.agent(cast.alice, factories.environment(), "anna")
+    old, new = factories.ready(agent), factories.ready(agent)
+    old.archive.save("a.zip", packed({"player.py": before}))
+    new.archive.save("b.zip", packed({"player.py": after, "empty.py": ""}))
+    address, alice = f"/submissions/{new.pk}/source/", visit(cast.alice)
+    assertContains(alice.get(address, {"against": "1", "file": "player.py"}), said)
+    assertContains(alice.get(address, {"against": "1", "file": "empty.py"}), "This file is empty")
+
+
+def test_lines_that_repeat_do_not_make_a_comparison_slow() -> None:
+    """Two versions made for it took half a minute of a server's only thread."""
+    count, kinds = 2_000, 250
+    before = "\n".join(f"{number % kinds}" for number in range(count))
+    after = "\n".join(line for number in range(count // 2) for line in (f"{number % kinds}", f"new {number}"))
+    found = changes(before, after)
+    assert found is not None
+    assert len([line for line in found if line.sign == " "]) < 10
+
+
+def test_lines_that_repeat_beside_others_are_still_the_same() -> None:
+    code = [line for number in range(400) for line in (f"def step_{number}():", "    return None", "")]
+    changed = [*code[:600], "x = 1", *code[600:]]
+    found = changes("\n".join(code), "\n".join(changed)) or ()
+    assert [line.text for line in found if line.sign not in " …"] == ["x = 1"]
 
 
 def test_long_files_are_not_compared() -> None:

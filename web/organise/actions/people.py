@@ -9,24 +9,32 @@ from core.models import InviteLink, User
 from core.moderation.services import user_ban, user_unban
 from core.people.logins import login_unlock
 from core.tournaments.invite_links import link_end
+from web.organise.access import may_change_account
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 
+def _check(user: User, answer: OrganiserAnswer) -> None:
+    """Raise Refused for the account of another organiser, unless a superuser asks."""
+    if not may_change_account(answer.user, user):
+        raise Refused("Only superusers may change the accounts of organisers.")
+
+
 def _ban(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
     if user.pk == answer.user.pk:
         raise Refused("You cannot ban yourself.")
-    if user.is_superuser and not answer.user.is_superuser:
-        raise Refused("Only a superuser can ban a superuser.")
     user_ban(user=user, reason=answer.reason)
     return "is banned."
 
 
 def _unban(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
     user_unban(user=user)
     return "may take part again."
 
 
 def _unlock(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
     if not login_unlock(user=user):
         raise Refused("No wrong passwords are counted.")
     return "can log in again from everywhere."

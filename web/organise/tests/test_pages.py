@@ -140,6 +140,17 @@ def test_only_superusers_change_other_organisers(cast: Cast, visit: As) -> None:
     cast.bob.refresh_from_db()
     assert (boss.quota_active_agents, cast.bob.quota_active_agents) == (None, 1)
 
+    peer = factories.user("peer", is_staff=True)
+    address = reverse("web:organise_action", args=["user", peer.pk, "ban"])
+    assert address not in visit(cast.olga).get(reverse("web:organise_person", args=[peer.pk])).content.decode()
+    answer = visit(cast.olga).post(address, {"reason": "Mine alone."}, follow=True)
+    assert "Only superusers may change the accounts of organisers" in answer.content.decode()
+    peer.refresh_from_db()
+    assert peer.is_active
+    for name in ("unban", "unlock_logins"):
+        visit(cast.olga).post(reverse("web:organise_action", args=["user", peer.pk, name]))
+        assert "Only superusers" in AuditEntry.objects.latest("pk").note
+
 
 def test_the_second_factor_is_asked_for_first(cast: Cast, visit: As, settings: Settings) -> None:
     settings.REQUIRE_STAFF_TOTP = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core import mail
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -19,6 +20,7 @@ from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from core.tournaments.class_lists import MOST_ROWS, class_read
 from core.tournaments.invite_links import link_address, link_find
+from web.organise.tournament_forms import TournamentForm
 from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +107,21 @@ def test_a_name_that_is_taken_uses_up_no_place(cast: Cast, client: Client) -> No
     assert link.account_count == 0
 
 
+def test_only_links_that_open_something_are_kept_in_the_session(client: Client) -> None:
+    page = client.get(reverse("account_signup"), {"invite": "x" * 1000}).content.decode()
+    assert "has expired or is used up" in page
+    assert not dict(client.session)
+    client.post(reverse("account_signup"), {"invite": "x" * 10**6})
+    assert not dict(client.session)
+
+    link = new_link()
+    client.get(reverse("account_signup"), {"invite": link_address(link).partition("invite=")[2]})
+    assert "You are invited: Class 9b" in client.get(reverse("account_signup")).content.decode()
+    InviteLink.objects.update(expires_at=timezone.now())
+    assert "has expired or is used up" in client.get(reverse("account_signup")).content.decode()
+    assert "has expired or is used up" not in client.get(reverse("account_signup")).content.decode()
+
+
 def test_links_that_ended_or_were_forged_open_nothing(cast: Cast, visit: As) -> None:
     link = new_link()
     token = link_address(link).partition("invite=")[2]
@@ -113,6 +130,40 @@ def test_links_that_ended_or_were_forged_open_nothing(cast: Cast, visit: As) -> 
         assert link_find(forged, now=timezone.now()) is None
     visit(cast.olga).post(reverse("web:organise_action", args=["invitelink", link.pk, "end"]))
     assert link_find(token, now=timezone.now()) is None
+
+
+def test_inviting_to_a_tournament_needs_the_right_to_change_it(environment: Environment, cast: Cast, visit: As) -> None:
+    cup = by_invitation(environment)
+    User.objects.filter(pk=cast.olga.pk).update(is_superuser=False)
+    cast.olga.user_permissions.set(Permission.objects.filter(codename="add_user"))
+    olga = visit(cast.olga)
+    for address in (CLASS, LINKS):
+        assert 'name="tournament"' not in olga.get(address).content.decode()
+    olga.post(CLASS, {"text": LIST, "tournament": cup.pk, "create": "1"})
+    olga.post(LINKS, {"name": "Class 9b", "most_accounts": "2", "days": "3", "tournament": cup.pk})
+    assert User.objects.filter(username="ann").exists()
+    assert InviteLink.objects.get().tournament is None
+    assert not cup.invited.exists()
+
+
+def test_who_is_called_by_the_address_of_another_is_not_taken_for_that_one(
+    environment: Environment, cast: Cast, visit: As
+) -> None:
+    """User names may have an @."""
+    thief = factories.user("ann@school.example")
+    User.objects.filter(pk=thief.pk).update(email="thief@school.example")
+    (ann,) = class_read("ann@school.example")
+    assert ann.is_new
+    assert ann.username == "ann"
+
+    cup, plan = by_invitation(environment), {"starts_at": "", "name": "Cup", "format": "round-robin"}
+    form = TournamentForm({**plan, "eligibility": "INVITED", "invited": "ann@school.example"}, instance=cup)
+    assert "no account with this user name or e-mail" in str(form.errors["invited"])
+    # A plan that invites them is saved again as it is.
+    cup.invited.set([thief, cast.bob])
+    shown = TournamentForm(instance=cup)["invited"].value()
+    field = TournamentForm(instance=cup).fields["invited"]
+    assert set(field.clean(field.prepare_value(shown))) == {thief, cast.bob}
 
 
 def test_a_class_is_shown_before_any_account_is_made(environment: Environment, cast: Cast, visit: As) -> None:
@@ -187,6 +238,25 @@ def test_each_line_is_judged_alone(cast: Cast) -> None:
     # A name that is taken is refused where the list asks for it, and else gets a number.
     assert rows[2].username == "bob2"
     assert rows[3].username == "dot"
+
+
+@pytest.mark.parametrize("name", ["Weiß", "Élodie", "ÉLODIE"])
+def test_names_that_databases_spell_otherwise_are_seen_to_be_taken(name: str, cast: Cast) -> None:
+    factories.user(name)
+    (row,) = class_read(f"new@school.example,{name}")
+    assert "is taken" in row.problem
+
+
+def test_what_is_taken_while_the_accounts_are_made_is_said(
+    cast: Cast, visit: As, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    olga = visit(cast.olga)
+    # Another person signs up between the reading of the list and the first account.
+    monkeypatch.setattr("core.tournaments.class_lists.people_named", lambda _: {})
+    answer = olga.post(CLASS, {"text": f"ann@school.example\n{cast.bob.email},bobby", "create": "1"})
+    assert answer.status_code == 422
+    assert "There is already an account with this e-mail" in answer.content.decode()
+    assert not User.objects.filter(username="ann").exists()
 
 
 def test_a_list_without_people_raises(cast: Cast) -> None:

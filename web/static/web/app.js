@@ -138,9 +138,12 @@ document.addEventListener("submit", (event) => {
   if (form.dataset.confirm && !confirm(form.dataset.confirm)) {
     event.preventDefault();
   } else if ("once" in form.dataset) {
-    const button = form.querySelector("button[type=submit]");
-    button.disabled = true;
-    button.textContent = "Uploading …";
+    if (form.dataset.sent) return event.preventDefault();
+    form.dataset.sent = "yes";
+    const button = event.submitter ?? form.querySelector("button[type=submit]");
+    if (form.enctype === "multipart/form-data") button.textContent = "Uploading …";
+    // Afterwards: a button that is disabled already would not be sent with its name.
+    setTimeout(() => { button.disabled = true; });
   }
 });
 // Focuses the first wrong field of a refused form.
