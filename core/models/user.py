@@ -19,7 +19,9 @@ github_name = RegexValidator(
 )
 
 ANONYMOUS_NAME = "anonymous"
-ANONYMOUS_EMAIL = "anonymous@arena.invalid"
+NOWHERE = "@arena.invalid"
+"""The end of the addresses of accounts that have no mailbox."""
+ANONYMOUS_EMAIL = f"anonymous{NOWHERE}"
 """The address of the account that owns anonymous submissions; no mail ever reaches it (RFC 2606)."""
 
 
@@ -76,6 +78,11 @@ class User(AbstractUser, QuotaNumbers):
     def must_confirm_email(self) -> bool:
         """Whether this account's e-mail still has to be confirmed."""
         return self.email_confirmed_at is None and not self.is_system
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether its owner has deleted the account, which nothing opens again."""
+        return self.email == f"{self.username}{NOWHERE}" and not self.is_system
 
     @property
     def is_system(self) -> bool:

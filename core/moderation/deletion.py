@@ -17,6 +17,7 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.models import Agent, ApiToken, Letter, Notice, NoticeChoice, Submission, User
+from core.models.user import NOWHERE
 from core.moderation.services import user_ban
 from core.submissions.existing import submission_delete
 
@@ -50,7 +51,7 @@ def _nameless(user: User) -> None:
     """Replace all that an account says of its owner. The new name is random, so it is free."""
     row = User.objects.get(pk=user.pk)
     row.username = f"{NAME}-{secrets.token_hex(4)}"
-    row.email = f"{row.username}@arena.invalid"
+    row.email = f"{row.username}{NOWHERE}"
     row.email_confirmed_at = None
     row.password = make_password(None)
     row.team = row.github = row.first_name = row.last_name = row.ban_reason = ""

@@ -110,6 +110,8 @@ def user_unban(*, user: User) -> None:
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
         if locked.is_active:
             raise Refused("The account is not closed.")
+        if locked.is_deleted:
+            raise Refused("Its owner has deleted this account, so it cannot be opened again.")
         User.objects.filter(pk=user.pk).update(is_active=True, ban_reason="")
         stopped = _agents_with_jobs(locked, cancel_code=CancelCode.OWNER_BANNED)
         _go_on([agent_lock(pk) for pk in sorted(stopped)], CancelCode.OWNER_BANNED)

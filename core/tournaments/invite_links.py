@@ -39,6 +39,19 @@ def link_end(*, link: InviteLink, now: datetime) -> None:
         raise Refused("It has expired already.")
 
 
+def link_accept(*, link: InviteLink, user: User, now: datetime) -> None:
+    """Invite a person who has an account to the tournament of a link, which takes one of its places.
+
+    Raises Refused if the link has no place left.
+    """
+    tournament = link.tournament
+    if tournament is None or tournament.invited.filter(pk=user.pk).exists():
+        return
+    with transaction.atomic():
+        _take_place(link, now)
+        people_invite(tournament=tournament, people=[user])
+
+
 def user_create_by_link(
     *,
     link: InviteLink,
@@ -51,10 +64,14 @@ def user_create_by_link(
 ) -> User:
     """Create an account by a link, invited to its tournament. Raises Refused, also if the link has no place left."""
     with transaction.atomic():
-        rows = InviteLink.objects.filter(pk=link.pk, account_count__lt=F("most_accounts"), expires_at__gt=now)
-        if not rows.update(account_count=F("account_count") + 1):
-            raise Refused(OVER)
+        _take_place(link, now)
         user = user_create(email=email, username=username, password=password, team=link.team or team, github=github)
         if link.tournament is not None:
             people_invite(tournament=link.tournament, people=[user])
     return user
+
+
+def _take_place(link: InviteLink, now: datetime) -> None:
+    rows = InviteLink.objects.filter(pk=link.pk, account_count__lt=F("most_accounts"), expires_at__gt=now)
+    if not rows.update(account_count=F("account_count") + 1):
+        raise Refused(OVER)

@@ -17,6 +17,7 @@ from django.utils import timezone
 from core.errors import Refused
 from core.links import tournament_address
 from core.tournaments.invite_links import OVER, link_find
+from web.people.invitation_views import invitation
 from web.site.forms import refuse
 
 INVITE = "invite"
@@ -103,6 +104,11 @@ class SignUp(ByInviteLink, SaysRefusal, WithProviders, SignupView):
     """Create an account, log it in and redirect to the page that needed it."""
 
     template_name = "web/people/sign_up.html"
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.user.is_authenticated and (token := request.GET.get("invite")):
+            return invitation(request, token)
+        return super().dispatch(request, *args, **kwargs)
 
 
 class ProviderSignUp(ByInviteLink, SaysRefusal, ProviderSignUpView):

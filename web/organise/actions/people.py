@@ -60,7 +60,11 @@ BAN = OrganiserAction(
     fits=lambda user: user.is_active and not user.is_system,
 )
 UNBAN = OrganiserAction(
-    name="unban", label="Lift the ban", button="Lift the ban", do=_unban, fits=lambda user: not user.is_active
+    name="unban",
+    label="Lift the ban",
+    button="Lift the ban",
+    do=_unban,
+    fits=lambda user: not user.is_active and not user.is_deleted,
 )
 UNLOCK = OrganiserAction(
     name="unlock_logins",

@@ -14,6 +14,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.errors import Refused
+from core.links import tournament_address
 from core.models import AuditEntry, Environment, InviteLink, Letter, LetterKind, Notice, NoticeKind, Tournament, User
 from core.notices.mails import mails_send_due
 from core.tests import factories
@@ -105,6 +106,27 @@ def test_a_name_that_is_taken_uses_up_no_place(cast: Cast, client: Client) -> No
     assert sign_up(client, link, "alice") == 200
     link.refresh_from_db()
     assert link.account_count == 0
+
+
+def test_a_person_with_an_account_takes_an_invitation(environment: Environment, cast: Cast, visit: As) -> None:
+    cup = by_invitation(environment)
+    link = new_link(tournament=cup, most_accounts=2)
+    address = f"{reverse('account_signup')}?invite={link_address(link).partition('invite=')[2]}"
+    signed_out = Client().get(address).content.decode()
+    assert "next=/sign-up/%3Finvite%3D" in signed_out
+
+    alice = visit(cast.alice)
+    assert f"You are invited to {cup}" in alice.get(address).content.decode()
+    assert not cup.invited.exists()
+    for _ in range(2):
+        assert alice.post(address)["Location"] == tournament_address(cup)
+    assert list(cup.invited.all()) == [cast.alice]
+    link.refresh_from_db()
+    assert link.account_count == 1
+
+    InviteLink.objects.filter(pk=link.pk).update(account_count=2)
+    assert "has expired or is used up" in visit(cast.bob).get(address, follow=True).content.decode()
+    assert "You have one already" in alice.get(link_address(new_link()), follow=True).content.decode()
 
 
 def test_only_links_that_open_something_are_kept_in_the_session(client: Client) -> None:

@@ -58,6 +58,7 @@ function listen() {
 
 // A page that is not looked at asks for nothing.
 document.addEventListener("visibilitychange", () => {
-  if (document.hidden) { events?.close(); events = null; } else { ask(); listen(); }
+  // When it is looked at again, the stream is tried again.
+  if (document.hidden) { events?.close(); events = null; clearInterval(polling); polling = 0; } else { ask(); listen(); }
 });
 listen();
