@@ -36,6 +36,6 @@ def disk_watch(_: int | str = 0) -> None:
         return
     alarm_raise(
         key=ALARM,
-        message=f"The disk of the arena's files has {free // MIB:,} MiB left, says {host_name()}. Without room, uploads "
-        "are refused, and results wait.",
+        message=f"The disk of the arena's files has {free // MIB:,} MiB left, as {host_name()} sees it. "
+        "Without room, uploads are refused and results wait.",
     )
