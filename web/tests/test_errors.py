@@ -28,6 +28,7 @@ def fill_up(request: HttpRequest) -> NoReturn:
 
 
 urlpatterns = [path("explode/", explode), path("full/", fill_up), *urls.urlpatterns]
+handler500 = urls.handler500
 
 
 @pytest.mark.parametrize("debug", [False, True])
