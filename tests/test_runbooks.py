@@ -47,7 +47,7 @@ from core.operations.scaling.providers.local import LocalProvider
 from core.tests.working import run
 from core.tournaments.services import tournament_create
 from duel_runner.tasks import leftovers_reap
-from duel_runner.workplace import worker_label
+from duel_runner.workplace import leave_workplace, worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
 from tests.season.services import Store
@@ -187,6 +187,8 @@ def test_duels_of_a_lost_host_are_played_by_another_without_a_hand(hosts: LocalP
     for kind in (Build, Validation):
         for job in kind._default_manager.order_by("pk"):
             run(job)
+    leave_workplace()
+    assert containers() == set()
     OrmQ.objects.all().delete()
     submissions = list(Submission.objects.valid().order_by("pk"))
     rounds = [[(submissions[a], submissions[b]) for a, b in pairs] for pairs in round_robin(3)]
