@@ -61,7 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> tuple[list[Report], list[Report]]:
     """Return the layers and the growth. Raises what `main` names."""
-    pages = site.run(site_options(options))
+    say("pages and watchers")
+    pages = page_layers(site.run(site_options(options)))
+    for row in pages:
+        tell(row)
     with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder), ExitStack() as stack:
         postgres = stack.enter_context(_postgres(folder))
         engines, registry = stack.enter_context(_second_engine(folder, options))
@@ -78,17 +81,30 @@ def run(options: argparse.Namespace) -> tuple[list[Report], list[Report]]:
         say("uploads")
         ready, whole = arena.prepare(sources, slug=SPEC.slug, match_count=options.matches, workers=1)
         uploads = layer("uploads per hour", 3600 * (len(sources) - 1) / (whole - ready), meter.shares())
+        tell(uploads)
         growth = []
         for hosts in engines:
             for workers in WORKERS[len(hosts) - 1 :]:
                 say(f"{workers} workers on {len(hosts)} engines")
                 _, warm = arena.play(slug=SPEC.slug, agents=options.agents, workers=workers, engines=hosts)
                 growth.append(grown(warm, workers, len(hosts), meter.shares()))
+                tell(growth[-1])
         say("")
     duels = layer("duels per hour, one worker", growth[0]["duels_per_hour"], growth[0]["cpu_share"])
     first = growth[0]["duels_per_hour"]
     growth = [{**row, "times_one_worker": round(row["duels_per_hour"] / first, 2)} for row in growth]
-    return [uploads, duels, *page_layers(pages)], growth
+    return [uploads, duels, *pages], growth
+
+
+def tell(row: Report) -> None:
+    """Print a figure as soon as it is known: whatever ends the run later takes none of them back."""
+    what = row.get("layer") or f"duels per hour, {row['workers']} workers on {row['engines']} engines"
+    print(f"{what}: {row.get('figure', row.get('duels_per_hour'))} ({shares_of(row)})", flush=True)
+
+
+def shares_of(row: Report) -> str:
+    """Return who took which share of the processors."""
+    return ", ".join(f"{name} {share:.0%}" for name, share in row["cpu_share"].items())
 
 
 class Meter:
@@ -135,11 +151,13 @@ def layer(name: str, figure: float, shares: Mapping[str, float]) -> Report:
 
 def page_layers(pages: Report) -> list[Report]:
     """Return the layers of the site, from the report of `benchmarks.site`."""
-    limit, shares = pages["limits"]["sentence"], pages["limits"]["cpu_share"]
-    watchers = pages["refreshes_per_second"] * REFRESH_SECONDS
+    figures = {
+        "page views per second": (pages["requests_per_second"], pages["limits"]),
+        "live watchers": (round(pages["refreshes_per_second"] * REFRESH_SECONDS, 1), pages["watching_limits"]),
+    }
     return [
-        {"layer": "page views per second", "figure": pages["requests_per_second"], "cpu_share": shares, "limit": limit},
-        {"layer": "live watchers", "figure": round(watchers, 1), "cpu_share": shares, "limit": "as page views"},
+        {"layer": name, "figure": figure, "cpu_share": limits["cpu_share"], "limit": limits["sentence"]}
+        for name, (figure, limits) in figures.items()
     ]
 
 
@@ -195,13 +213,9 @@ def _second_engine(folder: Path, options: argparse.Namespace) -> Iterator[tuple[
 
 def table(report: Report) -> str:
     """Return two tables: the layers, and the growth."""
-
-    def shares(row: Report) -> str:
-        return ", ".join(f"{name} {share:.0%}" for name, share in row["cpu_share"].items())
-
-    layers = [(row["layer"], row["figure"], shares(row)) for row in report["layers"]]
+    layers = [(row["layer"], row["figure"], shares_of(row)) for row in report["layers"]]
     growth = [
-        (f"{row['workers']} on {row['engines']}", row["duels_per_hour"], row["times_one_worker"], shares(row))
+        (f"{row['workers']} on {row['engines']}", row["duels_per_hour"], row["times_one_worker"], shares_of(row))
         for row in report["growth"]
     ]
     limits = "\n".join(f"{row['layer']}: {row['limit']}" for row in report["layers"])

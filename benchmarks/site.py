@@ -207,16 +207,27 @@ def _fill_here(options: argparse.Namespace) -> Report:
 # --- Measuring ------------------------------------------------------------------------------------------
 
 
+Load = tuple[Crowd, Usage, Usage]
+"""Requests of many, with the usage before and after."""
+
+
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The samples of every round. before, after: usage around the visits of the site."""
+    """The samples of every round. usage: before those who watch, between them and the visits of the site, and after."""
 
     bare: Crowd
     bare_in_site: Crowd
     watching: Crowd
     site: Crowd
-    before: Usage
-    after: Usage
+    usage: tuple[Usage, Usage, Usage]
+
+    @property
+    def watched(self) -> Load:
+        return self.watching, *self.usage[:2]
+
+    @property
+    def visited(self) -> Load:
+        return self.site, *self.usage[1:]
 
 
 def _measure(
@@ -235,10 +246,11 @@ def _measure(
     for number in range(1, options.rounds + 1):
         say(f"round {number} of {options.rounds}")
         bare, bare_in_site = (let_in(only(path), short) for path in ("/bare/", "/bare-in-site/"))
+        first = usage(pids, database_url)
         watched = let_in(watching(plan), short)
-        before = usage(pids, database_url)
+        between = usage(pids, database_url)
         site = let_in(visits, options.seconds)
-        taken.append(Measured(bare, bare_in_site, watched, site, before, usage(pids, database_url)))
+        taken.append(Measured(bare, bare_in_site, watched, site, (first, between, usage(pids, database_url))))
     say("")
     return taken
 
@@ -261,7 +273,8 @@ def summarise(measured: Sequence[Measured], costs: Mapping[str, Mapping[str, flo
             for name in names
         },
         "problems": dict(Counter(answer.problem for answer in answers if answer.problem).most_common(10)),
-        "limits": limits(measured),
+        "limits": limits([row.visited for row in measured]),
+        "watching_limits": limits([row.watched for row in measured]),
     }
 
 
@@ -276,24 +289,24 @@ def _percentiles(answers: Sequence[Answered]) -> dict[str, float]:
     }
 
 
-def limits(measured: Sequence[Measured]) -> Report:
+def limits(loads: Sequence[Load]) -> Report:
     """Return where the time of processors and database went while the site was visited, over all rounds.
 
     cpu_share: of all processors; `other` is everything else on this machine, including the kernel's shared work.
     database_sessions: mean number of sessions that execute at once.
     """
-    wall = sum(row.after.at - row.before.at for row in measured)
-    requests = sum(len(row.site.answers) for row in measured)
+    wall = sum(after.at - before.at for _, before, after in loads)
+    requests = sum(len(crowd.answers) for crowd, *_ in loads)
     cpu = {
-        name: sum(row.after.cpu_seconds[name] - row.before.cpu_seconds[name] for row in measured)
-        for name in measured[0].before.cpu_seconds
+        name: sum(after.cpu_seconds[name] - before.cpu_seconds[name] for _, before, after in loads)
+        for name in loads[0][1].cpu_seconds
     }
-    cpu["visitors"] = sum(row.site.cpu_seconds for row in measured)
-    busy = sum(row.after.busy_seconds - row.before.busy_seconds for row in measured)
+    cpu["visitors"] = sum(crowd.cpu_seconds for crowd, *_ in loads)
+    busy = sum(after.busy_seconds - before.busy_seconds for _, before, after in loads)
     cpu["other"] = max(0.0, busy - sum(cpu.values()))
     shares = {name: round(seconds / wall / _cores(), 3) for name, seconds in cpu.items()}
-    executed = sum(row.after.database_seconds - row.before.database_seconds for row in measured)
-    transactions = sum(row.after.transactions - row.before.transactions for row in measured)
+    executed = sum(after.database_seconds - before.database_seconds for _, before, after in loads)
+    transactions = sum(after.transactions - before.transactions for _, before, after in loads)
     return {
         "sentence": sentence(shares, busy / wall / _cores(), executed / wall),
         "cpu_share": shares,

@@ -27,7 +27,7 @@ from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
 from core.jobs.log import log_stage
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
-from core.submissions.images import duels_delay_rebuilt, image_lost, images_check_end
+from core.submissions.images import duels_delay_rebuilt, has_to_play, image_lost, images_check_end
 from core.submissions.phases import build_succeed
 
 logger = logging.getLogger(__name__)
@@ -59,16 +59,27 @@ def images_remove_unused(_: int = 0) -> None:
 
 
 def images_push(makes: Recipe) -> None:
-    """Push a few of the images that were built here before there was a registry. Raises BuilderUnavailable."""
+    """Push a few of the images that are here and not in the registry: from before there was one, or as it lost them.
+
+    What has to play and is neither here nor in the registry is built again. Raises BuilderUnavailable.
+    """
     if player_registry() is None:
         return
-    built = Submission.objects.filter(registry_digest="", deleted_at=None).exclude(image="").exclude(image_digest="")
-    rows = list(built.order_by("-pk"))
+    named = Submission.objects.filter(deleted_at=None).exclude(image="").exclude(image_digest="")
+    rows = list(named.order_by("-pk"))
     gone = makes.missing(dict.fromkeys((row.launched_image for row in rows), "")) if rows else set()
-    for submission in [row for row in rows if row.launched_image not in gone][:PUSHED_AT_ONCE]:
-        digest = makes.push(submission.image, still_wanted=lambda: None)
+    here = [row for row in rows if row.launched_image not in gone]
+    playing = set(named.filter(has_to_play(), pk__in=[row.pk for row in rows if row.launched_image in gone]))
+    pushed = {row.image: row.registry_digest for row in (*here, *playing) if row.registry_digest}
+    lost = makes.lost(pushed, most=PUSHED_AT_ONCE)
+    for row in [row for row in here if not row.registry_digest or row.image in lost][:PUSHED_AT_ONCE]:
+        digest = makes.push(row.image, still_wanted=lambda: None)
         # Only if the row still has this image: a build may have replaced it.
-        built.filter(pk=submission.pk, image=submission.image).update(registry_digest=digest)
+        named.filter(pk=row.pk, image=row.image).update(registry_digest=digest)
+    again = [row for row in playing if row.image in lost and image_lost(submission=row, now=timezone.now())]
+    if again:
+        logger.warning("The registry has lost %d images that this host lacks; they are being rebuilt.", len(again))
+        duels_delay_rebuilt()
 
 
 def images_restore(_: int = 0) -> None:

@@ -41,6 +41,8 @@ def _register() -> None:
     task_register("retention_run", "core.operations.retention.retention_run")
     task_register("certificate_watch", "core.operations.certificate.certificate_watch")
     schedule_register("certificate", task="certificate_watch", queue="publish", minutes=60)
+    task_register("disk_watch", "core.operations.disks.disk_watch")
+    schedule_register("disk", task="disk_watch", queue="publish", minutes=10)
     schedule_register("retention", task="retention_run", queue="tournament", minutes=24 * 60)
     schedule_register("mails", task=MAIL_TASK, queue="publish", minutes=1)
     schedule_register("deliveries", task=DELIVERIES_TASK, queue="publish", minutes=1)

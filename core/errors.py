@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+
 from arena_kit.errors import Refused
 
-__all__ = ["QuotaExceeded", "Refused", "StoreFailed"]
+__all__ = ["QuotaExceeded", "Refused", "StoreFailed", "means_full_disk"]
+
+FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
+FULL_SQLSTATE, FULL_SQLITE = "53100", "SQLITE_FULL"
+"""What PostgreSQL and SQLite call a disk without room."""
 
 
 class StoreFailed(Exception):
@@ -25,3 +31,15 @@ class QuotaExceeded(Refused):
     def __init__(self, message: str, *, code: str, retry_after_seconds: int | None = None) -> None:
         super().__init__(message, field="archive", code=code)
         self.retry_after_seconds = retry_after_seconds
+
+
+def means_full_disk(error: BaseException | None) -> bool:
+    """Return whether an error was caused by a disk, a store or a database without room."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in FULL_ERRNOS:
+            return True
+        # The drivers' own errors, which Django's are caused by.
+        if getattr(error, "pgcode", "") == FULL_SQLSTATE or getattr(error, "sqlite_errorname", "") == FULL_SQLITE:
+            return True
+        error = error.__cause__
+    return False

@@ -92,6 +92,20 @@ def test_what_is_wrong_with_a_backup_is_found_before_anything_is_touched(backup:
         assert state() == before, name
 
 
+def test_what_a_release_saves_on_the_database_of_the_next_one_it_restores(backup: Path, tmp_path: Path) -> None:
+    later = MigrationRecorder(connection).migration_qs.create(app="core", name="9999_later")
+    try:
+        amid = tmp_path / "amid.tar"
+        run("backup", amid)
+        before = state()
+        start_anew()
+        run("restore", amid)
+        assert state() == before
+        assert MigrationRecorder(connection).migration_qs.filter(name="9999_later").exists()
+    finally:
+        MigrationRecorder(connection).migration_qs.filter(name=later.name).delete()
+
+
 def test_an_arena_in_use_is_replaced_only_when_asked(backup: Path) -> None:
     wanted = state()
     User.objects.update(team="Changed since")

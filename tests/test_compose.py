@@ -144,3 +144,18 @@ def test_what_watches_the_arena_starts_only_when_it_is_asked_for() -> None:
 def test_compose_gives_the_engine_only_to_the_workers_that_start_containers() -> None:
     with_engine = {name for name, service in services().items() if "docker.sock" in str(service.get("volumes"))}
     assert with_engine == {"worker-build", "worker-duel", "worker-rollout"}
+
+
+def test_the_docs_stop_all_that_is_connected_to_the_database() -> None:
+    """A restore refuses while a program is connected."""
+    ours = {
+        name for name, service in services().items()
+        if name in SITE_AND_WORKERS and service["restart"] != "no" and "profiles" not in service
+    }  # fmt: skip
+    found = [
+        (page.name, set(names.split()))
+        for page in sorted((COMPOSE.parent / "docs").rglob("*.md"))
+        for names in re.findall(r"docker compose stop ([a-z -]+)", page.read_text())
+    ]
+    assert {name for name, _ in found} == {"backup.md", "runbooks.md"}
+    assert [(name, stopped) for name, stopped in found if stopped != ours] == []

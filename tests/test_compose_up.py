@@ -186,6 +186,14 @@ def use_restart_and_remove(stack: Stack) -> None:
     # The next start makes no second organiser and changes nothing of the first.
     assert "nothing is changed" in stack.compose("run", "--rm", "migrate", "python", "manage.py", "first_organiser")
 
+    lose_the_host_and_follow_the_runbook(stack)
+    wait_until(lambda: answers(visitor), "the arena on another host")
+    assert is_ranked(visitor)
+    # SECRET_KEY is the old one, but backups hold no sessions.
+    assert visitor.get("/operations/").status_code != 403
+    assert visitor.fill_in("/login/", username="ada@example.org", password=PASSWORD).ok
+    assert visitor.get("/operations/").status_code == 403
+
     assert make(stack, "stop").returncode == 0
     assert running(stack.project) == set()
     assert len(volumes(stack.project)) > 1
@@ -195,6 +203,22 @@ def use_restart_and_remove(stack: Stack) -> None:
     done = make(stack, "destroy", f"{stack.project}\n")
     assert done.returncode == 0, done.stdout
     assert volumes(stack.project) == []
+
+
+def lose_the_host_and_follow_the_runbook(stack: Stack) -> None:
+    """*The host of the site* of docs/operator/runbooks.md, with last night's backup; its disks are gone."""
+    backups = stack.folder / "backups"
+    backups.mkdir()
+    os.chown(backups, ARENA_UID, ARENA_UID)
+    with_backups = ["run", "--rm", "--volume", f"{backups}:/backups", "web", "python", "manage.py"]
+    stack.compose(*with_backups, "backup", "/backups/arena.tar")
+    stack.compose("down", "--volumes", "--timeout", "20")
+    assert volumes(stack.project) == []
+
+    stack.compose("up", "--detach", "--no-build", "postgres", "redis")
+    stack.compose("run", "--rm", "migrate")
+    assert "is restored" in stack.compose(*with_backups, "restore", "/backups/arena.tar", "--replace")
+    stack.compose("up", "--detach", "--no-build")
 
 
 def is_ranked(visitor: Visitor) -> bool:

@@ -1,4 +1,4 @@
-"""What makes a host: the script, cloud-init files, units of systemd and Terraform modules."""
+"""What makes a host: the script, cloud-init files and units of systemd. Terraform: test_terraform.py."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ from tests.machine import remove_images
 from tests.site_image import stand_in_build
 
 ROOT = Path(__file__).resolve().parent.parent
-DEPLOY, TERRAFORM = ROOT / "deploy", ROOT / "terraform"
+DEPLOY = ROOT / "deploy"
 DEBIAN_13 = "rl-arena-base-3.13"
 SHIPPED = ("deploy", "nginx", "monitoring", "docker-compose.yml", "docker-compose.tls.yml")
 """What the script and Compose read of a clone."""
-MODULES = ("digitalocean", "hetzner")
 FILLED = {
     "domain": "arena.example.org", "organiser_email": "olga@example.org", "release": "v0.1.0",
     "repository": "https://git.example.org/arena.git", "environment": base64.b64encode(b"SECRET_KEY=x\n").decode(),
@@ -35,12 +34,6 @@ def done(command: Sequence[str], **variables: str) -> subprocess.CompletedProces
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, **variables}, capture_output=True, text=True, check=False, timeout=300
     )
-
-
-def blocks(text: str, kind: str) -> dict[str, str]:
-    """The blocks of a kind at the top of a file in Terraform's own layout, by their last label."""
-    found = re.findall(rf'^{kind} (?:"[\w-]+" )*"([\w-]+)" \{{\n(.*?)^\}}', text, re.MULTILINE | re.DOTALL)
-    return dict(found)
 
 
 @pytest.mark.parametrize("name", ["site", "worker"])
@@ -98,44 +91,6 @@ def test_the_script_writes_settings_with_which_the_site_starts(tmp_path: Path) -
     again = done(["unshare", "--mount", "sh", "-c", script.replace("cp ", "true ")], STEPS="settings")
     assert again.returncode == 0, again.stderr
     assert (copy / ".env").read_text() == written + "SITE_NAME=Ours\n", "what is there stays"
-
-
-def test_modules_of_terraform_have_the_same_interface() -> None:
-    found = {
-        module: {
-            file: blocks((TERRAFORM / module / f"{file}.tf").read_text(), kind)
-            for file, kind in (("variables", "variable"), ("outputs", "output"))
-        }
-        for module in MODULES
-    }
-    one, other = (found[module] for module in MODULES)
-    assert one["variables"].keys() == other["variables"].keys()
-    assert one["outputs"].keys() == other["outputs"].keys() == {
-        "address", "private_address", "scaling", "worker_user_data",
-    }  # fmt: skip
-    for about in one["variables"].values():
-        assert "description" in about
-        assert "type " in about
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_modules_of_terraform_open_no_more_than_they_must(module: str) -> None:
-    text = "".join(file.read_text() for file in sorted((TERRAFORM / module).glob("*.tf")))
-    used = set(re.findall(r"var\.(\w+)", text))
-    assert used == blocks(text, "variable").keys(), "every variable is used, and there is no other"
-    world = [rule for rule in re.findall(r"(?:inbound_rule|rule) \{(.*?)\}", text, re.DOTALL) if "0.0.0.0/0" in rule]
-    ports = {port for rule in world for port in re.findall(r'port(?:_range)?\s*=\s*"(\d+)"', rule)}
-    assert ports == {"80", "443"}, "ssh, database and Redis are not open to the world"
-    assert "prevent_destroy = true" in text
-    assert not re.search(r'(?i)(token|password|secret)\w*\s*=\s*"', text)
-    example = (TERRAFORM / module / "secrets.tfvars.example").read_text()
-    assert set(re.findall(r"^(\w+)", example, re.MULTILINE)) <= used
-    # Both files of cloud-init get what is in braces in them.
-    for name in ("site", "worker"):
-        wanted = set(re.findall(r"\$\{(\w+)\}", (DEPLOY / f"cloud-init/{name}.yml").read_text()))
-        given = re.search(rf"cloud-init/{name}\.yml\", \{{(.*?)\}}\)", text, re.DOTALL)
-        assert given is not None
-        assert set(re.findall(r"^\s*(\w+)\s*=", given[1], re.MULTILINE)) == wanted
 
 
 def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:

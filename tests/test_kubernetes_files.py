@@ -17,7 +17,8 @@ from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, l
 from core import settings as arena_settings
 from core.operations.scaling.providers import kubernetes as kubernetes_provider
 
-FILES = Path(__file__).parents[1] / "deploy" / "kubernetes"
+ROOT = Path(__file__).parents[1]
+COMPOSE, FILES = ROOT / "docker-compose.yml", ROOT / "deploy" / "kubernetes"
 OVERLAYS = ("minikube", "production")
 VERSIONS = ("1.33", "1.34", "1.35", "1.36", "1.37")
 Plain = dict[str, Any]
@@ -72,6 +73,11 @@ def pod_of(one: Plain) -> Plain:
 
 def containers(one: Plain) -> Iterator[Plain]:
     yield from pod_of(one).get("containers", ())
+
+
+def named(objects: list[Plain], kind: str, name: str) -> Plain:
+    (found,) = (one for one in objects if (one["kind"], one["metadata"]["name"]) == (kind, name))
+    return found
 
 
 @pytest.fixture(scope="module", params=OVERLAYS)
@@ -176,6 +182,52 @@ def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> Non
         for item in objects for box in containers(item) for one in box.get("env", ()) if one["name"] == "Q_CLUSTER_NAME"
     }  # fmt: skip
     assert served == {"lots", "duel", "tournament", "publish"}
+
+
+def test_every_process_of_compose_runs_on_a_cluster() -> None:
+    """As it runs there, but for the folder of gunicorn's own files, which Docker's pods alone have in memory."""
+    services = yaml.safe_load(COMPOSE.read_text())["services"]
+    ours = {name: one for name, one in services.items() if one.get("image") == "rl-arena" and "profiles" not in one}
+    objects = {one["metadata"]["name"]: one for one in rendered(FILES / "site") if pod_of(one)}
+    # Builds need an engine. Players' duels are the driver's.
+    assert set(ours) - {"worker-build"} == set(objects) - {"worker-lots", "backup", "image"}
+    for name in set(ours) & set(objects):
+        (box,) = containers(objects[name])
+        given = [str(word).replace("/dev/shm", "/tmp") for word in ours[name]["command"]]
+        assert box["args"] == given
+        for variable in box.get("env", ()):
+            assert ours[name]["environment"][variable["name"]] == variable["value"]
+
+
+@pytest.mark.parametrize("name", ["web", "events"])
+def test_the_address_leads_to_a_process_that_is_let_in_and_probed(name: str) -> None:
+    objects = rendered(FILES / "overlays" / "production")
+    (rule,) = named(objects, "Ingress", name)["spec"]["rules"]
+    (path,) = rule["http"]["paths"]
+    variables = named(objects, "ConfigMap", "arena")["data"]
+    assert path["path"] == {"web": "/", "events": variables["EVENTS_URL"]}[name]
+    assert f"https://{rule['host']}" == variables["SITE_URL"]
+    assert path["pathType"] == "Prefix"
+    service = named(objects, "Service", path["backend"]["service"]["name"])
+    (port,) = service["spec"]["ports"]
+    assert port["name"] == path["backend"]["service"]["port"]["name"]
+    deployment = named(objects, "Deployment", name)
+    assert service["spec"]["selector"].items() <= deployment["spec"]["template"]["metadata"]["labels"].items()
+    (box,) = containers(deployment)
+    ports = {one["name"]: one["containerPort"] for one in box["ports"]}
+    assert f"--bind=0.0.0.0:{ports[port['targetPort']]}" in box["args"]
+    policy = named(objects, "NetworkPolicy", name)["spec"]
+    assert policy["podSelector"]["matchLabels"] == service["spec"]["selector"]
+    assert policy["ingress"][0]["ports"] == [{"port": ports[port["targetPort"]]}]
+    for probe in (box["livenessProbe"], box["readinessProbe"]):
+        assert probe["httpGet"]["port"] == port["targetPort"]
+        assert probe["httpGet"]["path"] == {"web": "/health/live", "events": "/events/health"}[name]
+
+
+def test_pages_ask_for_no_streams_where_no_address_leads_to_them(objects: list[Plain]) -> None:
+    led = any(one["kind"] == "Ingress" and one["metadata"]["name"] == "events" for one in objects)
+    assert bool(named(objects, "ConfigMap", "arena")["data"]["EVENTS_URL"]) is led
+    assert bool(named(objects, "Deployment", "events")["spec"]["replicas"]) is led
 
 
 def test_the_scaler_may_do_what_it_does_and_nothing_else() -> None:

@@ -19,8 +19,19 @@ from arena_kit.image.registry import Registry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
 from builder.tasks import images_remove_unused, images_restore
 from core.jobs import worker
+from core.jobs.control import job_cancel
 from core.jobs.images import images_evict, registry_is_down
-from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState, Validation
+from core.models import (
+    Build,
+    CancelCode,
+    Duel,
+    Environment,
+    JobState,
+    Submission,
+    Tournament,
+    TournamentState,
+    Validation,
+)
 from core.submissions.existing import submission_delete
 from core.tests.working import run
 from duel_runner.workplace import leave_workplace
@@ -199,6 +210,45 @@ def test_while_the_registry_is_away_builds_and_duels_wait_and_none_is_lost(
     run(validation)
     validation.refresh_from_db()
     assert validation.state == JobState.SUCCEEDED
+
+
+@pytest.mark.nightly
+def test_an_empty_registry_in_the_place_of_a_lost_one_is_filled_again(
+    client: docker.DockerClient, server: RegistryServer, environment: Environment, settings: Settings
+) -> None:
+    """The runbook *The registry of images is away*."""
+    kept, gone, idle = (built(upload(environment, name, FIRST + f"# {name}")) for name in ("kept", "gone", "idle"))
+    job_cancel(job=Validation.objects.get(submission=idle), code=CancelCode.BY_ORGANISER, reason="The test.")
+    lose(client, gone, idle)
+    server.lose_all()
+    assert not server.registry.has(client, kept.registry_digest)
+    validation = Validation.objects.get(submission=gone)
+    run(validation)
+    validation.refresh_from_db()
+    assert (validation.state, validation.error_code) == (JobState.QUEUED, "image_missing")
+
+    images_remove_unused()
+    # What the host of builds has is pushed. What has to play and is nowhere is built again, and nothing else is.
+    kept.refresh_from_db()
+    assert server.registry.has(client, kept.registry_digest)
+    assert Build.objects.filter(state=JobState.QUEUED).get().submission == gone
+    idle.refresh_from_db()
+    assert (idle.image != "", idle.image_removed_at) == (True, None)
+    # The next look finds nothing to do.
+    images_remove_unused()
+    assert Build.objects.filter(state=JobState.QUEUED).count() == 1
+    run(Build.objects.get(state=JobState.QUEUED))
+    gone.refresh_from_db()
+    assert server.registry.has(client, gone.registry_digest)
+
+    # Without any other host the arena goes on without a registry.
+    server.kill()
+    settings.PLAYER_REGISTRY = ""
+    assert worker.is_well()
+    Validation.objects.update(not_before=None)
+    deliver_messages()
+    valid = Validation.objects.filter(state=JobState.SUCCEEDED)
+    assert set(valid.values_list("submission", flat=True)) == {kept.pk, gone.pk}
 
 
 def test_a_host_with_another_base_image_builds_nothing_until_it_has_the_one_that_is_named(

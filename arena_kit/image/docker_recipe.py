@@ -22,7 +22,7 @@ from arena_kit.image.inventory import Inventory, inventory
 from arena_kit.image.labels import PREFIX_LABEL
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.leftovers import Needed, sweep_containers, sweep_images
-from arena_kit.image.manifests import sweep_registry
+from arena_kit.image.manifests import registry_tags, sweep_registry
 from arena_kit.image.packages import Network, PackageImage, package_image, read_constraints
 from arena_kit.image.recipe import BuildResult, Log, unpack
 from arena_kit.image.registry import SILENCE_SECONDS, Registry
@@ -120,6 +120,16 @@ class DockerRecipe:
             if registry is None:
                 return gone
             return {image for image in gone if not (launched[image] and registry.has(client, launched[image]))}
+
+    def lost(self, pushed: Mapping[str, str], *, most: int) -> set[str]:
+        registry = self._registry
+        if registry is None or not pushed:
+            return set()
+        with engine() as client:
+            listed = registry_tags(client, registry)
+            # Only what the list lacks is asked for one by one.
+            doubtful = [image for image in pushed if image.rpartition(":")[2] not in listed]
+            return {image for image in doubtful[:most] if not registry.has(client, pushed[image])}
 
     def sweep(self, needed: Callable[[], Needed]) -> None:
         with engine() as client:

@@ -54,6 +54,9 @@ class FolderRecipe:
     def missing(self, launched: Mapping[str, str]) -> set[str]:
         return {image for image in launched if not Path(image.removeprefix(FOLDER_PREFIX)).is_dir()}
 
+    def lost(self, pushed: Mapping[str, str], *, most: int) -> set[str]:
+        return set()
+
     def sweep(self, needed: Callable[[], Needed]) -> None:
         if not self._folder.is_dir():
             return

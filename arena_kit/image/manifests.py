@@ -200,6 +200,12 @@ def speaks_plainly(info: Mapping[str, Any], host: str) -> bool:
     return False
 
 
+def registry_tags(client: docker.DockerClient, registry: Registry) -> frozenset[str]:
+    """Return all tags in a registry. Raises RegistryFailed."""
+    with Manifests(registry, is_plain=speaks_plainly(client.info(), registry.host)) as manifests:
+        return manifests.tags()
+
+
 def sweep_registry(client: docker.DockerClient, registry: Registry, needed: Callable[[], Needed]) -> int:
     """Remove the manifests of builds that no row needs; return how many. Raises RegistryFailed.
 

@@ -69,6 +69,12 @@ class Recipe(Protocol):
         launched: the digest in the registry ("" for none) by image. Raises BuilderUnavailable.
         """
 
+    def lost(self, pushed: Mapping[str, str], *, most: int) -> set[str]:
+        """Return the images that the registry has no more, at most so many, of those that were pushed.
+
+        pushed: digests in the registry by the names that builds gave to the images. Raises BuilderUnavailable.
+        """
+
     def sweep(self, needed: Callable[[], Needed]) -> None:
         """Remove images that are not needed any more. needed: called after the images are listed."""
 

@@ -67,10 +67,11 @@ def test_the_share_of_an_environment_server_is_that_of_medians() -> None:
 def visited(site_cpu: float, busy: float) -> site.Measured:
     """Return ten seconds with a hundred visits of 1 to 100 ms, of which every tenth fails."""
     answers = [Answered("home", 0.1 * n, n / 1000, "" if n % 10 else "/: status 500") for n in range(1, 101)]
+    earlier = Usage(-10.0, {"site": 1.0, "database": 1.0}, 40.0, 2.0, 10)
     before = Usage(0.0, {"site": 5.0, "database": 1.0}, 50.0, 2.0, 10)
     after = Usage(10.0, {"site": 5.0 + site_cpu, "database": 2.0}, 50.0 + busy, 7.0, 210)
     bare = Crowd([Answered("/bare/", 0.0, 0.001)] * 900, 1.0, 0.2)
-    return site.Measured(bare, bare, bare, Crowd(answers, 10.0, 0.5), before, after)
+    return site.Measured(bare, bare, bare, Crowd(answers, 10.0, 0.5), (earlier, before, after))
 
 
 def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +93,7 @@ def test_visits_of_a_site_are_summed_up(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_idle_processors_limit_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site, "_cores", lambda: 2)
-    sentence = site.limits([visited(site_cpu=4.0, busy=6.0)])["sentence"]
+    sentence = site.limits([visited(site_cpu=4.0, busy=6.0).visited])["sentence"]
     assert sentence.startswith("Processors are idle for 70% of the time: what limits is waiting")
 
 
@@ -103,6 +104,16 @@ def test_a_layer_says_what_limits_it() -> None:
     )  # fmt: skip
     row = capacity.layer("duels per hour", 12.0, {"workers": 0.3, "database": 0.1, "rest": 0.1})
     assert row["limit"] == "one worker: processors are idle for 50% of the time"
+
+
+def test_watchers_have_their_own_share_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(site, "_cores", lambda: 2)
+    report = site.summarise([visited(site_cpu=16.0, busy=18.5)], {})
+    views, watchers = capacity.page_layers(report)
+    assert (views["layer"], views["cpu_share"]["site"]) == ("page views per second", 0.8)
+    assert (watchers["layer"], watchers["cpu_share"]["site"]) == ("live watchers", 0.2)
+    assert watchers["figure"] == 2 * report["refreshes_per_second"]
+    assert watchers["limit"].startswith("Processors are idle for 50% of the time")
 
 
 def test_ratios_of_an_evaluation_are_those_of_medians() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -23,13 +22,12 @@ from django.db.models.functions import Now
 from arena_kit.environment.episodes import EvaluationRecord, evaluation_sha256, write_evaluation
 from arena_kit.environment.record_archive import write_duel
 from arena_kit.environment.records import DuelRecord, record_sha256
-from core.errors import StoreFailed
+from core.errors import StoreFailed, means_full_disk
 from core.jobs.kinds import JOB_MODELS
 from core.models import Build, Evaluation, Job, JobFault, JobState, PlayedJob, Validation
 from core.models.job import artifact_name
 
 logger = logging.getLogger(__name__)
-FULL = (errno.ENOSPC, errno.EDQUOT)
 PROBE_BYTES = 1 << 20
 SWEEP_WINDOW = timedelta(days=1)
 """The sweep ignores jobs that ended longer ago: it has already examined them many times."""
@@ -138,7 +136,7 @@ def _named(job: Job) -> set[str]:
 
 
 def _store_failed(error: OSError) -> StoreFailed:
-    if error.errno in FULL:
+    if means_full_disk(error):
         return StoreFailed("The artifact store is full.", code="store_full")
     return StoreFailed(f"The artifact store cannot be written to: {error.strerror or error}.", code="store_failed")
 

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import TypeVar
 
 from django.conf import settings
-from django.core.files.storage import FileSystemStorage, default_storage
+from django.core.files.storage import default_storage
 from django.db import connection, connections
 from django.db.models import Q
 
@@ -24,6 +23,7 @@ from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Duel, Evaluation, JobState, Validation
 from core.operations.certificate import ALARM as CERTIFICATE_ALARM
+from core.operations.disks import store_folder
 from core.operations.status import STALE_AFTER, watchdog_runs
 
 logger = logging.getLogger(__name__)
@@ -179,12 +179,10 @@ def _certificate() -> None:
 
 
 def _storage() -> None:
-    if not isinstance(default_storage, FileSystemStorage):
+    folder = store_folder()
+    if folder is None:
         default_storage.listdir("probes")
         return
-    folder = Path(default_storage.location)
-    while not folder.exists():
-        folder = folder.parent
     if not os.access(folder, os.W_OK):
         raise _Unhealthy(f"{folder} is not writable")
     free = shutil.disk_usage(folder).free

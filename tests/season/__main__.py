@@ -206,8 +206,7 @@ def _season(
 def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespace) -> None:
     """Edition after edition until the deck is done."""
     words = [word.strip().lower() for word in (options.kinds or "").split(",") if word.strip()]
-    whole = deck(options.faults, options.seed)
-    cards = [card for card in whole if not words or any(word in card[0].lower() for word in words)]
+    cards = deck(options.faults, options.seed, words)
     deadline = time.monotonic() + 60 * options.minutes
     season.start_edition()
     if options.quick:

@@ -29,6 +29,8 @@ TRIES = 3
 """Of a fault that did not take effect: its victim was quicker, or another fault was in the way."""
 HANDS = 8
 """Faults under way at once."""
+HOSTS = 3
+"""Further hosts of workers at once: their workers are to get some of the work, and some of the processors."""
 
 
 class NotInjected(Exception):
@@ -85,6 +87,7 @@ class Driver:
         self._numbers = itertools.count(1)
         self._locks = {name: threading.Lock() for name in ("engine", "postgres", "redis", "store", "clock")}
         self._seed = seed
+        self.room_for_hosts = threading.BoundedSemaphore(HOSTS)
 
     def run(self, deck: list[tuple[str, Fault]], deadline: float) -> None:
         """Inject every fault of the deck, or as many as come before the deadline (monotonic seconds)."""

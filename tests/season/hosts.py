@@ -20,6 +20,11 @@ READY_SECONDS = 90.0
 
 def host_comes_and_goes(driver: Driver, draw: random.Random, *, drained: bool) -> tuple[float | None, str]:
     """Create a host, let it take a job, and remove it as the scaler or a dying machine does."""
+    with driver.room_for_hosts:
+        return _comes_and_goes(driver, draw, drained=drained)
+
+
+def _comes_and_goes(driver: Driver, draw: random.Random, *, drained: bool) -> tuple[float | None, str]:
     from django.db.models.functions import Now
 
     from core.models import HostState, WorkerHost

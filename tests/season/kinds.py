@@ -8,6 +8,7 @@ import os
 import random
 import signal
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -336,10 +337,16 @@ KINDS: dict[str, tuple[int, Fault]] = {
 """By name: how often in a deck of a whole season, and what is done."""
 
 
-def deck(count: int, seed: int) -> list[tuple[str, Fault]]:
-    """So many faults, shuffled: in the proportions of KINDS, and every kind at least once where there is room."""
-    total = sum(times for times, _ in KINDS.values())
-    names = [name for name, (times, _) in KINDS.items() for _ in range(max(1, round(times * count / total)))]
+def deck(count: int, seed: int, words: Sequence[str] = ()) -> list[tuple[str, Fault]]:
+    """So many faults, shuffled: in the proportions of KINDS, and every kind at least once where there is room.
+
+    words: only kinds whose name holds one of these.
+    """
+    chosen = {
+        name: times for name, (times, _) in KINDS.items() if not words or any(word in name.lower() for word in words)
+    }
+    total = sum(chosen.values())
+    names = [name for name, times in chosen.items() for _ in range(max(1, round(times * count / total)))]
     draw = random.Random(seed)
     draw.shuffle(names)
     return [(name, KINDS[name][1]) for name in names]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
 
 from django.conf import settings
@@ -73,15 +75,27 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
             self._is_over = True
             self.file.close()
         if not self._is_over:
-            super().receive_data_chunk(raw_data, start)
+            with self._removed_if_it_fails():
+                super().receive_data_chunk(raw_data, start)
 
     def file_complete(self, file_size: int) -> UploadedFile[bytes] | None:
         if not self._is_over:
-            return super().file_complete(file_size)
+            with self._removed_if_it_fails():
+                return super().file_complete(file_size)
         file = SimpleUploadedFile(self.file_name or "upload", b"", self.content_type or "")
         # Above every limit, even if the first of several files was small.
         file.size = max(file_size, settings.MAX_UPLOAD_BYTES + 1)
         return file
+
+    @contextmanager
+    def _removed_if_it_fails(self) -> Iterator[None]:
+        """On a full disk the half of a file must not stay: it would take the room until it is swept a day later."""
+        try:
+            yield
+        except OSError:
+            with suppress(OSError):
+                self.file.close()
+            raise
 
     def _may_upload(self) -> bool:
         user = getattr(self.request, "user", None)

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import errno
 from typing import NoReturn
 
 import pytest
+from django.db import OperationalError
 from django.http import HttpRequest
 from django.test import Client
 from django.urls import path
 from pytest_django.fixtures import Settings
 
+from core.errors import means_full_disk
 from core.tests import factories
 from core.tests.factories import Cast
 from web import urls
@@ -20,7 +23,12 @@ def explode(request: HttpRequest) -> NoReturn:
     raise RuntimeError("a secret in the trace")
 
 
-urlpatterns = [path("explode/", explode), *urls.urlpatterns]
+def fill_up(request: HttpRequest) -> NoReturn:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+urlpatterns = [path("explode/", explode), path("full/", fill_up), *urls.urlpatterns]
+handler500 = urls.handler500
 
 
 @pytest.mark.parametrize("debug", [False, True])
@@ -60,3 +68,20 @@ def test_an_error_of_the_arena_shows_a_page_that_stands_alone(client: Client, se
     assert "arena's fault" in page
     assert "secret" not in page
     assert "default-src 'none'" in response["Content-Security-Policy"]
+
+
+def test_a_full_disk_is_said_with_a_sentence_and_a_time_to_come_back(client: Client, settings: Settings) -> None:
+    settings.ROOT_URLCONF = "web.tests.test_errors"
+    client.raise_request_exception = False
+    response = client.get("/full/")
+    assert (response.status_code, response["Retry-After"]) == (503, "600")
+    assert "disk is full" in response.content.decode()
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+
+
+@pytest.mark.parametrize("code", ["53100", "42703"])
+def test_a_database_without_room_is_a_full_disk_and_no_other_error_is(code: str) -> None:
+    cause = type("DriverError", (Exception,), {"pgcode": code})()
+    error = OperationalError("It failed.")
+    error.__cause__ = cause
+    assert means_full_disk(error) is (code == "53100")

@@ -6,6 +6,7 @@ import functools
 import io
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -69,6 +70,12 @@ class RegistryServer:
     def kill(self) -> None:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
+
+    def lose_all(self) -> None:
+        """Lose its disk, and begin anew with an empty one at the same address."""
+        self.kill()
+        shutil.rmtree(self._folder / "data")
+        self.start()
 
     def garbage_collect(self) -> None:
         """Free the disk of what was removed, as the operator does."""

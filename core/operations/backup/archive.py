@@ -12,7 +12,7 @@ import tarfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
@@ -37,7 +37,8 @@ class BackupManifest:
     """The content of a backup, and what made it.
 
     database: kind of the database. versions: of Python, Django and the database's server. migrations: applied ones by
-    app. parts: by name in the file. missing: names of files that rows had, but the store did not give.
+    app. parts: by name in the file. missing: names of files that rows had, but the store did not give. ahead:
+    migrations of a later release that were applied, as APP.NAME, while the release before it made the backup.
     """
 
     format: int
@@ -47,6 +48,7 @@ class BackupManifest:
     migrations: dict[str, list[str]]
     parts: dict[str, BackupPart]
     missing: list[str]
+    ahead: list[str] = field(default_factory=list)
 
     def encode(self) -> bytes:
         return json.dumps(asdict(self), indent=1, sort_keys=True).encode()

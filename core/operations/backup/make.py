@@ -13,6 +13,7 @@ import django
 from django.core.files.storage import default_storage
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from core.operations.backup.archive import DATABASE, FILES, FORMAT, BackupManifest, BackupWriter, writing
@@ -90,6 +91,12 @@ def applied_migrations() -> dict[str, list[str]]:
     return found
 
 
+def migrations_known() -> set[tuple[str, str]]:
+    """Return the migrations of this code as app and name, with those that later ones replace."""
+    on_disk = MigrationLoader(None).disk_migrations
+    return {*on_disk, *(old for migration in on_disk.values() for old in migration.replaces)}
+
+
 class _NotGiven(Exception):
     """The reason why the store does not give a file that it may have."""
 
@@ -121,6 +128,7 @@ def _may_be_there(name: str) -> bool:
 
 
 def _manifest(writer: BackupWriter, dump: Dump, lost: list[str], now: datetime) -> BackupManifest:
+    applied, known = applied_migrations(), migrations_known()
     return BackupManifest(
         format=FORMAT,
         made_at=now.astimezone(UTC).isoformat(timespec="seconds"),
@@ -130,7 +138,8 @@ def _manifest(writer: BackupWriter, dump: Dump, lost: list[str], now: datetime) 
             "server": dump.server,
         },
         database=database_kind(),
-        migrations=applied_migrations(),
+        migrations=applied,
+        ahead=sorted(f"{app}.{name}" for app, names in applied.items() for name in names if (app, name) not in known),
         parts=writer.parts,
         missing=lost,
     )

@@ -15,13 +15,13 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.db import connection
-from django.db.migrations.loader import MigrationLoader
 
 from core.models.user import ANONYMOUS_EMAIL
 from core.operations.backup.archive import DATABASE, BackupManifest, BackupPart, BackupReader, part_of, reading
 from core.operations.backup.database import database_keep, database_kind, database_load, files_named
 from core.operations.backup.errors import BackupDamaged, BackupError, RestoreRefused
 from core.operations.backup.in_use import who_works
+from core.operations.backup.make import migrations_known
 from core.submissions.images import images_check_start
 
 SIGNS_OF_USE = {"core_user": f"email <> '{ANONYMOUS_EMAIL}'", "core_agent": "id > 0", "core_tournament": "id > 0"}
@@ -94,18 +94,14 @@ def _check_fits(manifest: BackupManifest) -> None:
             f"This backup is for {manifest.database} and cannot be restored into {database_kind()}: "
             "set DATABASE_URL to a database of its kind."
         )
-    known = set(MigrationLoader(None).disk_migrations)
     applied = {(app, name) for app, names in manifest.migrations.items() for name in names}
-    if newer := sorted(applied - known - _replaced()):
+    # A release runs on the database of the next one, and restores what it has saved there.
+    ahead = {(app, name) for app, _, name in (row.partition(".") for row in manifest.ahead)}
+    if newer := sorted(applied - migrations_known() - ahead):
         raise RestoreRefused(
             f"This backup was made by a newer arena ({'.'.join(newer[-1])} is not in this code): "
             "restore it with that version or a later one."
         )
-
-
-def _replaced() -> set[tuple[str, str]]:
-    """Return the migrations that later ones replace."""
-    return {old for migration in MigrationLoader(None).disk_migrations.values() for old in migration.replaces}
 
 
 def _is_in_use() -> bool:
