@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from django.http import HttpRequest
 
-from arena_kit.environment.choices import action_name, choices_of, picture_size
+from arena_kit.environment.choices import choices_of, picture_size
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.so_far import SoFar
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.environment.words import move_in_words
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.waits import Wait, wait_of
 from core.models import Sitting, User
@@ -95,6 +96,7 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
     try:
         svg = "" if is_hidden else spec.render(state.frame)
         choices = choices_of(spec, state.frame, state.valid[seat]) if is_turn and seated else ()
+        moves = () if is_hidden else moves_said(spec, sitting, state, "You" if seated else sitting.persons_name)
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         raise NotStored("The code of this environment has failed, so the match cannot be drawn now.") from None
     return Board(
@@ -103,7 +105,7 @@ def board_of(request: HttpRequest, sitting: Sitting) -> Board:
         picture=f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else "",
         size=picture_size(svg),
         text=_seen(spec, state, seat, seated=seated) if is_hidden else state.text,
-        moves=() if is_hidden else _moves(spec, sitting, state, "You" if seated else sitting.persons_name),
+        moves=moves,
         offer=offer_of(choices, request.GET.get("first", "")),
         is_seated=seated,
         is_persons_turn=is_turn,
@@ -133,10 +135,14 @@ def _values(spec: EnvironmentSpec, observation: Sequence[float] | bytes) -> list
     return found
 
 
-def _moves(spec: EnvironmentSpec, sitting: Sitting, state: SoFar, person: str) -> tuple[tuple[int, str], ...]:
+def moves_said(spec: EnvironmentSpec, sitting: Sitting, state: SoFar, person: str) -> tuple[tuple[int, str], ...]:
+    """Return (seat, sentence) of each step, the last one first, in the words of recorded matches."""
     names = (person, str(sitting.submission))
     lines = []
-    for moves in state.steps:
-        said = "; ".join(f"{names[sitting.seats[seat]]} played {action_name(spec, action)}" for seat, action in moves)
+    for step, moves in enumerate(state.steps):
+        before = state.frames[step] if state.frames else {}
+        said = "; ".join(
+            f"{names[sitting.seats[seat]]} played {move_in_words(spec, before, action)}" for seat, action in moves
+        )
         lines.append((moves[0][0], said))
     return tuple(reversed(lines))
