@@ -239,9 +239,10 @@ class Duel:
         if self._spec.runs_apart:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
+            took, last = charged, answers[-1][1]
             for request, answer in answers:
                 request.match.cpu_seconds[link.index] += cpu
-                self._answer(link, request, answer, charged)
+                self._answer(link, request, answer, charged, took if answer is last else 0.0)
                 charged = 0.0
         self._forgive_if_long(since)
 
@@ -254,7 +255,12 @@ class Duel:
         ]
         steps_play_ahead([step for step, _ in coming], [number for _, number in coming])
 
-    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
+    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float, took: float) -> None:
+        """Act on an answer. seconds: what is charged for it. took: what the record says that it took.
+
+        Of answers that came together, the first is charged for all of them. The record says it of the last: the player
+        server holds back the answers of quick moves alone, and sends them with the first slow one.
+        """
         player, match = link.index, request.match
         kind, _, sequence, action, text = answer
         self._thinking.seconds[player] += seconds
@@ -269,13 +275,15 @@ class Duel:
             return
         if sequence < match.move_counts[player]:
             return
+        if took:
+            match.took(player, took)
         if seconds:
             match.charge(player, seconds, self._limits.move_seconds)
             if match.banks[player] < 0:
                 self._blame(match, player, PlayerFault.TIMED_OUT)
                 return
         try:
-            requests = match.choose(player, action)
+            requests = match.choose(player, action, took)
         except ValueError as error:
             self._blame(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return

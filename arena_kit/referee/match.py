@@ -14,6 +14,8 @@ from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlayerFault, sentence
 from arena_kit.referee.wire import END, START, STEP, Encoder, Question, new_tuple
 
 ERROR_CHARACTERS = 2000
+LEAST_SECONDS = 0.0005
+"""Moves are recorded in whole milliseconds, so a shorter one is recorded as 0."""
 WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
@@ -65,6 +67,8 @@ class Match:
         """By player: processor time of its container."""
         self._thinking = [0.0, 0.0]
         self._slowest = [0.0, 0.0]
+        self._moves_took: tuple[list[float], list[float]] = ([], [])
+        """By player: the seconds of each accepted action."""
         self._valid: dict[int, Sequence[int]] = {}
         self._seat_of = tuple(seats.index(player) for player in range(2))
 
@@ -81,8 +85,8 @@ class Match:
         self._opening_count = len(opening)
         return self._ask(environment.to_move)
 
-    def choose(self, player: int, action: int) -> list[Question]:
-        """Take a player's action; return the questions that follow, including END.
+    def choose(self, player: int, action: int, seconds: float = 0.0) -> list[Question]:
+        """Take a player's action; return the questions that follow, including END. seconds: what it took.
 
         Raises ValueError with a sentence when the action is not valid, and PlatformFault when the environment fails.
         """
@@ -91,6 +95,7 @@ class Match:
         if action not in movers[seat]:
             raise ValueError(f"{action} is not among {_shorten(movers[seat])}.")
         self.move_counts[player] += 1
+        self._moves_took[player].append(seconds)
         if len(movers) == 1:
             self._actions.append(action)
             chosen = {seat: action}
@@ -174,10 +179,13 @@ class Match:
         """Return the actions that were played, the opening included."""
         return tuple(self._actions)
 
-    def charge(self, player: int, seconds: float, free_seconds: float) -> None:
-        """Add the time of a move; the part beyond the free time is taken from the player's bank."""
+    def took(self, player: int, seconds: float) -> None:
+        """Add the time of an answer to what the record says about the player."""
         self._thinking[player] += seconds
         self._slowest[player] = max(self._slowest[player], seconds)
+
+    def charge(self, player: int, seconds: float, free_seconds: float) -> None:
+        """Take the time of a move from the player's bank, as far as it goes beyond the free time."""
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
 
@@ -235,7 +243,14 @@ class Match:
             slowest_move_seconds=tuple(self._slowest),
             cpu_seconds=tuple(self.cpu_seconds),
             opening_count=self._opening_count,
+            move_ms=(self._in_ms(0), self._in_ms(1)),
         )
+
+    def _in_ms(self, player: int) -> tuple[int, ...]:
+        """Return the times of a player's moves for the record; `()` if none of them took half a millisecond."""
+        if self._slowest[player] < LEAST_SECONDS:
+            return ()
+        return tuple([round(1000 * seconds) for seconds in self._moves_took[player]])
 
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(

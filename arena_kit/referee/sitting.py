@@ -154,8 +154,8 @@ class Sitting:
                 move = by_place.get((self._step, self._seats.index(player)))
                 if move is None or move.action not in question.valid:
                     continue
-                self.match.charge(player, move.seconds, self._limits.move_seconds)
-                self._choose(player, move.action)
+                self._charge(player, move.seconds)
+                self._choose(player, move.action, move.seconds)
             if step == self._step:
                 return
 
@@ -209,19 +209,23 @@ class Sitting:
         if answer.sequence < match.move_counts[PLAYER] or PLAYER not in self._asked:
             # A question of before, which was asked again.
             return
-        match.charge(PLAYER, seconds, self._limits.move_seconds)
+        self._charge(PLAYER, seconds)
         if match.banks[PLAYER] < 0:
             raise PlayerLost(PlayerFault.TIMED_OUT)
         action = answer.action
         if isinstance(action, bytes) or action not in self._asked[PLAYER].valid:
             raise PlayerLost(PlayerFault.ILLEGAL_ACTION, f"{action!r} is not among the valid actions.")
         self._table.player_moved(SittingMove(self._step, self._seats.index(PLAYER), action, seconds))
-        self._choose(PLAYER, action)
+        self._choose(PLAYER, action, seconds)
 
-    def _choose(self, player: int, action: int) -> None:
+    def _charge(self, player: int, seconds: float) -> None:
+        self.match.took(player, seconds)
+        self.match.charge(player, seconds, self._limits.move_seconds)
+
+    def _choose(self, player: int, action: int, seconds: float = 0.0) -> None:
         del self._asked[player]
         is_last = not self._asked
-        questions = self.match.choose(player, action)
+        questions = self.match.choose(player, action, seconds)
         if is_last:
             self._take(questions)
 

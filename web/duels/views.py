@@ -15,6 +15,7 @@ from django.views.decorators.gzip import gzip_page
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
+from arena_kit.referee.sitting import PERSON
 from core.duels.replays import Names, duel_names, match_views, validation_names
 from core.duels.selectors import (
     NotStored,
@@ -34,6 +35,7 @@ from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
+from web.duels.time_parts import times_view
 from web.site.refusals import explained, status_of
 from web.watching.parts import board_part, events_address
 
@@ -147,6 +149,7 @@ def viewer(
     try:
         states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
         context |= _at(states, position) | analysed(job, record, names, position)
+        context |= timed(states, names, position, person=PERSON if "sitting" in context else None)
         context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
         context["missing"] = str(missing)
@@ -173,6 +176,15 @@ def _at(states: list[FrameView], position: int) -> Context:
     }
 
 
+def timed(states: list[FrameView], names: Names, position: int, *, person: int | None) -> Context:
+    """Return how long the moves of a match took. person: the player who is a person, if there is one."""
+    times = times_view(states, names, person=person)
+    if times is None:
+        return {"moves": [(state, "") for state in states]}
+    here = round((position - 1) * times.step, 2)
+    return {"times": times, "time_here": here, "moves": list(zip(states, times.by_ply, strict=True))}
+
+
 def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
     """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
     view = analysis_view(job, record, names) if isinstance(job, Duel) and job.is_over else None
@@ -184,7 +196,7 @@ def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -
 
 @gzip_page
 def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
-    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html"}]}, or {"error": a sentence}."""
+    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html", ...}]}, or {"error": a sentence}."""
     try:
         record, _ = match_shown(job, number) if isinstance(job, Duel) else match_get(job, number)
         states = match_views(job, record, names, html_of=painter(spec_get(job)))

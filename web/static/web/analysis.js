@@ -15,14 +15,4 @@
     here.setAttribute("x1", x);
     here.setAttribute("x2", x);
   });
-
-  // The links to moves in the analysis lead the player there, without loading the page again.
-  document.getElementById("analysis")?.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-ply]");
-    const move = link && document.querySelector(`#moves a[href="?ply=${link.dataset.ply}"]`);
-    if (!move || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
-    event.preventDefault();
-    move.click();
-    viewer.scrollIntoView({ block: "start" });
-  });
 }
