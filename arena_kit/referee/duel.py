@@ -239,10 +239,14 @@ class Duel:
         if self._spec.runs_apart:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
-            took, last = charged, answers[-1][1]
+            # The player server holds back the answers of quick moves alone, and sends them with the first slow one, so
+            # the record says of the last answer what all of them took.
+            request, answer = answers[-1]
+            if answer.kind is ACTION:
+                request.match.took(link.index, answer.sequence, charged)
             for request, answer in answers:
                 request.match.cpu_seconds[link.index] += cpu
-                self._answer(link, request, answer, charged, took if answer is last else 0.0)
+                self._answer(link, request, answer, charged)
                 charged = 0.0
         self._forgive_if_long(since)
 
@@ -255,12 +259,7 @@ class Duel:
         ]
         steps_play_ahead([step for step, _ in coming], [number for _, number in coming])
 
-    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float, took: float) -> None:
-        """Act on an answer. seconds: what is charged for it. took: what the record says that it took.
-
-        Of answers that came together, the first is charged for all of them. The record says it of the last: the player
-        server holds back the answers of quick moves alone, and sends them with the first slow one.
-        """
+    def _answer(self, link: PlayerLink, request: Question, answer: Answer, seconds: float) -> None:
         player, match = link.index, request.match
         kind, _, sequence, action, text = answer
         self._thinking.seconds[player] += seconds
@@ -275,15 +274,13 @@ class Duel:
             return
         if sequence < match.move_counts[player]:
             return
-        if took:
-            match.took(player, took)
         if seconds:
             match.charge(player, seconds, self._limits.move_seconds)
             if match.banks[player] < 0:
                 self._blame(match, player, PlayerFault.TIMED_OUT)
                 return
         try:
-            requests = match.choose(player, action, took)
+            requests = match.choose(player, action)
         except ValueError as error:
             self._blame(match, player, PlayerFault.ILLEGAL_ACTION, str(error))
             return

@@ -67,8 +67,8 @@ class Match:
         """By player: processor time of its container."""
         self._thinking = [0.0, 0.0]
         self._slowest = [0.0, 0.0]
-        self._moves_took: tuple[list[float], list[float]] = ([], [])
-        """By player: the seconds of each accepted action."""
+        self._timed: list[tuple[int, int, float]] = []
+        """Player, sequence and seconds of the answers whose time is known; a list of all moves would cost more."""
         self._valid: dict[int, Sequence[int]] = {}
         self._seat_of = tuple(seats.index(player) for player in range(2))
 
@@ -85,8 +85,8 @@ class Match:
         self._opening_count = len(opening)
         return self._ask(environment.to_move)
 
-    def choose(self, player: int, action: int, seconds: float = 0.0) -> list[Question]:
-        """Take a player's action; return the questions that follow, including END. seconds: what it took.
+    def choose(self, player: int, action: int) -> list[Question]:
+        """Take a player's action; return the questions that follow, including END.
 
         Raises ValueError with a sentence when the action is not valid, and PlatformFault when the environment fails.
         """
@@ -95,7 +95,6 @@ class Match:
         if action not in movers[seat]:
             raise ValueError(f"{action} is not among {_shorten(movers[seat])}.")
         self.move_counts[player] += 1
-        self._moves_took[player].append(seconds)
         if len(movers) == 1:
             self._actions.append(action)
             chosen = {seat: action}
@@ -179,10 +178,13 @@ class Match:
         """Return the actions that were played, the opening included."""
         return tuple(self._actions)
 
-    def took(self, player: int, seconds: float) -> None:
-        """Add the time of an answer to what the record says about the player."""
+    def took(self, player: int, sequence: int, seconds: float) -> None:
+        """Note the time of the answer to a question for the record. sequence: the question's."""
+        if self.is_over or sequence < self.move_counts[player] or self._seat_of[player] in self._blamed:
+            return
         self._thinking[player] += seconds
         self._slowest[player] = max(self._slowest[player], seconds)
+        self._timed.append((player, sequence, seconds))
 
     def charge(self, player: int, seconds: float, free_seconds: float) -> None:
         """Take the time of a move from the player's bank, as far as it goes beyond the free time."""
@@ -250,7 +252,12 @@ class Match:
         """Return the times of a player's moves for the record; `()` if none of them took half a millisecond."""
         if self._slowest[player] < LEAST_SECONDS:
             return ()
-        return tuple([round(1000 * seconds) for seconds in self._moves_took[player]])
+        found = [0] * self.move_counts[player]
+        for mover, sequence, seconds in self._timed:
+            # The last answer may have been refused.
+            if mover == player and sequence < len(found):
+                found[sequence] = round(1000 * seconds)
+        return tuple(found)
 
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(

@@ -155,7 +155,7 @@ class Sitting:
                 if move is None or move.action not in question.valid:
                     continue
                 self._charge(player, move.seconds)
-                self._choose(player, move.action, move.seconds)
+                self._choose(player, move.action)
             if step == self._step:
                 return
 
@@ -216,16 +216,16 @@ class Sitting:
         if isinstance(action, bytes) or action not in self._asked[PLAYER].valid:
             raise PlayerLost(PlayerFault.ILLEGAL_ACTION, f"{action!r} is not among the valid actions.")
         self._table.player_moved(SittingMove(self._step, self._seats.index(PLAYER), action, seconds))
-        self._choose(PLAYER, action, seconds)
+        self._choose(PLAYER, action)
 
     def _charge(self, player: int, seconds: float) -> None:
-        self.match.took(player, seconds)
+        self.match.took(player, self.match.move_counts[player], seconds)
         self.match.charge(player, seconds, self._limits.move_seconds)
 
-    def _choose(self, player: int, action: int, seconds: float = 0.0) -> None:
+    def _choose(self, player: int, action: int) -> None:
         del self._asked[player]
         is_last = not self._asked
-        questions = self.match.choose(player, action, seconds)
+        questions = self.match.choose(player, action)
         if is_last:
             self._take(questions)
 
