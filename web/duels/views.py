@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -30,16 +29,13 @@ from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
 from core.watching.selectors import index_get, match_shown
-from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.time_parts import times_view
+from web.duels.viewer_parts import Context, timed, valued
 from web.site.refusals import explained, status_of
 from web.watching.parts import board_part, events_address
-
-Context = dict[str, Any]
 
 
 @explained
@@ -148,8 +144,10 @@ def viewer(
     }
     try:
         states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
-        context |= _at(states, position) | analysed(job, record, names, position)
+        may_go_on = bool(context.get("go_on_url"))
+        context |= valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on)
         context |= timed(states, names, position, person=PERSON if "sitting" in context else None)
+        context |= _at(states, position)
         context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
         context["missing"] = str(missing)
@@ -174,24 +172,6 @@ def _at(states: list[FrameView], position: int) -> Context:
         "last": len(states) - 1,
         "is_simultaneous": any(len(state.seats) > 1 for state in states),
     }
-
-
-def timed(states: list[FrameView], names: Names, position: int, *, person: int | None) -> Context:
-    """Return how long the moves of a match took. person: the player who is a person, if there is one."""
-    times = times_view(states, names, person=person)
-    if times is None:
-        return {"moves": [(state, "") for state in states]}
-    here = round((position - 1) * times.step, 2)
-    return {"times": times, "time_here": here, "moves": list(zip(states, times.by_ply, strict=True))}
-
-
-def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
-    """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
-    view = analysis_view(job, record, names) if isinstance(job, Duel) and job.is_over else None
-    if view is None or view.story is None or view.graph is None:
-        return {"analysis": view}
-    here = round(position * view.graph.step, 1)
-    return {"analysis": view, "share": view.shares[position], "remark": view.story.remarks[position], "here": here}
 
 
 @gzip_page
@@ -226,9 +206,14 @@ def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
     return []
 
 
+def viewer_of(request: HttpRequest) -> User | AnonymousUser:
+    """Return the user of a request with the type that selectors expect."""
+    assert isinstance(request.user, User | AnonymousUser)
+    return request.user
+
+
 def source_visible(request: HttpRequest, agent: Agent) -> bool:
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    return agent_source_visible(agent, request.user)
+    return agent_source_visible(agent, viewer_of(request))
 
 
 def get_duel(request: HttpRequest, duel_id: int) -> Duel:

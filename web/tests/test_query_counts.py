@@ -41,7 +41,7 @@ ONE_FILE = {
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
-            "go_on", "sitting", "sitting_frames", "sitting_replay",
+            "go_on", "match_playouts", "match_playouts_ask", "sitting", "sitting_frames", "sitting_replay",
             "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
