@@ -342,9 +342,12 @@ GET    /api/v1/challenges/{challenge}/                               200 200 200
 GET    /api/v1/challenges/{challenge}/cancel/                        405 405 405 405
 POST   /api/v1/challenges/{challenge}/cancel/                        401 400 403 403
 GET    /api/v1/sittings/                                             401 200 200 200
+POST   /api/v1/sittings/                                             401 415 415 415
 GET    /api/v1/sittings/{sitting}/                                   200 200 200 200
 GET    /api/v1/sittings/{sitting}/moves/                             405 405 405 405
+POST   /api/v1/sittings/{sitting}/moves/                             401 415 403 403
 GET    /api/v1/sittings/{sitting}/resign/                            405 405 405 405
+POST   /api/v1/sittings/{sitting}/resign/                            401 200 403 403
 GET    /api/v1/duels/                                                200 200 200 200
 GET    /api/v1/duels/{duel}/                                         200 200 200 200
 GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200
