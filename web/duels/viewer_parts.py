@@ -6,11 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.auth.models import AnonymousUser
+
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names
-from core.models import Duel, PlayedJob
+from core.models import Duel, PlayedJob, User
 from web.duels.analysis_parts import analysis_view
+from web.duels.output_parts import output_view
 from web.duels.playout_parts import playouts_view
 from web.duels.time_parts import times_view
 
@@ -54,3 +57,11 @@ def timed(states: list[FrameView], names: Names, position: int, *, person: int |
         return {"moves": [(state, "") for state in states]}
     here = round((position - 1) * times.step, 2)
     return {"times": times, "time_here": here, "moves": list(zip(states, times.by_ply, strict=True))}
+
+
+def printed(
+    job: PlayedJob, number: int, states: list[FrameView], names: Names, position: int, viewer: User | AnonymousUser
+) -> Context:
+    """Return what the viewer's own agents printed in a match that is over."""
+    output = output_view(job, number, states, names, viewer) if job.is_over else None
+    return {} if output is None else {"output": output, "printed_here": output.told.get(states[position].ply, "")}

@@ -33,7 +33,7 @@ from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
-from web.duels.viewer_parts import Context, timed, valued
+from web.duels.viewer_parts import Context, printed, timed, valued
 from web.site.refusals import explained, status_of
 from web.watching.parts import board_part, events_address
 
@@ -147,6 +147,7 @@ def viewer(
         may_go_on = bool(context.get("go_on_url"))
         context |= valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on)
         context |= timed(states, names, position, person=PERSON if "sitting" in context else None)
+        context |= printed(job, record.number, states, names, position, viewer_of(request))
         context |= _at(states, position)
         context["styles"] = style_head(spec_get(job))
     except NotStored as missing:
