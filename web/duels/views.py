@@ -143,16 +143,23 @@ def viewer(
         "next_url": addresses.next,
     }
     try:
-        states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
-        may_go_on = bool(context.get("go_on_url"))
-        context |= valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on)
-        context |= timed(states, names, position, person=PERSON if "sitting" in context else None)
-        context |= printed(job, record.number, states, names, position, viewer_of(request))
-        context |= _at(states, position)
-        context["styles"] = style_head(spec_get(job))
+        context |= _states_shown(request, job, record, names, context)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def _states_shown(request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, context: Context) -> Context:
+    """Return the states of a match and what stands around them. Raises NotStored."""
+    is_sitting, may_go_on = "sitting" in context, bool(context.get("go_on_url"))
+    states, position = _states_and_position(request, job, record, names, is_last_first=is_sitting)
+    return {
+        **_at(states, position),
+        **valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on),
+        **timed(states, names, position, person=PERSON if is_sitting else None),
+        **printed(job, record.number, states, names, position, viewer_of(request)),
+        "styles": style_head(spec_get(job)),
+    }
 
 
 def _states_and_position(

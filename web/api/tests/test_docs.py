@@ -1,4 +1,4 @@
-"""Checks docs/reference/api.md and the API of docs/reference/rollouts.md: addresses exist, examples work unchanged."""
+"""Checks docs/reference/api.md, and what rollouts.md and sittings.md say of the API: addresses exist, examples work."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from web.tests import scored
 TEXT = (Path(__file__).resolve().parents[3] / "docs/reference/api.md").read_text()
 OF_ROLLOUTS = (Path(__file__).resolve().parents[3] / "docs/reference/rollouts.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
-SUBMITS, PLAYS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+(SUBMITS,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+OF_SITTINGS = (Path(__file__).resolve().parents[3] / "docs/participant/sittings.md").read_text()
+(PLAYS,) = re.findall(r"```python\n(.*?)```", OF_SITTINGS, re.DOTALL)
 
 
 def test_the_document_names_every_address_of_the_description() -> None:
