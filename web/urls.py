@@ -12,6 +12,7 @@ from web.docs import views as docs
 from web.duels import analysis_views as analyses
 from web.duels import challenge_views as challenges
 from web.duels import downloads
+from web.duels import playout_views as playouts
 from web.duels import replay_views as replays
 from web.duels import views as duels
 from web.environments import kit_views as kits
@@ -165,6 +166,8 @@ site = [
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
     path("duels/<int:duel_id>/matches/<int:number>/analysis/", analyses.analysis, name="match_analysis"),
     path("duels/<int:duel_id>/matches/<int:number>/analyse/", analyses.analyse, name="match_analyse"),
+    path("duels/<int:duel_id>/matches/<int:number>/playouts/", playouts.part, name="match_playouts"),
+    path("duels/<int:duel_id>/matches/<int:number>/playouts/new/", playouts.ask, name="match_playouts_ask"),
     path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
     path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/", branches.go_on, name="go_on"),
     path("duels/<int:duel_id>/matches/<int:number>/from/<int:ply>/sit/", branches.sit_down, name="go_on_sit"),

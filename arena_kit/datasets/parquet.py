@@ -13,6 +13,8 @@ ROWS_AT_ONCE = 10_000
 """The matches of a row group, which are held in memory together."""
 BOTH = ("seats", "actions", "scores", "move_counts", "thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 """Columns that hold a list: `actions` in the order played, all others by player, but `seats` by seat."""
+MOVE_TIMES = ("move_ms_1", "move_ms_2")
+"""Columns with a list of the milliseconds of each move of a player, as `MatchRecord.move_ms` has them."""
 
 
 def write_parquet(source: IO[bytes], target: Path) -> int:
@@ -49,6 +51,7 @@ def _schema(pyarrow: Any) -> Any:
             *((name, text) for name in ("player_1", "player_2", "name_1", "name_2", "outcome", "fault", "error_code")),
             ("faulty_player", whole), ("opening_count", whole),
             *((name, pyarrow.list_(kinds[name])) for name in BOTH),
+            *((name, pyarrow.list_(whole)) for name in MOVE_TIMES),
         ]
     )  # fmt: skip
 
@@ -57,7 +60,8 @@ def _row(match: dict[str, Any]) -> dict[str, Any]:
     """Return a match with a column for each player's id and name, and without what is not in the schema."""
     try:
         (player_1, player_2), (name_1, name_2) = match["players"], match["names"]
+        times = dict(zip(MOVE_TIMES, match.get("move_ms", (None, None)), strict=True))
     except (KeyError, TypeError, ValueError):
         raise NotADataset("A match of this data set does not name its two players.") from None
     named = {"player_1": player_1, "player_2": player_2, "name_1": name_1, "name_2": name_2}
-    return {"fault": "NONE", "error_code": "", "opening_count": 0, **match, **named}
+    return {"fault": "NONE", "error_code": "", "opening_count": 0, **match, **named, **times}

@@ -55,11 +55,6 @@ def choices_of(spec: EnvironmentSpec, frame: Frame, valid_actions: Sequence[int]
     return tuple(found.get(action, choice) for action, choice in plain.items())
 
 
-def action_name(spec: EnvironmentSpec, action: int) -> str:
-    """Return the name of an action in the spec, or its number."""
-    return spec.action_names[action] if spec.action_names else str(action)
-
-
 def picture_size(svg: str) -> tuple[float, float]:
     """Return the width and height of a picture in its own units; zeros if it does not tell them."""
     found = re.search(r'viewBox="0 0 ([\d.]{1,8}) ([\d.]{1,8})"', svg[:1000])
@@ -67,7 +62,8 @@ def picture_size(svg: str) -> tuple[float, float]:
 
 
 def _plain(spec: EnvironmentSpec, action: int) -> Choice:
-    return Choice(action, (Part(str(action), action_name(spec, action)),))
+    name = spec.action_names[action] if spec.action_names else str(action)
+    return Choice(action, (Part(str(action), name),))
 
 
 def _described_by(spec: EnvironmentSpec) -> Callable[[Frame, Sequence[int]], Sequence[Choice]] | None:

@@ -25,6 +25,7 @@ def local_document(spec: EnvironmentSpec, record: DuelRecord, error: str = "") -
             thinking_seconds=(0.0, 0.0),
             slowest_move_seconds=(0.0, 0.0),
             cpu_seconds=(0.0, 0.0),
+            move_ms=None,
         )
         for match in record.matches
     )

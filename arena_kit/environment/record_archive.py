@@ -252,11 +252,13 @@ def match_line(match: MatchRecord) -> str:
         names = ("fault", "faulty_player", "error_code", "error")
         fault = "," + _to_json({name: getattr(match, name) for name in names})[1:-1]
     opening = f',"opening_count":{match.opening_count}' if match.opening_count else ""
+    moved = "" if match.move_ms is None else f',"move_ms":[{",".join(map(_numbers, match.move_ms))}]'
     return (
         f'{{"number":{match.number},"seed":{match.seed},"seats":{_numbers(match.seats)},'
         f'"actions":{_numbers(match.actions)},"outcome":"{match.outcome.value}","scores":{_numbers(match.scores)},'
         f'"move_counts":{_numbers(match.move_counts)},"thinking_seconds":{_times(match.thinking_seconds)},'
-        f'"slowest_move_seconds":{_times(match.slowest_move_seconds)},"cpu_seconds":{_times(match.cpu_seconds)}{opening}{fault}}}'
+        f'"slowest_move_seconds":{_times(match.slowest_move_seconds)},"cpu_seconds":{_times(match.cpu_seconds)}'
+        f"{opening}{moved}{fault}}}"
     )
 
 
@@ -290,6 +292,8 @@ def _match(line: str) -> MatchRecord:
     fields["opening_count"] = _whole(fields.get("opening_count", 0))
     if not 0 <= fields["opening_count"] <= len(fields["actions"]):
         raise ValueError("An opening is a part of the actions.")
+    if "move_ms" in fields:
+        fields["move_ms"] = _pair(fields["move_ms"], lambda times: tuple(_whole(time) for time in times))
     fields["outcome"], fields["fault"] = Outcome(fields["outcome"]), Fault(fields.get("fault", "NONE"))
     fields["faulty_player"] = _player(fields.get("faulty_player"))
     return MatchRecord(**fields)

@@ -64,6 +64,9 @@ class MatchRecord:
     """By player: processor time of its container during the match, between its moves as well; 0 when unknown."""
     opening_count: int = 0
     """How many of the first actions are the opening, which the referee played; they are not moves of a player."""
+    move_ms: tuple[tuple[int, ...], ...] | None = None
+    """By player: the wall time of each of its moves in whole milliseconds, measured as `thinking_seconds` is. Empty for
+    a player none of whose moves took half a millisecond; None for a record that does not know them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ class SoFar:
 
     steps: (seat, action) of each move, step by step. waiting: the seats that still have to choose in the next step; a
     seat that moves at the same time and has chosen is not among them. valid: by seat of the next step, its valid
-    actions. observations: by seat.
+    actions. observations: by seat. frames: the frame before each step, by which a move has its words; empty for a game
+    without words of its own.
     """
 
     steps: tuple[tuple[tuple[int, int], ...], ...]
@@ -29,6 +30,7 @@ class SoFar:
     waiting: tuple[int, ...]
     valid: Mapping[int, Sequence[int]]
     observations: tuple[Sequence[float] | bytes, ...]
+    frames: tuple[Frame, ...] = ()
 
     @property
     def is_over(self) -> bool:
@@ -43,11 +45,15 @@ def so_far(spec: EnvironmentSpec, *, seed: int, opening: Sequence[int], moves: M
     environment = spec.make()
     begin(environment, seed, tuple(opening))
     steps: list[tuple[tuple[int, int], ...]] = []
+    frames: list[Frame] = []
     while True:
         valid = {seat: environment.observe(seat).valid_actions for seat in environment.to_move}
         chosen = _chosen(valid, moves, len(steps))
         if not valid or len(chosen) < len(valid):
-            return _state(spec, environment, tuple(steps), valid, tuple(seat for seat in valid if seat not in chosen))
+            waiting = tuple(seat for seat in valid if seat not in chosen)
+            return _state(spec, environment, tuple(steps), tuple(frames), valid, waiting)
+        if spec.move_words:
+            frames.append(environment.frame())
         environment.step(chosen)
         steps.append(tuple(chosen.items()))
 
@@ -62,6 +68,7 @@ def _state(
     spec: EnvironmentSpec,
     environment: Environment,
     steps: tuple[tuple[tuple[int, int], ...], ...],
+    frames: tuple[Frame, ...],
     valid: Mapping[int, Sequence[int]],
     waiting: tuple[int, ...],
 ) -> SoFar:
@@ -73,4 +80,5 @@ def _state(
         waiting=waiting,
         valid=valid,
         observations=tuple(environment.observe(seat).observation for seat in range(spec.seats)),
+        frames=frames,
     )

@@ -239,6 +239,11 @@ class Duel:
         if self._spec.runs_apart:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
+            # The player server holds back the answers of quick moves alone, and sends them with the first slow one, so
+            # the record says of the last answer what all of them took.
+            request, answer = answers[-1]
+            if answer.kind is ACTION:
+                request.match.took(link.index, answer.sequence, charged)
             for request, answer in answers:
                 request.match.cpu_seconds[link.index] += cpu
                 self._answer(link, request, answer, charged)

@@ -14,6 +14,8 @@ from arena_kit.referee.faults import ENVIRONMENT_FAILED, PlayerFault, sentence
 from arena_kit.referee.wire import END, START, STEP, Encoder, Question, new_tuple
 
 ERROR_CHARACTERS = 2000
+LEAST_SECONDS = 0.0005
+"""Moves are recorded in whole milliseconds, so a shorter one is recorded as 0."""
 WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
@@ -65,6 +67,8 @@ class Match:
         """By player: processor time of its container."""
         self._thinking = [0.0, 0.0]
         self._slowest = [0.0, 0.0]
+        self._timed: list[tuple[int, int, float]] = []
+        """Player, sequence and seconds of the answers whose time is known; a list of all moves would cost more."""
         self._valid: dict[int, Sequence[int]] = {}
         self._seat_of = tuple(seats.index(player) for player in range(2))
 
@@ -174,10 +178,16 @@ class Match:
         """Return the actions that were played, the opening included."""
         return tuple(self._actions)
 
-    def charge(self, player: int, seconds: float, free_seconds: float) -> None:
-        """Add the time of a move; the part beyond the free time is taken from the player's bank."""
+    def took(self, player: int, sequence: int, seconds: float) -> None:
+        """Note the time of the answer to a question for the record. sequence: the question's."""
+        if self.is_over or sequence < self.move_counts[player] or self._seat_of[player] in self._blamed:
+            return
         self._thinking[player] += seconds
         self._slowest[player] = max(self._slowest[player], seconds)
+        self._timed.append((player, sequence, seconds))
+
+    def charge(self, player: int, seconds: float, free_seconds: float) -> None:
+        """Take the time of a move from the player's bank, as far as it goes beyond the free time."""
         if seconds > free_seconds:
             self.banks[player] -= seconds - free_seconds
 
@@ -235,7 +245,19 @@ class Match:
             slowest_move_seconds=tuple(self._slowest),
             cpu_seconds=tuple(self.cpu_seconds),
             opening_count=self._opening_count,
+            move_ms=(self._in_ms(0), self._in_ms(1)),
         )
+
+    def _in_ms(self, player: int) -> tuple[int, ...]:
+        """Return the times of a player's moves for the record; `()` if none of them took half a millisecond."""
+        if self._slowest[player] < LEAST_SECONDS:
+            return ()
+        found = [0] * self.move_counts[player]
+        for mover, sequence, seconds in self._timed:
+            # The last answer may have been refused.
+            if mover == player and sequence < len(found):
+                found[sequence] = round(1000 * seconds)
+        return tuple(found)
 
     def _broken(self, error: Exception) -> PlatformFault:
         return PlatformFault(

@@ -154,7 +154,7 @@ class Sitting:
                 move = by_place.get((self._step, self._seats.index(player)))
                 if move is None or move.action not in question.valid:
                     continue
-                self.match.charge(player, move.seconds, self._limits.move_seconds)
+                self._charge(player, move.seconds)
                 self._choose(player, move.action)
             if step == self._step:
                 return
@@ -209,7 +209,7 @@ class Sitting:
         if answer.sequence < match.move_counts[PLAYER] or PLAYER not in self._asked:
             # A question of before, which was asked again.
             return
-        match.charge(PLAYER, seconds, self._limits.move_seconds)
+        self._charge(PLAYER, seconds)
         if match.banks[PLAYER] < 0:
             raise PlayerLost(PlayerFault.TIMED_OUT)
         action = answer.action
@@ -217,6 +217,10 @@ class Sitting:
             raise PlayerLost(PlayerFault.ILLEGAL_ACTION, f"{action!r} is not among the valid actions.")
         self._table.player_moved(SittingMove(self._step, self._seats.index(PLAYER), action, seconds))
         self._choose(PLAYER, action)
+
+    def _charge(self, player: int, seconds: float) -> None:
+        self.match.took(player, self.match.move_counts[player], seconds)
+        self.match.charge(player, seconds, self._limits.move_seconds)
 
     def _choose(self, player: int, action: int) -> None:
         del self._asked[player]

@@ -49,7 +49,7 @@ def branch_create(
             position_check(position, agent.environment)
         if agents[0].pk == agents[1].pk:
             raise Refused("Choose two different agents.")
-        first, second = (_player(agent, locked) for agent in agents)
+        first, second = (line_player(agent, locked) for agent in agents)
         challenge_quota_check(owner=locked, environment=environment, duel_count=1, what="line")
         challenge = Challenge.objects.create(user=locked, submission=first, kind=ChallengeKind.BRANCH)
         duel_create(
@@ -75,17 +75,27 @@ def _line(duel: Duel) -> Line:
     """Return a line with what its matches say; those that repeat others count once in the interval."""
     if duel.state != JobState.SUCCEEDED:
         return Line(duel)
+    worth = worth_of(duel)
+    return Line(duel) if worth is None else Line(duel, *worth)
+
+
+def worth_of(duel: Duel) -> tuple[Interval, int] | None:
+    """Return the first seat's share of the points of a duel that is over, and the number of its different matches.
+
+    None without its records.
+    """
     with suppress(NotStored), records_open(duel) as archive:
         points = 0.0
         for match in archive.index:
             winner = {Outcome.PLAYER_1: 0, Outcome.PLAYER_2: 1}.get(match.outcome)
             points += 0.5 if winner is None else float(winner == match.first_player)
         distinct = len({match.same_as or match.number for match in archive.index})
-        return Line(duel, share_interval(points / archive.match_count * distinct, distinct), distinct)
-    return Line(duel)
+        share = share_interval(points / archive.match_count * distinct, distinct)
+        return None if share is None else (share, distinct)
+    return None
 
 
-def _player(agent: Agent, asker: User) -> Submission:
+def line_player(agent: Agent, asker: User) -> Submission:
     """Return the version that plays. Raises Refused: of other people's agents, for what no challenge may ask either."""
     version = active_version(agent)
     if agent.owner_id != asker.pk:

@@ -51,7 +51,9 @@ class ChallengeDuel:
 
     @property
     def name(self) -> str:
-        return str(self.duel.player_2)
+        """The opponent, and the position if the duel began at one of several."""
+        begins = "" if self.duel.origin_ply is None else f" from state {self.duel.origin_ply}"
+        return f"{self.duel.player_2}{begins}"
 
     @property
     def test_sentence(self) -> str:
@@ -169,7 +171,9 @@ def challenge_get(challenge_id: int) -> Report:
 
 def challenge_list(agent: Agent) -> list[Report]:
     """Return the latest challenges of an agent, newest first; not what others let it play from a position."""
-    rows = challenge_rows().filter(submission__agent=agent).exclude(kind=ChallengeKind.BRANCH)
+    rows = (
+        challenge_rows().filter(submission__agent=agent).exclude(kind__in=(ChallengeKind.BRANCH, ChallengeKind.PLAYOUT))
+    )
     return [report_of(row) for row in rows[:LISTED]]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arena_kit.environment.protocol import UnknownEnvironment
@@ -14,6 +16,9 @@ LONGEST_SHOWN = 100
 """The home page plays matches of games with at most so many steps."""
 UPSET_SHARE = 0.4
 """A duel is an upset if its winner was expected to take less than this share of the points."""
+STRENGTH_WEIGHT = 2.0
+"""How much the strength of the weaker player counts in the interest of a duel, beside closeness and surprise, which
+count 1 each: two players of no skill often come close and often surprise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +31,10 @@ class FeaturedDuel:
 
 @dataclass(frozen=True, slots=True)
 class Featured:
-    """Duels worth a look. hero: the one whose first match the home page plays, of a game that is short to draw."""
+    """Duels worth a look. hero: the most interesting one whose first match the home page can play.
+
+    Interest is the strength of the weaker player, how close the two are, and how little the winner was expected.
+    """
 
     duels: list[FeaturedDuel]
     hero: Duel | None
@@ -34,7 +42,7 @@ class Featured:
 
 def featured_get() -> Featured:
     """Return up to three different duels whose matches can be watched, and the one to play. One query."""
-    related = ("player_1__agent__environment", "player_2__agent")
+    related = ("player_1__agent__environment", "player_2__agent", "player_1__rating", "player_2__rating")
     found = Duel.objects.filter(
         state=JobState.SUCCEEDED,
         void=None,
@@ -48,6 +56,7 @@ def featured_get() -> Featured:
             "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors",
             "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
             "player_1__agent__environment__name", "player_1__agent__environment__slug",
+            "player_1__rating__value", "player_2__rating__value",
         )
         .order_by("-pk")[:LOOKED_AT]
     )  # fmt: skip
@@ -57,7 +66,37 @@ def featured_get() -> Featured:
     for why, chosen in (("Last upset", upsets[:1]), ("Closest duel", closest[:1]), ("Newest duel", rows[:1])):
         for row in chosen:
             shown.setdefault(row.pk, FeaturedDuel(why, row))
-    return Featured(list(shown.values()), next(filter(_is_shown_well, [*upsets[:1], *closest]), None))
+    strengths = _strengths(rows)
+    # The first of equals is the newest.
+    return Featured(
+        list(shown.values()),
+        max(filter(_is_shown_well, rows), key=lambda row: _interest(row, strengths[row.pk]), default=None),
+    )
+
+
+def _interest(duel: Duel, strength: float) -> float:
+    """Return how much a duel is worth a look. strength: of its weaker player, 0 to 1."""
+    return STRENGTH_WEIGHT * strength + (1 - _distance(duel)) + (1 - _winner_expected(duel))
+
+
+def _strengths(rows: Sequence[Duel]) -> dict[int, float]:
+    """Return the strength of the weaker player of each duel: from 0 for the weakest of its environment's players in
+    these duels, and for one without a rating, to 1 for the strongest."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        values[row.environment.slug] += [value for value in _ratings(row) if value is not None]
+    found = {}
+    for row in rows:
+        rated = [value for value in _ratings(row) if value is not None]
+        known = values[row.environment.slug]
+        span = max(known, default=0.0) - min(known, default=0.0)
+        found[row.pk] = (min(rated) - min(known)) / span if len(rated) == 2 and span else 0.0
+    return found
+
+
+def _ratings(duel: Duel) -> tuple[float | None, float | None]:
+    first, second = (getattr(player, "rating", None) for player in (duel.player_1, duel.player_2))
+    return None if first is None else first.value, None if second is None else second.value
 
 
 def _is_shown_well(duel: Duel) -> bool:

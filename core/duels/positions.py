@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from core.models import Audience, Duel, Environment
 class Position:
     """A state of a recorded match. seed, opening: the match up to there. ply: the number of steps before it.
 
-    seats: the player on each seat of that match. to_move: the seats that act next; `()` at the end.
+    seats: the player on each seat of that match. to_move: the seats that act next; `()` at the end. is_opening: whether
+    the arena's opening leads on from here.
     """
 
     duel: Duel
@@ -28,6 +30,7 @@ class Position:
     to_move: tuple[int, ...]
     frame: Frame
     text: str
+    is_opening: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -47,20 +50,30 @@ class Position:
 
 def position_of(duel: Duel, number: int, ply: int) -> Position:
     """Return a state of a match by its number from 1. ply: a larger one gives the last state. Raises NotStored."""
+    for position in _positions(duel, number):
+        if position.ply == ply:
+            break
+    return position
+
+
+def positions_of(duel: Duel, number: int) -> list[Position]:
+    """Return all states of a match from its start to its end. Raises NotStored."""
+    return list(_positions(duel, number))
+
+
+def _positions(duel: Duel, number: int) -> Iterator[Position]:
     record, _ = match_get(duel, number)
     actions: list[int] = []
     try:
-        for place, state in enumerate(replay(spec_get(duel), record)):
+        for ply, state in enumerate(replay(spec_get(duel), record)):
             actions += [action for _, action in state.moves if isinstance(action, int)]
-            reached, at = state, place
-            if place == ply:
-                break
+            yield Position(
+                duel, number, ply, record.seed, tuple(actions), record.seats, state.to_move, state.frame, state.text,
+                is_opening=len(actions) < record.opening_count,
+            )  # fmt: skip
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         sentence = f"The record of match {number} does not fit its rules, so it cannot be drawn."
         raise NotStored(sentence) from None
-    return Position(
-        duel, number, at, record.seed, tuple(actions), record.seats, reached.to_move, reached.frame, reached.text
-    )
 
 
 def position_check(position: Position, environment: Environment) -> None:

@@ -954,7 +954,7 @@ class Migration(migrations.Migration):
             name='Challenge',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('AGENT', 'one agent'), ('TOP_TEN', 'the top ten'), ('BRANCH', 'another agent from a position'), ('VERSION', 'another version of its agent')], max_length=7)),
+                ('kind', models.CharField(choices=[('AGENT', 'one agent'), ('TOP_TEN', 'the top ten'), ('BRANCH', 'another agent from a position'), ('PLAYOUT', 'another agent from positions of a match'), ('VERSION', 'another version of its agent')], max_length=7)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('ended_at', models.DateTimeField(blank=True, help_text='When its owner got the report.', null=True)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='challenges', to=settings.AUTH_USER_MODEL)),

@@ -12,6 +12,7 @@ class ChallengeKind(models.TextChoices):
     AGENT = "AGENT", "one agent"
     TOP_TEN = "TOP_TEN", "the top ten"
     BRANCH = "BRANCH", "another agent from a position"
+    PLAYOUT = "PLAYOUT", "another agent from positions of a match"
     VERSION = "VERSION", "another version of its agent"
 
 

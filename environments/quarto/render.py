@@ -8,7 +8,7 @@ from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
-from .words import cell_name
+from .words import cell_name, piece_name
 
 LIGHT, DARK = 'fill="#f5dcaa" stroke="#8a6426"', 'fill="#7a3f12" stroke="#d19a5c"'
 """How pieces are painted: their colour is a trait, so it differs from the colours of both seats."""
@@ -69,20 +69,9 @@ def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choic
     for action in valid_actions:
         cell, piece = action >> 4, action & 15
         row, column = divmod(cell, 4)
-        where = Part(
-            str(cell), f"Cell {cell} (row {row + 1}, column {column + 1})", f"{cell:x}",
-            (14 + 74 * column, 14 + 74 * row, 70, 70),
-        )  # fmt: skip
+        area = (14.0 + 74 * column, 14.0 + 74 * row, 70.0, 70.0)
+        where = Part(str(cell), f"Cell {cell_name(cell)}", f"{cell:x}", area)
         line, place = divmod(places[piece], 4)
         what = Part(str(piece), piece_name(piece), f"{piece:x}", (334 + 44 * place, 134 + 44 * line, 44, 44))
         choices.append(Choice(action, (where, what)))
     return choices
-
-
-def piece_name(piece: int) -> str:
-    """Return what a piece looks like, and its four bits."""
-    size = "large" if piece & 4 else "small"
-    colour = "orange" if piece & 1 else "blue"
-    form = "round" if piece & 2 else "square"
-    hole = "hollow" if piece & 8 else "solid"
-    return f"{size} {colour} {form}, {hole} ({piece:04b})"

@@ -8,6 +8,8 @@ from arena_kit.environment.choices import Choice, Part
 from arena_kit.environment.protocol import Frame
 from arena_kit.environment.svg import label, result_text, svg
 
+from .words import CELLS
+
 
 def frame_to_svg(frame: Frame) -> str:
     """Draw the board; the last cell is tinted, a winning line is struck through, and empty cells show their action."""
@@ -41,6 +43,6 @@ def actions_for_people(frame: Frame, valid_actions: Sequence[int]) -> list[Choic
     choices = []
     for cell in valid_actions:
         row, column = divmod(cell, 3)
-        name = f"Cell {cell} (row {row + 1}, column {column + 1})"
+        name = CELLS[cell].capitalize()
         choices.append(Choice(cell, (Part(str(cell), name, str(cell), (16 + 98 * column, 16 + 98 * row, 92, 92)),)))
     return choices

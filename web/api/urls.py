@@ -32,6 +32,7 @@ from web.rollouts import api as applications
 from web.rollouts import batch_api as batches
 from web.rollouts import compatible_api as dashboard
 from web.rollouts import rollout_api as rollouts
+from web.sittings import api as sittings
 from web.submissions import api as agents
 from web.submissions import validate_api as validation
 from web.submissions import version_api as submissions
@@ -121,6 +122,10 @@ routes = [
     *native("challenges/", challenges.ChallengeList, "challenges"),
     *native("challenges/<int:pk>/", challenges.ChallengeShown, "challenge"),
     *native("challenges/<int:pk>/cancel/", challenges.ChallengeCancel, "challenge_cancel"),
+    *native("sittings/", sittings.SittingList, "sittings"),
+    *native("sittings/<uuid:public_id>/", sittings.SittingShown, "sitting"),
+    *native("sittings/<uuid:public_id>/moves/", sittings.SittingMoves, "sitting_moves"),
+    *native("sittings/<uuid:public_id>/resign/", sittings.SittingResign, "sitting_resign"),
     *native("duels/", duels.DuelList, "duels"),
     *native("duels/<int:pk>/", duels.DuelShown, "duel"),
     *native("duels/<int:pk>/matches/", duels.MatchList, "matches"),

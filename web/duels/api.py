@@ -195,6 +195,11 @@ class MatchAnswer(serializers.Serializer[Any]):
     thinking_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
     slowest_move_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
     cpu_seconds = serializers.ListField(child=serializers.FloatField(), help_text=BY_PLAYER)
+    move_ms = serializers.ListField(
+        child=serializers.ListField(child=serializers.IntegerField()),
+        allow_null=True,
+        help_text=f"{BY_PLAYER} Milliseconds of each move; empty where no move took half of one, null in old records.",
+    )
 
     def get_seats(self, record: MatchRecord) -> list[int]:
         return [player + 1 for player in record.seats]

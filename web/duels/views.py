@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
@@ -15,6 +14,7 @@ from django.views.decorators.gzip import gzip_page
 from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
+from arena_kit.referee.sitting import PERSON
 from core.duels.replays import Names, duel_names, match_views, validation_names
 from core.duels.selectors import (
     NotStored,
@@ -29,15 +29,13 @@ from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, duel_visible
 from core.watching.selectors import index_get, match_shown
-from web.duels.analysis_parts import analysis_view
 from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
 from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
 from web.duels.parts import group_views, match_filter, segments
+from web.duels.viewer_parts import Context, printed, timed, valued
 from web.site.refusals import explained, status_of
 from web.watching.parts import board_part, events_address
-
-Context = dict[str, Any]
 
 
 @explained
@@ -145,12 +143,23 @@ def viewer(
         "next_url": addresses.next,
     }
     try:
-        states, position = _states_and_position(request, job, record, names, is_last_first="sitting" in context)
-        context |= _at(states, position) | analysed(job, record, names, position)
-        context["styles"] = style_head(spec_get(job))
+        context |= _states_shown(request, job, record, names, context)
     except NotStored as missing:
         context["missing"] = str(missing)
     return render(request, "web/duels/match.html", context)
+
+
+def _states_shown(request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, context: Context) -> Context:
+    """Return the states of a match and what stands around them. Raises NotStored."""
+    is_sitting, may_go_on = "sitting" in context, bool(context.get("go_on_url"))
+    states, position = _states_and_position(request, job, record, names, is_last_first=is_sitting)
+    return {
+        **_at(states, position),
+        **valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on),
+        **timed(states, names, position, person=PERSON if is_sitting else None),
+        **printed(job, record.number, states, names, position, viewer_of(request)),
+        "styles": style_head(spec_get(job)),
+    }
 
 
 def _states_and_position(
@@ -173,18 +182,9 @@ def _at(states: list[FrameView], position: int) -> Context:
     }
 
 
-def analysed(job: PlayedJob, record: MatchRecord, names: Names, position: int) -> Context:
-    """Return the analysis of a match of a duel, and what it says about one position. Raises NotStored."""
-    view = analysis_view(job, record, names) if isinstance(job, Duel) and job.is_over else None
-    if view is None or view.story is None or view.graph is None:
-        return {"analysis": view}
-    here = round(position * view.graph.step, 1)
-    return {"analysis": view, "share": view.shares[position], "remark": view.story.remarks[position], "here": here}
-
-
 @gzip_page
 def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
-    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html"}]}, or {"error": a sentence}."""
+    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html", ...}]}, or {"error": a sentence}."""
     try:
         record, _ = match_shown(job, number) if isinstance(job, Duel) else match_get(job, number)
         states = match_views(job, record, names, html_of=painter(spec_get(job)))
@@ -214,9 +214,14 @@ def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
     return []
 
 
+def viewer_of(request: HttpRequest) -> User | AnonymousUser:
+    """Return the user of a request with the type that selectors expect."""
+    assert isinstance(request.user, User | AnonymousUser)
+    return request.user
+
+
 def source_visible(request: HttpRequest, agent: Agent) -> bool:
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    return agent_source_visible(agent, request.user)
+    return agent_source_visible(agent, viewer_of(request))
 
 
 def get_duel(request: HttpRequest, duel_id: int) -> Duel:

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
 from django.http import HttpRequest
 
-from arena_kit.environment.choices import action_name, choices_of, picture_size
-from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.so_far import SoFar
-from arena_kit.environment.spec import EnvironmentSpec
-from core.duels.selectors import NotStored, spec_get
+from arena_kit.environment.choices import picture_size
 from core.jobs.waits import Wait, wait_of
 from core.models import Sitting, User
-from core.sittings.selectors import sitting_so_far
 from core.sittings.services import MOST_STEPS
 from web.sittings.offers import Offer, offer_of
+from web.sittings.seen import Seen, seen_of
 
 SEATED = "sittings"
 """The key in a visitor's session of the sittings that they have begun."""
@@ -89,54 +83,31 @@ def seat_remember(request: HttpRequest, sitting: Sitting) -> None:
 
 def board_of(request: HttpRequest, sitting: Sitting) -> Board:
     """Return what a reader sees of an open sitting. Raises NotStored."""
-    spec, state, seated = spec_get(sitting), sitting_so_far(sitting), is_seated(request, sitting)
-    seat, is_hidden = sitting.persons_seat, spec.isolation == "apart"
-    is_turn = seat in state.waiting and sitting.resigned_at is None
-    try:
-        svg = "" if is_hidden else spec.render(state.frame)
-        choices = choices_of(spec, state.frame, state.valid[seat]) if is_turn and seated else ()
-    except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
-        raise NotStored("The code of this environment has failed, so the match cannot be drawn now.") from None
+    seated = is_seated(request, sitting)
+    seen = seen_of(sitting, is_seated=seated)
+    svg, state = seen.svg, seen.state
     return Board(
         sitting=sitting,
         step=len(state.steps),
         picture=f"data:image/svg+xml;base64,{b64encode(svg.encode()).decode()}" if svg else "",
         size=picture_size(svg),
-        text=_seen(spec, state, seat, seated=seated) if is_hidden else state.text,
-        moves=() if is_hidden else _moves(spec, sitting, state, "You" if seated else sitting.persons_name),
-        offer=offer_of(choices, request.GET.get("first", "")),
+        text=seen.text,
+        moves=_sentences(seen, sitting, "You" if seated else sitting.persons_name),
+        offer=offer_of(seen.choices, request.GET.get("first", "")),
         is_seated=seated,
-        is_persons_turn=is_turn,
+        is_persons_turn=seen.is_turn,
         is_over=state.is_over,
         is_simultaneous=len(state.to_move) > 1,
-        is_hidden=is_hidden,
-        wait=None if is_turn else wait_of(sitting),
+        is_hidden=seen.is_hidden,
+        wait=None if seen.is_turn else wait_of(sitting),
     )
 
 
-def _seen(spec: EnvironmentSpec, state: SoFar, seat: int, *, seated: bool) -> str:
-    """Return what the person's seat sees where players may not know everything; other readers see nothing."""
-    if not seated:
-        return "This game has hidden information. It is shown when the match is over."
-    values = _values(spec, state.observations[seat])
-    names = spec.observation_names
-    if names:
-        return "\n".join(f"{name}: {value:g}" for name, value in zip(names, values, strict=True))
-    row = spec.observation.shape[-1]
-    return "\n".join(" ".join(f"{value:g}" for value in values[at : at + row]) for at in range(0, len(values), row))
-
-
-def _values(spec: EnvironmentSpec, observation: Sequence[float] | bytes) -> list[float]:
-    if not isinstance(observation, bytes):
-        return [float(value) for value in observation]
-    found: list[float] = np.frombuffer(observation, np.dtype(spec.observation.wire).newbyteorder("<")).tolist()
-    return found
-
-
-def _moves(spec: EnvironmentSpec, sitting: Sitting, state: SoFar, person: str) -> tuple[tuple[int, str], ...]:
+def _sentences(seen: Seen, sitting: Sitting, person: str) -> tuple[tuple[int, str], ...]:
+    """Return (seat, sentence) of each step, the last one first, in the words of recorded matches."""
     names = (person, str(sitting.submission))
-    lines = []
-    for moves in state.steps:
-        said = "; ".join(f"{names[sitting.seats[seat]]} played {action_name(spec, action)}" for seat, action in moves)
-        lines.append((moves[0][0], said))
+    lines = [
+        (moves[0].seat, "; ".join(f"{names[sitting.seats[move.seat]]} played {move.words}" for move in moves))
+        for moves in seen.moves
+    ]
     return tuple(reversed(lines))

@@ -30,9 +30,12 @@ def random_match(spec: EnvironmentSpec, number: int, seed: int, faulty_player: i
     seats = (0, 1) if number % 2 else (1, 0)
     actions: list[int] = []
     scores = [0.0, 0.0]
+    move_ms: tuple[list[int], list[int]] = ([], [])
     while environment.to_move and not (faulty_player is not None and len(actions) == 2):
         chosen = {seat: moves.choice(list(environment.observe(seat).valid_actions)) for seat in environment.to_move}
         actions += chosen.values()
+        for seat in chosen:
+            move_ms[seats[seat]].append(10 * len(actions) if seats[seat] else 0)
         for place, reward in enumerate(environment.step(chosen)):
             scores[seats[place]] += reward
     if faulty_player is not None:
@@ -52,6 +55,7 @@ def random_match(spec: EnvironmentSpec, number: int, seed: int, faulty_player: i
         move_counts=(len(actions) // 2, len(actions) // 2),
         thinking_seconds=(0.25, 0.5),
         slowest_move_seconds=(0.125, 0.25),
+        move_ms=((), tuple(move_ms[1])),
     )
 
 

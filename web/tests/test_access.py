@@ -248,6 +248,9 @@ GET    /duels/{duel}/matches/3/frames.json                           200 200 200
 GET    /duels/{duel}/matches/3/analysis/                             200 200 200 200
 GET    /duels/{duel}/matches/3/analyse/                              405 405 405 405
 POST   /duels/{duel}/matches/3/analyse/                              302 302 302 302
+GET    /duels/{duel}/matches/3/playouts/                             200 200 200 200
+GET    /duels/{duel}/matches/3/playouts/new/                         302 200 200 200
+POST   /duels/{duel}/matches/3/playouts/new/                         302 422 422 422
 GET    /duels/{duel}/results.json.gz                                 200 200 200 200
 GET    /duels/{duel}/records.zip                                     200 200 200 200
 GET    /duels/{duel}/logs/arena/                                     200 200 200 200
@@ -338,6 +341,13 @@ POST   /api/v1/challenges/                                           401 415 415
 GET    /api/v1/challenges/{challenge}/                               200 200 200 200
 GET    /api/v1/challenges/{challenge}/cancel/                        405 405 405 405
 POST   /api/v1/challenges/{challenge}/cancel/                        401 400 403 403
+GET    /api/v1/sittings/                                             401 200 200 200
+POST   /api/v1/sittings/                                             401 415 415 415
+GET    /api/v1/sittings/{sitting}/                                   200 200 200 200
+GET    /api/v1/sittings/{sitting}/moves/                             405 405 405 405
+POST   /api/v1/sittings/{sitting}/moves/                             401 415 403 403
+GET    /api/v1/sittings/{sitting}/resign/                            405 405 405 405
+POST   /api/v1/sittings/{sitting}/resign/                            401 200 403 403
 GET    /api/v1/duels/                                                200 200 200 200
 GET    /api/v1/duels/{duel}/                                         200 200 200 200
 GET    /api/v1/duels/{duel}/matches/                                 200 200 200 200

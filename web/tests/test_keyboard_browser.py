@@ -66,6 +66,6 @@ def test_upload_match_and_sitting_need_no_pointer(
         page.goto(f"/environments/{game.slug}/agents/clara/")
         use(page, page.get_by_role("button", name="Play", exact=True))
         expect(page.locator(".turn")).to_have_text("Your turn.")
-        use(page, page.get_by_role("button", name=re.compile("^Cell 4")))
+        use(page, page.get_by_role("button", name=re.compile("^Centre")))
         expect(page.locator(".made li")).to_have_count(1)
         assert [move.action for move in SittingMove.objects.all()] == [4]

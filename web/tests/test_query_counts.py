@@ -37,11 +37,12 @@ ONE_ROW = {
 ONE_FILE = {
     "api": ("archive", "comparison", "environment_folder", "environment_matches", "episode", "match", "matches",
             "recording_replay", "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps",
-            "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events"),
+            "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events", "sitting",
+            "sittings"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
-            "go_on", "sitting", "sitting_frames", "sitting_replay",
+            "go_on", "match_playouts", "match_playouts_ask", "sitting", "sitting_frames", "sitting_replay",
             "match", "match_analysis", "match_card", "match_frames", "match_replay", "recording_file",
             "recording_replay", "rollout_video", "rollout_picture", "rollouts_compared", "batches_compared", "rules",
             "starter", "starter_kit",
@@ -64,6 +65,8 @@ NOT_READ = {
         "job_cancel",
         "job_priority",
         "schema",
+        "sitting_moves",
+        "sitting_resign",
     ),
     "web": (
         "agent_create",

@@ -45,7 +45,7 @@ def test_a_click_and_a_key_move_and_the_focus_stays_at_the_board(page: Page, gam
     expect(page.locator("#announcer")).to_have_text("anna v1 is to move.")
     answer(1, 3)
     # The page asks by itself.
-    expect(page.locator(".turn")).to_have_text("anna v1 played 3. Your turn.")
+    expect(page.locator(".turn")).to_have_text("anna v1 played column 3. Your turn.")
     page.keyboard.press("2")
     expect(page.locator(".made li")).to_have_count(3)
     assert [move.action for move in SittingMove.objects.filter(seat=0)] == [3, 2]
@@ -56,14 +56,14 @@ def test_two_decisions_are_made_one_after_the_other(page: Page, game: str) -> No
     page.goto(game)
     page.locator("#sit .button").click()
     page.locator(".on-board a").nth(5).click()
-    expect(page.locator(".chosen-first")).to_contain_text("Cell 5 (row 2, column 2)")
+    expect(page.locator(".chosen-first")).to_contain_text("Cell b2")
     # Another cell may be chosen instead, in the picture or by its key after the choice is taken back.
     page.get_by_role("link", name="change it").click()
     expect(page.locator(".chosen-first")).to_have_count(0)
     expect(page.locator("#seat")).to_be_focused()
     page.keyboard.press("a")
-    expect(page.locator(".chosen-first")).to_contain_text("Cell 10")
-    page.get_by_role("button", name="small blue square, solid (0000)").click()
+    expect(page.locator(".chosen-first")).to_contain_text("Cell c3")
+    page.get_by_role("button", name="small light solid square").click()
     expect(page.locator(".made li")).to_have_count(1)
     assert SittingMove.objects.get().action == 16 * 10
 

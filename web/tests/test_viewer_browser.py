@@ -213,7 +213,7 @@ def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, 
     analysis_request(user=stage.anna.agent.owner, duel=stage.duel, number=1)
     assert step("duel") is Performed.DONE
     last = watch(page, stage)
-    remark, here = page.locator("#remark"), page.locator("#here")
+    remark, here = page.locator("#remark"), page.locator("#analysis .here")
     expect(remark).to_have_text("With perfect play this is a draw.")
 
     page.keyboard.press("End")
@@ -221,6 +221,12 @@ def test_the_analysis_follows_the_state_in_view_and_leads_to_others(page: Page, 
     at(page, last)
     expect(remark).to_have_text(re.compile(r"has won\.$|^Draw\.$"))
     expect(here).to_have_attribute("x1", re.compile("^6(39|40)"))
+    # The bar of the last move is marked, and a slow move leads to its state.
+    expect(page.locator("#time-here")).to_have_attribute("x", re.compile("^5[0-9]{2}"))
+    slow = page.locator("#times a[data-ply]").first
+    ply = int(slow.get_attribute("data-ply") or 0)
+    slow.click()
+    at(page, ply)
     page.locator("#analysis summary", has_text="Every position").click()
     page.locator('#analysis th a[data-ply="2"]').click()
     at(page, 2)

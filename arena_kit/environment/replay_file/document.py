@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.move_times import MoveTimes
 from arena_kit.environment.protocol import Action, ArenaEnvironmentError, BrokenEnvironment, Observation
 from arena_kit.environment.records import Fault, Outcome
 from arena_kit.environment.replay import ReplayStep
@@ -63,6 +64,8 @@ def replay_document(
         shown = range(len(steps))[: options.max_frames]
         keys = facts.keys
         frames = [_frame(spec, steps, ply, keys, with_actions=options.include_actions) for ply in shown]
+        if options.include_actions and not isinstance(record, EpisodeRecord):
+            _add_times(frames, steps, keys, MoveTimes(record))
         metadata = _metadata(spec, record, facts, steps)
     except BrokenEnvironment:
         raise NotDrawable("The code of this environment has failed, so the match cannot be played again now.") from None
@@ -85,7 +88,9 @@ def document_reduced(document: Json, options: ReplayOptions) -> Json:
         frames = [frame | {"observations": {}} for frame in frames]
         metadata = metadata | {"observations": "left out"}
     if not options.include_actions:
-        frames = [frame | {"actions": {}} for frame in frames]
+        frames = [
+            {key: value for key, value in frame.items() if key != "move_ms"} | {"actions": {}} for frame in frames
+        ]
     is_cut = document["truncated"] or len(frames) < len(document["frames"])
     return document | {"metadata": metadata, "truncated": is_cut, "frames": frames}
 
@@ -154,6 +159,14 @@ def _frame(
         "frame": step.frame,
     }
     return frame | {"opening": True} if step.is_opening else frame
+
+
+def _add_times(frames: list[Json], steps: list[ReplayStep], keys: tuple[str, ...], times: MoveTimes) -> None:
+    """Add to each frame the milliseconds of the moves that led to it, where they are known."""
+    for frame, step in zip(frames, steps, strict=False):
+        by_player = zip((keys[step.seats[seat]] for seat, _ in step.moves), times.of(step), strict=True)
+        if known := {key: took for key, took in by_player if took is not None}:
+            frame["move_ms"] = known
 
 
 def _observed_values(spec: EnvironmentSpec, record: Played, options: ReplayOptions) -> int:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from arena_kit.environment.episodes import EpisodeRecord
+from arena_kit.environment.move_times import MoveTimes
 from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironment, Frame
 from arena_kit.environment.records import MatchRecord, Outcome
 from arena_kit.environment.replay import ReplayStep
@@ -31,7 +32,8 @@ class FrameView:
 
     seats: the seats of these moves. is_opening: whether the arena made these moves, not the players. html: what a
     classic environment draws; shown instead of the picture where a page can do so. move: the moves alone, without who
-    made them; empty at the start. players: who made them (0 or 1).
+    made them; empty at the start. players: who made them (0 or 1). move_ms: the milliseconds of each of
+    them; None where they are not known.
     """
 
     ply: int
@@ -43,6 +45,7 @@ class FrameView:
     html: str = ""
     move: str = ""
     players: tuple[int, ...] = ()
+    move_ms: tuple[int | None, ...] = ()
 
     @property
     def picture(self) -> str:
@@ -88,19 +91,21 @@ def last_view(spec: EnvironmentSpec, record: MatchRecord, names: tuple[str, ...]
 
 
 class _At(NamedTuple):
-    """A state, the frame before it, and how many steps came before."""
+    """A state, the frame before it, how many steps came before, and the milliseconds of the moves that led to it."""
 
     ply: int
     before: Frame
     step: ReplayStep
+    move_ms: tuple[int | None, ...]
 
 
 def _played(spec: EnvironmentSpec, record: Played) -> Iterator[_At]:
     """Play a match again and yield its states. Raises NotDrawable."""
     before: Frame = {}
+    times = None if isinstance(record, EpisodeRecord) else MoveTimes(record)
     with _drawn(record):
         for ply, step in enumerate(states(spec, record)):
-            yield _At(ply, before, step)
+            yield _At(ply, before, step, (None,) * len(step.moves) if times is None else times.of(step))
             before = step.frame
 
 
@@ -112,7 +117,7 @@ def _view(
     html_of: Callable[[Frame], str] | None,
 ) -> FrameView:
     """Return a state as pages show it. Raises NotDrawable."""
-    ply, before, step = at
+    ply, before, step, move_ms = at
     with _drawn(record):
         moves = [(seat, move_in_words(spec, before, action)) for seat, action in step.moves]
         return FrameView(
@@ -125,6 +130,7 @@ def _view(
             html="" if html_of is None else html_of(step.frame),
             move="; ".join(words for _, words in moves),
             players=tuple(step.seats[seat] for seat, _ in step.moves),
+            move_ms=move_ms,
         )
 
 

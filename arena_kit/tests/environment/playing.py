@@ -30,11 +30,13 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
     play_opening(environment, opening)
     actions = list(opening)
     moves = [0, 0]
+    times: tuple[list[int], list[int]] = ([], [])
     by_seat = [0.0] * spec.seats
     while (movers := environment.to_move) and not (forfeits is not None and sum(moves) >= 2):
         chosen = {seat: rng.choice(environment.observe(seat).valid_actions) for seat in movers}
         actions += chosen.values()
         for seat in movers:
+            times[seats[seat]].append(10 * moves[seats[seat]] + seats[seat])
             moves[seats[seat]] += 1
         rewards = environment.step(chosen)
         by_seat = [total + reward for total, reward in zip(by_seat, rewards, strict=True)]
@@ -66,6 +68,7 @@ def match_record(spec: EnvironmentSpec, number: int = 1, seed: int = 0, *, forfe
         move_counts=(moves[0], moves[1]),
         thinking_seconds=(0.25, 0.5),
         slowest_move_seconds=(0.125, 0.25),
+        move_ms=(tuple(times[0]), tuple(times[1])),
         opening_count=len(opening),
     )
 

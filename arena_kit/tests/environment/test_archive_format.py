@@ -90,6 +90,7 @@ def test_a_duel_without_matches_can_be_kept() -> None:
         faulty_player=st.sampled_from([None, 0, 1]),
         error_code=st.text(),
         error=st.text(),
+        move_ms=st.none() | st.tuples(*[st.lists(st.integers(0, 2**40), max_size=9).map(tuple)] * 2),
     )
 )
 @settings(max_examples=60)
@@ -113,6 +114,29 @@ def test_damage_is_noticed_or_harmless_but_never_another_error(data: st.DataObje
 
 
 SMALL = written(DuelRecord(SPEC.id, 7, ("a", "b"), RECORD.matches[:4]))
+
+
+def first_match_with(**fields: object) -> bytes:
+    """Return an artifact whose first match has other fields."""
+    entries = parts(SMALL)
+    first, *others = entries["matches/00000.jsonl"].decode().split("\n")
+    changed = json.dumps(json.loads(first) | fields)
+    return packed({**entries, "matches/00000.jsonl": "\n".join([changed, *others]).encode()})
+
+
+def test_records_of_before_know_no_times_of_moves() -> None:
+    entries = parts(SMALL)
+    lines = [json.loads(line) for line in entries["matches/00000.jsonl"].decode().split("\n")]
+    assert "move_ms" in lines[0]
+    old = "\n".join(json.dumps({key: value for key, value in line.items() if key != "move_ms"}) for line in lines)
+    first = opened(packed({**entries, "matches/00000.jsonl": old.encode()})).match(1)
+    assert first == replace(RECORD.matches[0], move_ms=None)
+
+
+@pytest.mark.parametrize("times", [None, 3, [], [[1]], [[1], [2], [3]], [[1.5], []], [["1"], []], [[True], []], "ab"])
+def test_times_of_moves_that_make_no_sense_are_refused(times: object) -> None:
+    with pytest.raises(ArtifactDamaged):
+        opened(first_match_with(move_ms=times)).match(1)
 
 
 def header_with(change: Callable[[dict[str, Any]], object]) -> bytes:

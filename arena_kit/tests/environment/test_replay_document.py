@@ -108,6 +108,17 @@ def test_every_game_has_a_document_that_fits_the_schema(spec: EnvironmentSpec) -
         assert all(shape(frame["observations"][key]) == spec.observation.shape for frame in frames)
 
 
+def test_a_document_tells_how_long_each_move_took_where_the_record_does() -> None:
+    timed = dataclasses.replace(SHOWN, opening_count=2, move_ms=((12,), ()))
+    frames = written(COINS, timed, TWO)["frames"]
+
+    # Player 2, who sits first, made no long move; the second move of player 1 is one that the record does not tell.
+    assert [frame.get("move_ms") for frame in frames] == [None, None, {"9": 0, "7": 12}, {"9": 0, "7": 0}]
+    assert all("move_ms" not in frame for frame in written(COINS, SHOWN, TWO)["frames"])
+    assert all("move_ms" not in frame for frame in written(COINS, timed, TWO, include_actions=False)["frames"])
+    assert [view.move_ms for view in frame_views(COINS, timed, TWO.names)] == [(), (None, None), (0, 12), (0, 0)]
+
+
 def shape(value: Any) -> tuple[int, ...]:
     return (len(value), *shape(value[0])) if isinstance(value, list) else ()
 

@@ -13,6 +13,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
 from arena_kit.environment.so_far import so_far
 from arena_kit.referee.faults import PlayerFault
+from arena_kit.referee.printed import END, printed_in
 from arena_kit.referee.sitting import PersonLeft, PlayedSitting, SittingMove, run_sitting
 from arena_kit.tests.playing import GOOD, LIMITS, player, stages
 
@@ -120,7 +121,8 @@ def test_a_sitting_that_was_interrupted_goes_on_with_a_fresh_player_that_is_aske
     assert played.record.actions == (2, 0, 4, 1, 6)
     assert [move.action for move in after.moves] == [4, 1, 6]
     # Asked from `start` on; the move of before was not made twice.
-    assert [line.split()[0] for line in played.log.splitlines()] == ["start", "step", "end"]
+    printed = printed_in(played.log, 1)
+    assert [printed[place].split()[0] for place in (0, 1, END)] == ["start", "step", "end"]
     assert played.record.thinking_seconds[1] >= before.moves[1].seconds
 
 

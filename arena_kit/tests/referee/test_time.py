@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome
+from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.run import PlayedDuel, run_duel
@@ -64,6 +65,40 @@ class TestTimeBank:
         assert faults(duel) == {}
         assert duel.record.matches[0].slowest_move_seconds[0] == pytest.approx(0.9)
         assert duel.record.matches[0].thinking_seconds[1] == 0.0
+
+    def test_the_time_of_every_move_is_recorded_in_milliseconds(self) -> None:
+        match = self.duel([0.9, 0.0, 0.0124, *[0.3] * 100]).record.matches[0]
+        assert match.move_ms is not None
+        assert match.move_ms[0][:4] == (900, 0, 12, 300)
+        # The other player made no move of half a millisecond.
+        assert (len(match.move_ms[0]), match.move_ms[1]) == (match.move_counts[0], ())
+        assert sum(match.move_ms[0]) == pytest.approx(1000 * match.thinking_seconds[0], abs=len(match.move_ms[0]))
+
+    def test_of_answers_that_come_together_the_last_one_took_the_time(self) -> None:
+        now = [100.0]
+        held: list[bytes] = []
+
+        def second_match_is_slow(asked: Asked) -> bytes:
+            if asked.kind is Kind.END or asked.sequence:
+                return asked.good_answer()
+            held.append(asked.good_answer())
+            if asked.match == 1:
+                return b""
+            now[0] += 0.7
+            return b"".join(held)
+
+        def launch(player: int) -> Container:
+            return FakeContainer(second_match_is_slow if player == 0 else first_valid)
+
+        # In Pong both move at once, so the first questions of both matches come together.
+        duel = run_duel(
+            get_spec("pong-v1"), launch, names=("slow", "two"), seed=1, match_count=2, parallel_matches=2,
+            limits=self.limits, clock=lambda: now[0],
+        )  # fmt: skip
+        first, second = duel.record.matches
+        assert first.move_ms is not None
+        assert second.move_ms is not None
+        assert (first.move_ms[0], second.move_ms[0][:2]) == ((), (700, 0))
 
     def test_what_exceeds_the_time_of_a_move_comes_from_the_bank(self) -> None:
         assert faults(self.duel([1.9, 1.9])) == {}

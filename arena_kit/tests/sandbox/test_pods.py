@@ -17,6 +17,7 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.lot import EvaluationPart
 from arena_kit.referee.part import Failed, PlayedPart
+from arena_kit.referee.printed import MARK
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.process import ProcessSandbox
@@ -65,6 +66,11 @@ def pods() -> Iterator[list[Pod]]:
         pod.close()
 
 
+def unmarked(log: str) -> list[str]:
+    """Return the lines of a player's log without those that name the match and the move."""
+    return [line for line in log.splitlines() if not MARK.fullmatch(line)]
+
+
 def played(part: PlayedPart) -> PlayedDuel:
     assert isinstance(part.result, PlayedDuel), part.result
     return part.result
@@ -102,7 +108,8 @@ def test_a_block_gives_the_records_of_another_sandbox_and_players_have_no_way_to
         in_the_pod = played(found[part.id])
         assert record_sha256(in_the_pod.record) == record_sha256(alone.record)
         assert in_the_pod.record.distinct_matches == alone.record.distinct_matches
-        assert in_the_pod.player_logs == alone.player_logs
+        # Which match's object is made first depends on how fast the answers come.
+        assert [unmarked(log) for log in in_the_pod.player_logs] == [unmarked(log) for log in alone.player_logs]
         assert "made" in alone.player_logs[0]
         assert found[part.id].lost == ()
     log = played(found["duel-4"]).player_logs[0]

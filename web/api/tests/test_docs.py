@@ -1,4 +1,4 @@
-"""Checks docs/reference/api.md and the API of docs/reference/rollouts.md: addresses exist, examples work unchanged."""
+"""Checks docs/reference/api.md, and what rollouts.md and sittings.md say of the API: addresses exist, examples work."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.live_server_helper import LiveServer
 
-from core.models import Agent, Evaluation, JobState, Submission
+from core.jobs.control import job_cancel
+from core.models import Agent, CancelCode, Evaluation, JobState, Sitting, SittingMove, Submission
 from core.people.tokens import token_create
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
@@ -27,7 +28,9 @@ from web.tests import scored
 TEXT = (Path(__file__).resolve().parents[3] / "docs/reference/api.md").read_text()
 OF_ROLLOUTS = (Path(__file__).resolve().parents[3] / "docs/reference/rollouts.md").read_text()
 SHELL = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
-(PYTHON,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+(SUBMITS,) = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
+OF_SITTINGS = (Path(__file__).resolve().parents[3] / "docs/participant/sittings.md").read_text()
+(PLAYS,) = re.findall(r"```python\n(.*?)```", OF_SITTINGS, re.DOTALL)
 
 
 def test_the_document_names_every_address_of_the_description() -> None:
@@ -87,7 +90,7 @@ def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> N
     _, token = token_create(owner=cast.alice, name="docs", now=timezone.now(), days=1)
     variables = {**os.environ, "ARENA": live_server.url, "TOKEN": token, "NO_PROXY": "*", "no_proxy": "*"}
     program = subprocess.Popen(
-        [sys.executable, "-c", PYTHON], cwd=folder, env=variables, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", SUBMITS], cwd=folder, env=variables, stdout=subprocess.PIPE, text=True
     )
     try:
         client = Client(headers={"Authorization": f"Bearer {token}"})
@@ -100,6 +103,31 @@ def test_the_example_in_python_works(live_server: LiveServer, folder: Path) -> N
     finally:
         program.kill()
     assert printed == "completed 12.5 None\n"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.slow
+def test_the_example_that_plays_works(live_server: LiveServer) -> None:
+    cast: Cast = factories.cast()
+    opponent = factories.ready(factories.agent(cast.bob, factories.environment("tic-tac-toe")))
+    _, token = token_create(owner=cast.alice, name="docs", now=timezone.now(), days=1)
+    variables = {**os.environ, "ARENA": live_server.url, "TOKEN": token, "NO_PROXY": "*", "no_proxy": "*"}
+    text = PLAYS.replace('"agent": 3', f'"agent": {opponent.agent.pk}')
+    assert text != PLAYS
+    program = subprocess.Popen([sys.executable, "-c", text], env=variables, stdout=subprocess.PIPE, text=True)
+    try:
+        # It plays the first free cell; the agent answers in the last one.
+        for count in (1, 3):
+            while SittingMove.objects.count() < count:
+                assert program.poll() is None
+            if count == 1:
+                SittingMove.objects.create(sitting=Sitting.objects.get(), step=1, seat=1, action=8)
+        job_cancel(job=Sitting.objects.get(), code=CancelCode.BY_ORGANISER, reason="That is enough.")
+        printed, _ = program.communicate(timeout=60)
+    finally:
+        program.kill()
+    assert [move.action for move in SittingMove.objects.order_by("step")] == [0, 8, 1]
+    assert printed == "None None\n"
 
 
 def finish(submission: Submission) -> None:

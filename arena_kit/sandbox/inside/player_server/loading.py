@@ -15,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from . import descriptors, forms, process, serving
+from . import descriptors, forms, printing, process, serving
 from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
@@ -27,6 +27,7 @@ ORDERS = 3
 def run(options: argparse.Namespace) -> int:
     """Load the player, then follow the supervisor's orders; return the exit status."""
     orders = socket.socket(fileno=ORDERS)
+    printing.install()
     try:
         arena_packages.add(options.packages)
         serving.import_numpy()

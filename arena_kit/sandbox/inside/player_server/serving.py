@@ -15,6 +15,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from . import printing
+
 numpy: Any = None
 """The module NumPy, once `import_numpy` found it. Only the player's process imports it, because it may be a package of
 the submission."""
@@ -114,11 +116,12 @@ class Server:
         """Answer every row of a QUESTIONS frame."""
         rewards, matches, sequences, counts, kinds, valid, states = self.columns(frame)
         action_frame, length, encode, playing = self.action_frame, self.action_length, self.encode, self.playing
-        sits = self.sits
+        sits, place = self.sits, printing.place
         end = 0
         begun = unsent_since = time.monotonic()
         for match, sequence, kind, reward, count, state in zip(matches, sequences, kinds, rewards, counts, states):
             first, end = end, end + count
+            place.at = match, sequence
             try:
                 if kind == STEP:
                     action = playing[match].step(state, valid[first:end], reward)
@@ -128,6 +131,7 @@ class Server:
                         player.arena_sit(int(reward))
                     action = player.start(state, valid[first:end])
                 else:
+                    place.at = match, -1
                     self.end(match, state, reward)
                     self.out += struct.pack("<IBII", 9, DONE, match, sequence)
                     continue

@@ -1,0 +1,143 @@
+"""What the positions of a whole match are worth: two named agents play on from several of them, unrated.
+
+The duels are rows of a challenge, so they wait, are played, kept and charged as all other duels of challenges are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.core.cache import cache
+from django.db import transaction
+from django.db.models import QuerySet
+
+from arena_kit.ranking.scores import Interval
+from core.duels.branches import line_player, worth_of
+from core.duels.positions import Position, position_check, positions_of
+from core.duels.services import duel_create
+from core.errors import Refused
+from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, User
+from core.people.quotas import challenge_quota_check, owner_lock
+
+MOST_POSITIONS = 10
+"""From how many positions of a match is played on; each is a duel."""
+MATCHES = 20
+"""How many matches are played from a position, half of them with each agent in the first seat."""
+KEPT_SECONDS = 24 * 3600
+"""How long the worth of a duel stays in the cache. It never changes, but is read from a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Playout:
+    """What came of one position. share: of the first seat's points; None before the end, or without the records.
+
+    distinct: the different matches, by which the interval is found.
+    """
+
+    duel: Duel
+    ply: int
+    share: Interval | None = None
+    distinct: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Playouts:
+    """The positions of a match that two agents played out, in order."""
+
+    challenge_id: int
+    agents: tuple[str, str]
+    found: tuple[Playout, ...]
+
+    @property
+    def done(self) -> int:
+        return sum(one.duel.is_over for one in self.found)
+
+    @property
+    def is_over(self) -> bool:
+        return self.done == len(self.found)
+
+    @property
+    def known(self) -> tuple[Playout, ...]:
+        return tuple(one for one in self.found if one.share is not None)
+
+
+def playouts_request(*, user: User, duel: Duel, number: int, agents: tuple[Agent, Agent]) -> Challenge:
+    """Let two agents play on from positions of a whole match; return what the same versions have played already.
+
+    Check first that the person may see the match. Raises Refused with what to do, QuotaExceeded and NotStored.
+    """
+    positions = chosen(positions_of(duel, number))
+    if not positions:
+        raise Refused("This match has no position to go on from.")
+    if agents[0].pk == agents[1].pk:
+        raise Refused("Choose two different agents.")
+    with transaction.atomic():
+        locked = owner_lock(user)
+        for agent in agents:
+            position_check(positions[0], agent.environment)
+        first, second = (line_player(agent, locked) for agent in agents)
+        same = _duels(duel, number).filter(player_1=first, player_2=second)
+        if found := same.exclude(state__in=(JobState.FAILED, JobState.CANCELLED)).first():
+            assert found.challenge is not None
+            return found.challenge
+        challenge_quota_check(
+            owner=locked, environment=duel.environment, duel_count=len(positions), what="analysis by playouts"
+        )
+        challenge = Challenge.objects.create(user=locked, submission=first, kind=ChallengeKind.PLAYOUT)
+        for place, position in enumerate(positions, start=1):
+            duel_create(
+                challenge=challenge,
+                number=place,
+                player_1=first,
+                player_2=second,
+                seed=position.seed,
+                match_count=MATCHES,
+                reason=f"{locked.username} asked what the positions of a match are worth.",
+                position=position,
+            )
+    return challenge
+
+
+def playouts_of(duel: Duel, number: int) -> Playouts | None:
+    """Return the newest playouts of a match of which anything is or may come; None without any."""
+    rows = list(_duels(duel, number).select_related("player_1__agent", "player_2__agent").defer("log", "history"))
+    useful = [row for row in rows if row.state not in (JobState.FAILED, JobState.CANCELLED)]
+    if not useful:
+        return None
+    newest = useful[0].challenge_id
+    assert newest is not None
+    chosen_rows = sorted((row for row in rows if row.challenge_id == newest), key=lambda row: row.origin_ply or 0)
+    return Playouts(
+        newest, (str(useful[0].player_1), str(useful[0].player_2)), tuple(_playout(row) for row in chosen_rows)
+    )
+
+
+def chosen(positions: Sequence[Position]) -> list[Position]:
+    """Return at most MOST_POSITIONS positions that are not over, evenly spread over a match, the first one included.
+
+    Positions within the opening are left out: no player chose them.
+    """
+    open_ones = [one for one in positions if not one.is_over and not one.is_opening]
+    if len(open_ones) <= MOST_POSITIONS:
+        return open_ones
+    last = len(open_ones) - 1
+    return [open_ones[round(place * last / (MOST_POSITIONS - 1))] for place in range(MOST_POSITIONS)]
+
+
+def _duels(duel: Duel, number: int) -> QuerySet[Duel]:
+    rows = Duel.objects.filter(origin=duel, origin_match=number, challenge__kind=ChallengeKind.PLAYOUT)
+    return rows.order_by("-challenge_id", "number")
+
+
+def _playout(row: Duel) -> Playout:
+    ply = row.origin_ply or 0
+    if row.state != JobState.SUCCEEDED:
+        return Playout(row, ply)
+    key = f"worth of duel {row.pk} {row.records.name}".replace(" ", "-")
+    worth: tuple[Interval, int] | None = cache.get(key)
+    if worth is None:
+        worth = worth_of(row)
+        if worth is not None:
+            cache.set(key, worth, timeout=KEPT_SECONDS)
+    return Playout(row, ply) if worth is None else Playout(row, ply, *worth)
