@@ -5,7 +5,7 @@ from __future__ import annotations
 from allauth.account.signals import password_changed, password_reset, password_set
 from allauth.mfa.models import Authenticator
 from allauth.mfa.signals import authenticator_added, authenticator_removed, authenticator_reset
-from allauth.socialaccount.models import SocialAccount, SocialLogin
+from allauth.socialaccount.models import SocialAccount, SocialApp, SocialLogin
 from allauth.socialaccount.signals import social_account_added, social_account_removed
 from django.dispatch import receiver
 
@@ -60,4 +60,8 @@ def _on_no_provider(socialaccount: SocialAccount, **_: object) -> None:
 
 
 def _provider(row: SocialAccount) -> str:
-    return str(row.get_provider().name)
+    try:
+        return str(row.get_provider().name)
+    except SocialApp.DoesNotExist:
+        # It is not in LOGIN_PROVIDERS any more.
+        return str(row.provider)

@@ -15,6 +15,7 @@ from allauth.account.models import EmailAddress, Login
 from allauth.socialaccount.adapter import get_adapter
 from allauth.socialaccount.forms import DisconnectForm as BaseDisconnectForm
 from allauth.socialaccount.models import SocialAccount, SocialLogin
+from allauth.socialaccount.signals import social_account_removed
 from django import forms
 from django.conf import settings
 from django.contrib import messages
@@ -239,7 +240,9 @@ class DisconnectForm(BaseDisconnectForm):
     def save(self) -> None:
         """Give it up, also where the arena no longer knows the provider, at which django-allauth fails."""
         raise_if_reauthentication_required(self.request, app="allauth.socialaccount")
-        self.cleaned_data["account"].delete()
+        row = self.cleaned_data["account"]
+        row.delete()
+        social_account_removed.send(sender=SocialAccount, request=self.request, socialaccount=row)
         messages.success(self.request, "You can no longer log in with this provider.")
 
 

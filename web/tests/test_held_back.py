@@ -24,6 +24,7 @@ CLOSED = (
     "/duels/{duel}/matches/1/frames.json",
     "/duels/{duel}/matches/1/from/2/",
     "/duels/{duel}/matches/1/analysis/",
+    "/duels/{duel}/matches/1/playouts/",
     "/duels/{duel}/matches/1/replay.json",
     "/duels/{duel}/matches/1/replay.html",
     "/duels/{duel}/results.json.gz",
@@ -63,7 +64,7 @@ FOR_VISITORS = ("embed/duels/<int:duel_id>/matches/<int:number>/", "tournaments/
 TELL_NOTHING = ("register/", "withdraw/", "api/v1/tournaments/", "api/v1/tournaments/<int:pk>/", "registrations/",
                 "registrations/<int:agent_id>/")  # fmt: skip
 """How other addresses of tournaments end: they tell of plans alone."""
-ORDERS = ("analyse/", "sit/", "play/")
+ORDERS = ("analyse/", "sit/", "play/", "playouts/new/")
 """How addresses end that take orders about a match alone."""
 SEEN_BY = {"PUBLIC": ("nobody", "erik", "alice", "olga"), "PARTICIPANTS": ("alice", "olga"), "HIDDEN": ("olga",)}
 """anna is alice's; erik takes no part; olga organises."""
@@ -95,6 +96,17 @@ def answer(client: Client, address: str) -> tuple[int, str]:
     response = client.get(address)
     content = b"".join(response) if response.streaming else response.content
     return response.status_code, content.decode(errors="replace")
+
+
+@pytest.mark.parametrize("results", ["PARTICIPANTS", "HIDDEN"])
+def test_playouts_of_a_match_are_for_those_who_see_it(
+    places: dict[str, object], people: dict[str, User | None], visit: As, results: str
+) -> None:
+    Tournament.objects.update(results=results)
+    address = f"/duels/{places['duel']}/matches/1/playouts/new/"
+    for name in ("erik", "alice", "olga"):
+        given = visit(people[name]).get(address).status_code
+        assert given == (200 if name in SEEN_BY[results] else 403), name
 
 
 def test_every_address_of_duels_and_places_is_in_the_tables(places: dict[str, object]) -> None:
