@@ -64,10 +64,18 @@ def tasks_visible(rows: QuerySet[Task], viewer: Viewer) -> QuerySet[Task]:
 
 def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollout]:
     """Return the rollouts among some whose outcome a person sees; trials of tasks are for organisers and authors."""
+    return rows if viewer.is_staff else rows.filter(outcome_visible(viewer))
+
+
+def outcome_visible(viewer: Viewer, prefix: str = "") -> Q:
+    """Return the condition of rollouts whose outcome a person sees. prefix: of their relation, such as `rollouts__`."""
     if viewer.is_staff:
-        return rows
-    open_ones = ~Q(task__split=TaskSplit.HIDDEN) & ~Q(batch__purpose=BatchPurpose.ACCEPTANCE)
-    return rows.filter(open_ones | Q(task__file__uploaded_by=viewer.pk)) if viewer.pk else rows.filter(open_ones)
+        return Q()
+    splits = [split for split in TaskSplit if split != TaskSplit.HIDDEN]
+    purposes = [purpose for purpose in BatchPurpose if purpose != BatchPurpose.ACCEPTANCE]
+    # Lists instead of negations, which would be subqueries behind a relation.
+    open_ones = Q(**{f"{prefix}task__split__in": splits, f"{prefix}batch__purpose__in": purposes})
+    return open_ones | Q(**{f"{prefix}task__file__uploaded_by": viewer.pk}) if viewer.pk else open_ones
 
 
 def rollout_visible(rollout: Rollout, viewer: Viewer) -> bool:

@@ -125,8 +125,8 @@ class TaskJobs(TaskShown):
         """List the batches."""
         viewer = viewer_of(request)
         task = _named(viewer, key)
-        rows = batch_rows(viewer).filter(rollouts__task__key=task.key, environment=task.environment).distinct()
-        return Response([job_shown(row, task) for row in rows[:MOST_LISTED]])
+        rows = batch_rows(viewer, task=task)[:MOST_LISTED]
+        return Response([job_shown(row, task) for row in rows])
 
 
 class Rollouts(Acting):
