@@ -237,6 +237,26 @@ def test_steps_verdicts_and_files_are_for_those_who_may_see_them(desk: Environme
     assert own.get(f"{base}/").json()["files"] == ["steps"]
 
 
+def test_people_who_let_the_oracle_of_a_ranking_task_play_do_not_read_its_solution(ann: User) -> None:
+    task = {"id": "rank", "task": "Count.", "answer": 7, "split": "RANKING", "oracle": applications.ORACLE}
+    desk = applications.package(tasks=[task, {**task, "id": "open", "task": "Look.", "split": "PRACTICE"}]).environment
+    batch = applications.batch(ann, desk, "rank", "open", choice=AgentChoice(RolloutAgent.SCRIPTED))
+    statuses, answers = {}, {}
+    for rollout in [finished(each) for each in batch.rollouts.all()]:
+        for name, client in {"owner": as_user(ann), "organiser": as_user(applications.organiser())}.items():
+            key, base = (rollout.task.key, name), f"/api/v1/rollouts/{rollout.public_id}/"
+            statuses[key] = [client.get(f"{base}{part}").status_code for part in ("", "steps/", "events/", "export/")]
+            answers[key] = [
+                client.get(base).json()["answer"],
+                client.get(f"/api/rollouts/{rollout.public_id}").json()["result"],
+            ]
+    assert (statuses.pop(("rank", "owner")), answers.pop(("rank", "owner"))) == ([200, 403, 403, 403], [None, None])
+    assert list(statuses.values()) == [[200] * 4] * 3
+    assert list(answers.values()) == [[42, "42"]] * 3
+    page = as_user(ann).get(f"/rollouts/{batch.rollouts.get(task__key='rank').public_id}/").content.decode()
+    assert "is for its author and for organisers" in page
+
+
 def test_a_log_is_read_as_atif_and_as_the_dashboard_has_it(desk: Environment, ann: User) -> None:
     rollout = of_ranking(ann, desk)
     client, base = as_user(ann), f"/api/v1/rollouts/{rollout.public_id}/export/"
