@@ -170,7 +170,7 @@ class BatchCancel(Acting):
         account = self.account(request)
         batch = one(batch_rows(account), public_id=public_id)
         if not may_change_batch(batch, account):
-            raise PermissionDenied("Only who asked for a batch, and organisers, may cancel it.")
+            raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
         return Response({"cancelled": batch_cancel(batch=batch, by_owner=batch.owner_id == account.pk)})
 
 

@@ -101,7 +101,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Cancel the rollouts of a batch that are not over."""
     viewer, row = viewer_of(request), get_batch(request, public_id)
     if not may_change_batch(row, viewer):
-        raise PermissionDenied("Only who asked for a batch, and organisers, may cancel it.")
+        raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
     count = batch_cancel(batch=row, by_owner=row.owner_id == viewer.pk)
     messages.success(request, f"{count} rollout{'' if count == 1 else 's'} cancelled.")
     return redirect("web:batch", row.public_id)

@@ -332,7 +332,7 @@ def _one_batch(viewer: Any, public_id: str) -> Batch:
 
 def _check_change(batch: Batch, account: User) -> None:
     if not may_change_batch(batch, account):
-        raise PermissionDenied("Only who asked for a rollout, and organisers, may delete it.")
+        raise PermissionDenied("Only the person who asked for a rollout and organisers may delete it.")
 
 
 def _uuid(text: str, missing: str) -> uuid.UUID:

@@ -147,7 +147,7 @@ class RolloutShown(Acting):
         """Cancel a rollout."""
         account, row = self.account(request), _rollout(request, public_id)
         if not may_change_batch(row.batch, account):
-            raise PermissionDenied("Only who asked for a rollout, and organisers, may cancel it.")
+            raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
         by = CancelCode.BY_OWNER if row.batch.owner_id == account.pk else CancelCode.BY_ORGANISER
         return Response({"cancelled": rollout_cancel(rollout=row, code=by)})
 

@@ -74,7 +74,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Cancel a rollout that is not over."""
     row, viewer = get_rollout(request, public_id), viewer_of(request)
     if not may_change_batch(row.batch, viewer):
-        raise PermissionDenied("Only who asked for a rollout, and organisers, may cancel it.")
+        raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
     rollout_cancel(
         rollout=row, code=CancelCode.BY_OWNER if row.batch.owner_id == viewer.pk else CancelCode.BY_ORGANISER
     )
