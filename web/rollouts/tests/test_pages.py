@@ -327,6 +327,17 @@ def test_marks_and_differences() -> None:
     assert (len(many.pairs), many.pairs[0].number, many.differs, many.before, many.after) == (200, 401, 401, 400, 0)
 
 
+@pytest.mark.parametrize(("sent", "said"), [({}, "Left out, because"), ({"allow_duplicates": "on"}, "Kept, although")])
+def test_what_became_of_equal_tasks_is_told(client: Client, batch: Batch, sent: dict[str, str], said: str) -> None:
+    client.force_login(batch.owner)
+    twice = [{"id": name, "task": "Sort the letters.", "answer": 1} for name in ("one", "two")]
+    file = SimpleUploadedFile("tasks.json", json.dumps(twice).encode())
+    with applications.MEMBERS:
+        page = client.post("/environments/desk/tasks/", {"file": file, **sent}).content.decode()
+    assert f"{said} an equal task exists already: <strong>two</strong> (as one)." in page
+    assert "Nearly the same" not in page
+
+
 def test_limits_of_a_task_are_told_in_words(client: Client) -> None:
     limits = {"steps": 1, "seconds": 600, "agent_seconds": 30, "tokens": 500_000, "cost": 0.5}
     assert limit_words(limits) == "1 step, 600 s in all, 30 s of the agent’s own time, 500,000 tokens, a cost of 0.5"
