@@ -131,7 +131,8 @@ def _carry_out(options: argparse.Namespace, opened: AbstractContextManager[Home]
 def _line(result: dict[str, Any]) -> str:
     sentence = str(result["sentence"]).partition("\n")[0]
     said = f" {sentence}" if sentence else ""
-    spent = f"{result['steps']} steps, {result['seconds']:.1f} s"
+    steps = "1 step" if result["steps"] == 1 else f"{result['steps']} steps"
+    spent = f"{steps}, {result['seconds']:.1f} s"
     return f"{result['task']}: {result['outcome']}, {spent}.{said}"
 
 

@@ -123,8 +123,9 @@ class Home:
         counted = [each for each in results if each["fault"] != Fault.PLATFORM]
         solved = sum(each["outcome"] == TaskOutcome.SOLVED for each in counted)
         spoilt = len(results) - len(counted)
-        line = f"{solved} of {len(counted)} attempts at {len(self.tasks)} tasks are solved."
-        more = [f"{spoilt} attempts do not count, because the platform failed."] if spoilt else []
+        made, at = _counted(len(counted), "attempt"), _counted(len(self.tasks), "task")
+        line = f"Solved: {solved} of {made} at {at}."
+        more = [f"Left out, because the platform failed: {_counted(spoilt, 'attempt')}."] if spoilt else []
         return {"solved": solved, "attempts": len(counted), "spoilt": spoilt, "lines": [line, *more]}
 
     def _task_of(self, kept: Path) -> Task:
@@ -167,6 +168,7 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
     try:
         package = package_read(file)
         tasks = _tasks(options, package)
+        _check_agent(options.agent)
         pause = base_images({"base:python": bases.names["base:python"]})["base:python"]
         # One folder for all commands of this user: they share the memory, and each removes what killed ones have left.
         leases = Path(tempfile.gettempdir()) / f"arena-worlds-{os.getuid()}"
@@ -225,11 +227,28 @@ def _tasks(options: argparse.Namespace, package: Package) -> Sequence[Task]:
         except OSError as error:
             raise BadArgument(f"{options.tasks} cannot be read: {error.strerror}.") from None
         for each in found.skipped:
-            tell(f"A task is skipped: {each.as_json()}")
+            name = f"Task {each.index + 1} ({each.key})" if each.key else f"Task {each.index + 1}"
+            tell(f"{name} is skipped. {each.as_json()['reason']}")
         tasks = found.tasks
     if lost := sorted(set(options.only or ()) - {task.key for task in tasks}):
         raise BadArgument(f"There is no task {lost[0]}.")
     return [task for task in tasks if not options.only or task.key in options.only]
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _check_agent(name: str) -> None:
+    """Raise BadArgument for an agent that is neither here nor an image, before a package is built for it."""
+    if name in ("null", "scripted", "model") or Path(name).exists():
+        return
+    try:
+        base_images({name: name})
+    except PlatformFault as fault:
+        if fault.code != "image_missing":
+            raise
+        raise BadArgument(f"{name} is not a folder or a zip, nor an image of this machine's engine.") from None
 
 
 def _labels() -> dict[str, str]:

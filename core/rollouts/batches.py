@@ -180,7 +180,7 @@ def _create(
         agent_config=agent.config(),
         task_filter=dict(wish.task_filter),
         attempts=wish.attempts,
-        limits={name: value for name, value in wish.limits.items() if name in LIMITS},
+        limits=dict(wish.limits),
         note=plain_line(wish.note)[:200],
     )
     for seed in sorted({task.seed for task in tasks}) if package.manifest["seeds"] else ():
@@ -202,6 +202,10 @@ def _check_wish(owner: User, environment: Environment, tasks: Sequence[Task], wi
         raise Refused(f"A batch has at most {MOST_ROLLOUTS:,} rollouts.", field="attempts", code="too_many_rollouts")
     if wish.priority and not (owner.is_staff and -PRIORITIES <= wish.priority <= PRIORITIES):
         raise Refused(f"Organisers set priorities, from -{PRIORITIES} to {PRIORITIES}.", field="priority")
+    if unknown := sorted(set(wish.limits) - set(LIMITS)):
+        raise Refused(
+            f"There is no limit {unknown[0][:40]}. The limits are {', '.join(LIMITS)}.", field="limits", code="limits"
+        )
     if any(value < 1 for value in wish.limits.values()):
         raise Refused("A limit is a whole number from 1 on.", field="limits", code="limits")
     for task in tasks:

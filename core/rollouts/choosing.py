@@ -35,9 +35,10 @@ def model_named(owner: User, name: str) -> LanguageModel:
     rows = models_for(owner)
     found = rows.filter(name=name).first() if name else rows.order_by("pk").first()
     if found is None:
-        known = ", ".join(rows.values_list("name", flat=True)) or "none"
+        known = ", ".join(rows.values_list("name", flat=True))
         asked = f"There is no model {name} that you may use" if name else "There is no model that you may use"
-        raise Refused(f"{asked} (there is {known}).", field="model", code="no_model")
+        others = f"You may use {known}." if known else "Choose agent:NAME, oracle or nothing instead."
+        raise Refused(f"{asked}. {others}", field="model", code="no_model")
     return found
 
 

@@ -2,7 +2,8 @@
 
 Organisers see everything. The author of a task sees all of it. Everyone sees practice tasks and what agents did at
 them. Of ranking tasks everyone sees the instruction and the outcomes; how an agent went about it is for its owner,
-because a recorded solution could be copied. Hidden tasks, and what agents did at them, are for organisers and authors.
+because a recorded solution could be copied. A ranking task's own solution, hidden tasks, and what agents did at these,
+are for organisers and authors.
 """
 
 from __future__ import annotations
@@ -12,7 +13,18 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from core.errors import Refused
-from core.models import Batch, BatchPurpose, LanguageModel, ModelUsers, Package, Rollout, Task, TaskSplit, User
+from core.models import (
+    Batch,
+    BatchPurpose,
+    LanguageModel,
+    ModelUsers,
+    Package,
+    Rollout,
+    RolloutAgent,
+    Task,
+    TaskSplit,
+    User,
+)
 
 Viewer = User | AnonymousUser
 STAFF, MEMBERS = "staff", "members"
@@ -64,10 +76,18 @@ def tasks_visible(rows: QuerySet[Task], viewer: Viewer) -> QuerySet[Task]:
 
 def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollout]:
     """Return the rollouts among some whose outcome a person sees; trials of tasks are for organisers and authors."""
+    return rows if viewer.is_staff else rows.filter(outcome_visible(viewer))
+
+
+def outcome_visible(viewer: Viewer, prefix: str = "") -> Q:
+    """Return the condition of rollouts whose outcome a person sees. prefix: of their relation, such as `rollouts__`."""
     if viewer.is_staff:
-        return rows
-    open_ones = ~Q(task__split=TaskSplit.HIDDEN) & ~Q(batch__purpose=BatchPurpose.ACCEPTANCE)
-    return rows.filter(open_ones | Q(task__file__uploaded_by=viewer.pk)) if viewer.pk else rows.filter(open_ones)
+        return Q()
+    splits = [split for split in TaskSplit if split != TaskSplit.HIDDEN]
+    purposes = [purpose for purpose in BatchPurpose if purpose != BatchPurpose.ACCEPTANCE]
+    # Lists instead of negations, which would be subqueries behind a relation.
+    open_ones = Q(**{f"{prefix}task__split__in": splits, f"{prefix}batch__purpose__in": purposes})
+    return open_ones | Q(**{f"{prefix}task__file__uploaded_by": viewer.pk}) if viewer.pk else open_ones
 
 
 def rollout_visible(rollout: Rollout, viewer: Viewer) -> bool:
@@ -83,11 +103,20 @@ def work_visible(rollout: Rollout, viewer: Viewer) -> bool:
         return False
     if answers_visible(rollout.task, viewer) or rollout.task.split == TaskSplit.PRACTICE:
         return True
+    if rollout.batch.agent_kind == RolloutAgent.SCRIPTED:
+        return False
     is_own = viewer.pk is not None and (
         rollout.batch.owner_id == viewer.pk
         or (rollout.submission is not None and rollout.submission.agent.owner_id == viewer.pk)
     )
     return rollout.task.split == TaskSplit.RANKING and is_own
+
+
+def work_hidden_because(rollout: Rollout) -> str:
+    """Return why `work_visible` says no."""
+    if rollout.batch.agent_kind == RolloutAgent.SCRIPTED:
+        return "The solution of a ranking task is for its author and for organisers, because it could be copied."
+    return "What the agent did is for its owner and for organisers, because a recorded solution could be copied."
 
 
 def expected_visible(rollout: Rollout, viewer: Viewer) -> bool:

@@ -22,7 +22,7 @@ from core.models import (
     Task,
 )
 from core.rollouts.figures import COUNTED, SOLVED
-from core.rollouts.permissions import Viewer, rollouts_visible, tasks_visible
+from core.rollouts.permissions import Viewer, outcome_visible, rollouts_visible, tasks_visible
 
 LONG = ("log", "live", "task__definition", "batch__agent_config", "package__manifest")
 
@@ -82,7 +82,9 @@ def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
     for name in ("difficulty", "split", "acceptance"):
         if value := getattr(wanted, name):
             rows = rows.filter(**{name: value})
-    mine = Rollout.objects.filter(COUNTED, task=OuterRef("pk")).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
+    mine = Rollout.objects.filter(COUNTED, task=OuterRef("pk"), hidden_at=None).exclude(
+        batch__purpose=BatchPurpose.ACCEPTANCE
+    )
     match wanted.often:
         case Often.ALWAYS:
             rows = rows.filter(Exists(mine)).exclude(Exists(mine.exclude(SOLVED)))
@@ -134,22 +136,32 @@ def rollout_get(viewer: Viewer, public_id: UUID) -> Rollout:
     return rollouts_visible(found.filter(hidden_at=None), viewer).get(public_id=public_id)
 
 
-def batch_rows(viewer: Viewer) -> QuerySet[Batch]:
-    """Return the batches that a viewer sees, newest first, with counts of their rollouts."""
+def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
+    """Return the batches that a viewer sees, newest first, with counts of the rollouts in them that the viewer sees.
+
+    task: only batches with rollouts at it, of whichever revision; the counts are of these rollouts.
+    """
     rows = Batch.objects.filter(hidden_at=None).select_related(
         "owner", "environment", "model", "submission__agent__owner", "package"
     )
     if not viewer.is_staff:
         rows = rows.exclude(~Q(owner=viewer.pk), purpose=BatchPurpose.ACCEPTANCE)
+        # A batch at hidden tasks alone has nothing in it that others may see.
+        rows = rows.filter(Q(owner=viewer.pk) | Exists(rollout_rows(viewer).filter(batch=OuterRef("pk"))))
+    # A figure that counted the others would tell about hidden tasks, and of rollouts that were deleted.
+    seen = outcome_visible(viewer, "rollouts__") & Q(rollouts__hidden_at=None)
+    if task is not None:
+        at_task = rollout_rows(viewer).filter(environment=task.environment_id, task__key=task.key)
+        rows = rows.filter(pk__in=at_task.order_by().values("batch"))
+        seen &= Q(rollouts__task__key=task.key)
+    counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     return rows.annotate(
-        rollout_count=Count("rollouts"),
-        over_count=Count("rollouts", filter=~Q(rollouts__state__in=[JobState.QUEUED, JobState.RUNNING])),
-        running_count=Count("rollouts", filter=Q(rollouts__state=JobState.RUNNING)),
-        solved_count=Count("rollouts", filter=Q(rollouts__outcome=RolloutOutcome.SOLVED)),
-        attempt_count=Count(
-            "rollouts",
-            filter=Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED]),
-        ),
+        rollout_count=Count("rollouts", filter=seen),
+        over_count=Count("rollouts", filter=seen & ~Q(rollouts__state__in=[JobState.QUEUED, JobState.RUNNING])),
+        running_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.RUNNING)),
+        judged_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.SUCCEEDED)),
+        solved_count=Count("rollouts", filter=seen & Q(rollouts__outcome=RolloutOutcome.SOLVED)),
+        attempt_count=Count("rollouts", filter=seen & counted),
     ).order_by("-pk")
 
 
@@ -158,15 +170,20 @@ def batch_get(viewer: Viewer, public_id: UUID) -> Batch:
     return batch_rows(viewer).get(public_id=public_id)
 
 
-def batch_phases(batch: Batch) -> dict[str, int]:
+def batch_rollouts(batch: Batch, viewer: Viewer) -> QuerySet[Rollout]:
+    """Return the rollouts of a batch whose outcome a viewer sees, without those that were deleted."""
+    return rollouts_visible(batch.rollouts.filter(hidden_at=None), viewer)
+
+
+def batch_phases(batch: Batch, viewer: Viewer) -> dict[str, int]:
     """Return how many rollouts of a batch are at work, by phase."""
-    rows = batch.rollouts.filter(state=JobState.RUNNING).order_by().values_list("phase")
+    rows = batch_rollouts(batch, viewer).filter(state=JobState.RUNNING).order_by().values_list("phase")
     return dict(sorted(rows.annotate(count=Count("pk"))))
 
 
 def batch_matrix(batch: Batch, viewer: Viewer) -> list[tuple[Task, list[Rollout]]]:
     """Return the tasks of a batch with its attempts at each, in order."""
-    rows = rollouts_visible(batch.rollouts.select_related("task__file", "batch").defer(*LONG[:3]), viewer)
+    rows = batch_rollouts(batch, viewer).select_related("task__file", "batch").defer(*LONG[:3])
     matrix: dict[int, tuple[Task, list[Rollout]]] = {}
     for rollout in rows.order_by("task__key", "attempt_number"):
         matrix.setdefault(rollout.task_id, (rollout.task, []))[1].append(rollout)

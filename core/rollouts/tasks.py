@@ -107,13 +107,15 @@ def _is_same(task: TaskRead, row: Task) -> bool:
 
 
 def _report(plan: RevisionPlan, found: FileRead) -> dict[str, Any]:
+    equal = {each.key for each in plan.duplicates}
+    others = [task for task in found.tasks if task.key not in equal]
     return {
         "count": plan.count,
         "created": _keys(plan.created),
         "revised": [{"id": task.key, "revision": number} for task, number in plan.revised],
         "unchanged": _keys(plan.unchanged),
         "duplicates": [{"id": each.key, "same_as": each.same_as} for each in plan.duplicates],
-        "similar": [list(pair) for pair in near_duplicates(found.tasks[:MOST_NEAR_LOOKED_AT])],
+        "similar": [list(pair) for pair in near_duplicates(others[:MOST_NEAR_LOOKED_AT])],
         "skipped": [each.as_json() for each in found.skipped],
     }
 

@@ -164,6 +164,8 @@ def test_an_upload_of_tasks_creates_revises_and_tells_what_it_left_out(desk: Env
         assert (report["count"], report["created"]) == (2, ["mine", "said-otherwise"])
         assert report["foreign"] == ["count"]
         assert ["mine", "said-otherwise"] in report["similar"]
+        # What is left out as equal is not named a second time.
+        assert not any("mine-too" in pair for pair in report["similar"])
         assert report["duplicates"] == [{"id": "mine-too", "same_as": "mine"}]
         assert "nobody" in report["skipped"][0]["reason"]
         changed = json.dumps([{"id": "mine", "task": "Do it now.", "answer": 1}]).encode()

@@ -20,8 +20,8 @@ from core.models import Batch, BatchPurpose, Environment
 from core.rollouts.batches import AgentChoice, Wish, batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.figures import batch_figures
-from core.rollouts.permissions import may_change_batch, rollouts_visible
-from core.rollouts.selectors import batch_phases, batch_rows, tasks_current
+from core.rollouts.permissions import may_change_batch
+from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current
 from web.api.authentication import viewer_of
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
@@ -71,7 +71,7 @@ class BatchFullAnswer(BatchAnswer):
     _figures: Any = None
 
     def to_representation(self, instance: Batch) -> dict[str, Any]:
-        self._figures = batch_figures(rollouts_visible(instance.rollouts.all(), viewer_of(self.context["request"])))
+        self._figures = batch_figures(batch_rollouts(instance, viewer_of(self.context["request"])))
         return super().to_representation(instance)
 
     @extend_schema_field(OpenApiTypes.OBJECT)
@@ -170,7 +170,7 @@ class BatchCancel(Acting):
         account = self.account(request)
         batch = one(batch_rows(account), public_id=public_id)
         if not may_change_batch(batch, account):
-            raise PermissionDenied("Only who asked for a batch, and organisers, may cancel it.")
+            raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
         return Response({"cancelled": batch_cancel(batch=batch, by_owner=batch.owner_id == account.pk)})
 
 
@@ -188,7 +188,7 @@ class BatchEvents(Acting):
         viewer = viewer_of(request)
         row: Any = one(batch_rows(viewer), public_id=public_id)  # with its counts
         counts = {"rollouts": row.rollout_count, "over": row.over_count}
-        events = [event("progress", {**counts, "phases": batch_phases(row)})]
+        events = [event("progress", {**counts, "phases": batch_phases(row, viewer)})]
         if row.over_count == row.rollout_count:
             events.append(event("end", counts))
         return events_response(events)

@@ -22,9 +22,17 @@ from core.models import Batch, Environment, Task, User
 from core.rollouts.batches import batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.figures import attempts_in, batch_figures
-from core.rollouts.permissions import check_may_ask, may_change_batch, rollouts_visible
+from core.rollouts.permissions import check_may_ask, may_change_batch
 from core.rollouts.quotas import rollout_quotas
-from core.rollouts.selectors import batch_get, batch_matrix, batch_rows, tags_of, tasks_current, tasks_filtered
+from core.rollouts.selectors import (
+    batch_get,
+    batch_matrix,
+    batch_rollouts,
+    batch_rows,
+    tags_of,
+    tasks_current,
+    tasks_filtered,
+)
 from web.evaluations.parts import page_number
 from web.evaluations.views import viewer_of
 from web.rollouts.forms import BatchForm, TaskFilterForm
@@ -71,7 +79,7 @@ def batch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Show a batch, or the part of it that refreshes while it runs."""
     viewer = viewer_of(request)
     row = get_batch(request, public_id)
-    figures = batch_figures(rollouts_visible(row.rollouts.all(), viewer))
+    figures = batch_figures(batch_rollouts(row, viewer))
     matrix = [
         MatrixRow(task, rollouts, figures.often[task.key].value if task.key in figures.often else "")
         for task, rollouts in batch_matrix(row, viewer)
@@ -93,7 +101,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Cancel the rollouts of a batch that are not over."""
     viewer, row = viewer_of(request), get_batch(request, public_id)
     if not may_change_batch(row, viewer):
-        raise PermissionDenied("Only who asked for a batch, and organisers, may cancel it.")
+        raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
     count = batch_cancel(batch=row, by_owner=row.owner_id == viewer.pk)
     messages.success(request, f"{count} rollout{'' if count == 1 else 's'} cancelled.")
     return redirect("web:batch", row.public_id)
@@ -106,10 +114,10 @@ def batches_compared(request: HttpRequest) -> HttpResponse:
     if first.environment_id != second.environment_id:
         raise Http404("These batches are of different applications.")
     # Only what the viewer sees is counted, or a figure would tell about hidden tasks.
-    counts = [counts_by_task(attempts_in(rollouts_visible(each.rollouts.all(), viewer))) for each in (first, second)]
+    counts = [counts_by_task(attempts_in(batch_rollouts(each, viewer))) for each in (first, second)]
     context = {
         "environment": first.environment, "first": first, "second": second, "found": compare(*counts),
-        "figures": [batch_figures(rollouts_visible(each.rollouts.all(), viewer)) for each in (first, second)],
+        "figures": [batch_figures(batch_rollouts(each, viewer)) for each in (first, second)],
     }  # fmt: skip
     return render(request, "web/rollouts/batches_compared.html", context)
 

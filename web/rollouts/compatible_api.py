@@ -125,8 +125,8 @@ class TaskJobs(TaskShown):
         """List the batches."""
         viewer = viewer_of(request)
         task = _named(viewer, key)
-        rows = batch_rows(viewer).filter(rollouts__task__key=task.key, environment=task.environment).distinct()
-        return Response([job_shown(row, task) for row in rows[:MOST_LISTED]])
+        rows = batch_rows(viewer, task=task)[:MOST_LISTED]
+        return Response([job_shown(row, task) for row in rows])
 
 
 class Rollouts(Acting):
@@ -332,7 +332,7 @@ def _one_batch(viewer: Any, public_id: str) -> Batch:
 
 def _check_change(batch: Batch, account: User) -> None:
     if not may_change_batch(batch, account):
-        raise PermissionDenied("Only who asked for a rollout, and organisers, may delete it.")
+        raise PermissionDenied("Only the person who asked for a rollout and organisers may delete it.")
 
 
 def _uuid(text: str, missing: str) -> uuid.UUID:

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from core.models import Batch, JobFault, Rollout, RolloutOutcome, Task
-from core.rollouts.permissions import answers_visible, work_visible
+from core.rollouts.permissions import answers_visible, expected_visible, work_visible
 from core.rollouts.statuses import outcome_of, status_of
 
 
@@ -37,7 +37,7 @@ def job_shown(batch: Batch, task: Task | None) -> dict[str, Any]:
         "attempts": batch.attempts,
         "created_at": batch.created_at,
         "rollout_count": counts.rollout_count,
-        "completed_count": counts.over_count,
+        "completed_count": counts.judged_count,
         "success_count": counts.solved_count,
         "running_count": counts.running_count,
     }
@@ -55,15 +55,22 @@ def rollout_shown(row: Rollout, viewer: Any) -> dict[str, Any]:
         "status": status_of(row),
         "outcome": outcome_of(row),
         "result": _result(row) if is_seen else None,
-        "parsed_json": row.answer if is_seen and row.has_answer else None,
+        # The dashboard kept the answer as text, and its clients parse it.
+        "parsed_json": _result(row) if is_seen else None,
         "success": row.is_solved if row.outcome and row.outcome != RolloutOutcome.UNJUDGED else None,
-        "error": (row.verdict_sentence if is_seen and row.fault == JobFault.NONE else row.public_error) or None,
+        "error": _error(row, viewer),
         "log_path": f"{base}/export/?form=dashboard" if is_seen and row.steps else None,
         "video_path": f"{base}/files/video/" if is_seen and row.video else None,
         "metabase_port": None,
         "created_at": row.created_at,
         "completed_at": row.ended_at,
     }
+
+
+def _error(row: Rollout, viewer: Any) -> str | None:
+    """Return why a rollout was not solved. The sentence of a verdict says what was expected, so it is not for all."""
+    is_verdict = row.fault == JobFault.NONE and expected_visible(row, viewer)
+    return (row.verdict_sentence if is_verdict else row.public_error) or None
 
 
 def _result(row: Rollout) -> str | None:

@@ -41,7 +41,7 @@ class TaskFilterForm(forms.Form):
     difficulty = forms.ChoiceField(required=False, choices=DIFFICULTIES)
     split = forms.ChoiceField(required=False, choices=(ANY, *TaskSplit.choices))
     often = forms.ChoiceField(required=False, choices=OFTEN, label="Solved")
-    acceptance = forms.ChoiceField(required=False, choices=(ANY, *Acceptance.choices[1:]), label="Tried")
+    acceptance = forms.ChoiceField(required=False, choices=(ANY, *Acceptance.choices[1:]), label="Tested")
 
     def __init__(self, *args: Any, tags: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -61,7 +61,7 @@ class BatchForm(forms.Form):
     """What a batch of rollouts is made of."""
 
     agent = forms.ChoiceField()
-    model = forms.ChoiceField(required=False, label="Its model", help_text="Only for agents that ask one.")
+    model = forms.ChoiceField(required=False, label="Its model", help_text="Only for agents that use a language model.")
     attempts = forms.IntegerField(min_value=1, max_value=MOST_ATTEMPTS, initial=1, label="Attempts at each task")
     vision = forms.BooleanField(required=False, label="Pictures", help_text="The agent gets a picture of every page.")
     temperature = forms.FloatField(required=False, min_value=0, max_value=2)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from typing import Any
 
 from django.http import QueryDict
@@ -17,8 +18,15 @@ from core.rollouts.records import StateChange, StateChanges, changes_of, last_st
 
 STEPS_A_PAGE, PAIRS_A_PAGE = 50, 200
 MOST_PAGE, MOST_CHANGES = 60_000, 100
-_BOX = r"\[ref={ref}\][^\n]*\[box=(?P<x>-?[\d.]+),(?P<y>-?[\d.]+),(?P<width>[\d.]+),(?P<height>[\d.]+)\]"
+VIEWPORT = (1280, 720)
+"""The size of pictures, in pixels."""
+_BOX = r"[^\n]*\[box=(?P<x>-?[\d.]+),(?P<y>-?[\d.]+),(?P<width>[\d.]+),(?P<height>[\d.]+)\]"
 _REF = re.compile(r"\w{1,20}\Z")
+_SELECTOR = re.compile(
+    r"(?:role=(?P<role>[\w-]{1,40})\[name=(?P<name>.{1,500})\](?: >> nth=(?P<nth>\d{1,4}))?|"
+    r"label=(?P<label>.{1,500}))\Z"
+)
+_LABELLED = "(?:textbox|searchbox|combobox|listbox|checkbox|radio|spinbutton|slider|switch)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,14 +104,34 @@ def _shown(rollout: Rollout, step: Mapping[str, Any]) -> StepView:
 
 
 def mark_of(action: Mapping[str, Any], page: str) -> Mark | None:
-    """Return where an action went: its coordinates, or the box of its element in the page that the agent saw."""
-    x, y, ref = action.get("x"), action.get("y"), action.get("ref")
-    if isinstance(x, int | float) and isinstance(y, int | float) and action.get("scale") is None:
-        return Mark(float(x), float(y))
-    if not isinstance(ref, str) or not _REF.match(ref):
-        return None
-    found = re.search(_BOX.format(ref=ref), page)
-    return Mark(**{name: float(value) for name, value in found.groupdict().items()}) if found else None
+    """Return where an action went: its coordinates, or the box of its element in the page that the agent saw.
+
+    Of a drag it is where it began.
+    """
+    begun = action.get("from")
+    x, y = begun if isinstance(begun, list) and len(begun) == 2 else (action.get("x"), action.get("y"))
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        scale = action.get("scale")
+        if not scale:
+            return Mark(float(x), float(y))
+        if not isinstance(scale, int | float):
+            return None
+        return Mark(x * VIEWPORT[0] / scale, y * VIEWPORT[1] / scale)
+    line, place = _line_of(action.get("ref") or begun, action.get("selector"))
+    boxes = list(islice(re.finditer(line + _BOX, page), place, place + 1)) if line else ()
+    return Mark(**{name: float(value) for name, value in boxes[0].groupdict().items()}) if boxes else None
+
+
+def _line_of(ref: Any, selector: Any) -> tuple[str, int]:
+    """Return how the line of an element in a page begins, and which of these lines it is; an empty text if unknown."""
+    if isinstance(ref, str) and _REF.match(ref):
+        return rf"\[ref={ref}\]", 0
+    found = _SELECTOR.match(selector) if isinstance(selector, str) else None
+    if found is None:
+        return "", 0
+    role = _LABELLED if found["label"] else re.escape(found["role"])
+    name = re.escape(json.dumps(found["label"] or found["name"], ensure_ascii=False))
+    return rf"(?m:^\s*- {role} {name} )", int(found["nth"] or 0)
 
 
 @dataclass(frozen=True, slots=True)

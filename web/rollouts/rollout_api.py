@@ -20,7 +20,7 @@ from rest_framework.response import Response
 from core.duels.selectors import file_get
 from core.models import CancelCode, EndedBy, JobFault, JobState, Rollout, RolloutOutcome, RolloutPhase
 from core.rollouts.batches import rollout_cancel
-from core.rollouts.permissions import expected_visible, may_change_batch, work_visible
+from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, steps_of
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
 from web.api.authentication import viewer_of
@@ -31,7 +31,6 @@ from web.ratings.exports import exported
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
-NOT_YOURS = "What the agent did is for its owner and for organisers, because a recorded solution could be copied."
 SEEN: Mapping[str, str] = {
     "video": "video/webm", "steps": "application/gzip", "pages": "application/zip", "trace": "application/zip",
     "har": "application/json", "player_log": "text/plain",
@@ -148,7 +147,7 @@ class RolloutShown(Acting):
         """Cancel a rollout."""
         account, row = self.account(request), _rollout(request, public_id)
         if not may_change_batch(row.batch, account):
-            raise PermissionDenied("Only who asked for a rollout, and organisers, may cancel it.")
+            raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
         by = CancelCode.BY_OWNER if row.batch.owner_id == account.pk else CancelCode.BY_ORGANISER
         return Response({"cancelled": rollout_cancel(rollout=row, code=by)})
 
@@ -215,7 +214,7 @@ class RolloutFile(Acting):
         if name not in {**SEEN, **SECRET}:
             raise Http404("There is no such file.")
         if name not in kinds:
-            raise PermissionDenied(NOT_YOURS)
+            raise PermissionDenied(work_hidden_because(row))
         stored = getattr(row, name)
         file = file_get(stored, f"The {name} of this rollout is")
         # Shown by nothing but players of videos: what is in the others came from agents and pages.
@@ -260,7 +259,7 @@ def _seen(request: Request, public_id: UUID) -> Rollout:
     """Return a rollout whose steps the viewer may see. Raises Http404 and PermissionDenied."""
     row = _rollout(request, public_id)
     if not work_visible(row, viewer_of(request)):
-        raise PermissionDenied(NOT_YOURS)
+        raise PermissionDenied(work_hidden_because(row))
     return row
 
 

@@ -19,7 +19,7 @@ from core.models import CancelCode, Rollout, User
 from core.removed import removed_on
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import can_be_judged, judging_ask, newest_revision
-from core.rollouts.permissions import expected_visible, may_change_batch, work_visible
+from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
 from web.evaluations.views import viewer_of
@@ -30,7 +30,6 @@ from web.site.media import media_response
 from web.site.refusals import explained
 
 Context = dict[str, Any]
-NOT_YOURS = "What the agent did is for its owner and for organisers, because a recorded solution could be copied."
 FILES = (
     ("video", "Video", "webm"), ("steps", "Steps", "gz"), ("pages", "Pages and pictures", "zip"),
     ("trace", "Trace, for Playwright's viewer", "zip"), ("har", "Network log", "har"),
@@ -60,7 +59,7 @@ def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "is_live": not row.is_over or bool(row.judging_asked),
         "changes": changes_view(row) if sees_answers and row.is_over else None,
         "may_judge": bool(viewer.is_staff) and can_be_judged(row), "newest_revision": newest_revision(row.task),
-        "may_change": may_change_batch(row.batch, viewer), "not_yours": NOT_YOURS,
+        "may_change": may_change_batch(row.batch, viewer), "not_yours": work_hidden_because(row),
         "others": [] if request.headers.get("HX-Target") else list(
             rollout_rows(viewer).filter(task__key=row.task.key, environment=row.environment)
             .exclude(pk=row.pk)[:MOST_OTHERS]
@@ -75,7 +74,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Cancel a rollout that is not over."""
     row, viewer = get_rollout(request, public_id), viewer_of(request)
     if not may_change_batch(row.batch, viewer):
-        raise PermissionDenied("Only who asked for a rollout, and organisers, may cancel it.")
+        raise PermissionDenied("Only the person who asked for a rollout and organisers may cancel it.")
     rollout_cancel(
         rollout=row, code=CancelCode.BY_OWNER if row.batch.owner_id == viewer.pk else CancelCode.BY_ORGANISER
     )
@@ -146,5 +145,5 @@ def _seen(request: HttpRequest, public_id: UUID) -> Rollout:
     """Return a rollout whose steps a viewer sees. Raises Http404 and PermissionDenied."""
     row = get_rollout(request, public_id)
     if not work_visible(row, viewer_of(request)):
-        raise PermissionDenied(NOT_YOURS)
+        raise PermissionDenied(work_hidden_because(row))
     return row

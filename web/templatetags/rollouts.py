@@ -108,6 +108,23 @@ def ended_words(name: str) -> str:
 
 
 @register.filter
+def limit_words(limits: Mapping[str, float]) -> str:
+    """Write the limits of a task as its file has them: 20 steps, 60 s of the agent's own time, a cost of 0.5."""
+    words = []
+    for name, value in limits.items():
+        match name:
+            case "seconds":
+                words.append(f"{value:,} s in all")
+            case "agent_seconds":
+                words.append(f"{value:,} s of the agent’s own time")
+            case "cost":
+                words.append(f"a cost of {price(value)}")
+            case _:
+                words.append(f"{value:,} {name.removesuffix('s') if value == 1 else name}")
+    return ", ".join(words)
+
+
+@register.filter
 def points(share: float) -> str:
     """Write a difference of shares in points of a hundred, with its sign."""
     return signed(round(100 * share))

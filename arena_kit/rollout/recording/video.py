@@ -48,7 +48,9 @@ def frames_in(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def video_encode(frames: Path, target: Path) -> bool:
     """Make the video in a process with limits; return whether there is one. Without PyAV there is none."""
-    command = [sys.executable, "-m", "arena_kit.rollout.recording.video", str(frames), str(target)]
+    # The process has a working directory of its own.
+    paths = (str(path.absolute()) for path in (frames, target))
+    command = [sys.executable, "-m", "arena_kit.rollout.recording.video", *paths]
     environment = {"PATH": os.defpath, "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(

@@ -45,6 +45,30 @@ def test_wrong_arguments_are_said(
     assert (status, sentence in capsys.readouterr().err) == (2, True)
 
 
+def test_tasks_with_mistakes_are_named_by_their_place_and_skipped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package, tasks = tmp_path / "package.zip", tmp_path / "mine.json"
+    package.write_bytes(packed().getvalue())
+    tasks.write_text(json.dumps([{"id": "good", "task": "Do it."}, {"id": "odd", "task": "x", "colour": 1}, 7]))
+    assert main([str(tasks), "--package", str(package), "--only", "none"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert said[0].endswith("Task 2 (odd) is skipped. $[1].colour: This key is not known here.")
+    assert said[1].endswith("Task 3 is skipped. $[2]: A task must be an object in braces.")
+
+
+@pytest.mark.docker
+def test_an_agent_that_is_not_there_is_refused_before_anything_is_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = tmp_path / "package.zip"
+    package.write_bytes(packed().getvalue())
+    assert main([str(package), "--package", str(package), "--agent", "no-such-agent"]) == 2
+    said = capsys.readouterr().err
+    assert "no-such-agent is not a folder or a zip" in said
+    assert "is built" not in said
+
+
 @pytest.mark.docker
 @pytest.mark.browser_image
 @pytest.mark.app_images

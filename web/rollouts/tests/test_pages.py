@@ -18,8 +18,8 @@ from django.test.utils import CaptureQueriesContext
 
 from core.models import Batch, Rollout, User
 from core.tests import applications, factories
-from web.rollouts.parts import aligned, mark_of
-from web.templatetags.rollouts import step_words
+from web.rollouts.parts import Mark, aligned, mark_of
+from web.templatetags.rollouts import limit_words, step_words
 
 pytestmark = pytest.mark.django_db
 HOSTILE = "<script>alert(1)</script>"
@@ -300,11 +300,49 @@ def test_elements_are_named_as_people_know_them() -> None:
     assert step_words({"action": {}}) == "looked"
 
 
+@pytest.mark.parametrize(
+    ("selector", "x"),
+    [("role=button[name=Send]", 1), ("role=button[name=Send] >> nth=1", 2), ("label=Reason", 3),
+     ('role=button[name=Say "yes"]', 4), ("role=button[name=Send] >> nth=2", None), ("role=button[name=.*]", None),
+     ("label=Send", None), ("css=button", None)],
+)  # fmt: skip
+def test_what_a_script_names_is_marked_where_it_was_on_the_page(selector: str, x: int | None) -> None:
+    page = (
+        '- button "Send" [ref=e1] [box=1,0,9,9]\n  - button "Send" [disabled] [ref=e2] [box=2,0,9,9]\n'
+        '  - combobox "Reason" [ref=e3] [box=3,0,9,9]\n- button "Say \\"yes\\"" [ref=e4] [box=4,0,9,9]\n'
+    )
+    found = mark_of({"action": "click", "selector": selector}, page)
+    assert (found and found.x) == x
+
+
 def test_marks_and_differences() -> None:
     assert mark_of({"action": "click", "x": 5, "y": 6}, "") is not None
-    assert mark_of({"action": "click", "x": 5, "y": 6, "scale": 1000}, "") is None
+    assert mark_of({"action": "click", "x": 500, "y": 250, "scale": 1000}, "") == Mark(640, 180)
+    assert mark_of({"action": "click", "x": 5, "y": 6, "scale": "1000"}, "") is None
+    assert mark_of({"action": "drag", "from": [5, 6], "to": "e1"}, "") == Mark(5, 6)
     assert mark_of({"action": "click", "ref": "e1.*"}, PAGE) is None
     found = aligned(STEPS, STEPS[:1])
     assert ([pair.is_same for pair in found.pairs], found.differs, found.last) == ([True, False], 2, 2)
     many = aligned(STEPS * 300, STEPS * 200, at=401)
     assert (len(many.pairs), many.pairs[0].number, many.differs, many.before, many.after) == (200, 401, 401, 400, 0)
+
+
+@pytest.mark.parametrize(("sent", "said"), [({}, "Left out, because"), ({"allow_duplicates": "on"}, "Kept, although")])
+def test_what_became_of_equal_tasks_is_told(client: Client, batch: Batch, sent: dict[str, str], said: str) -> None:
+    client.force_login(batch.owner)
+    twice = [{"id": name, "task": "Sort the letters.", "answer": 1} for name in ("one", "two")]
+    file = SimpleUploadedFile("tasks.json", json.dumps(twice).encode())
+    with applications.MEMBERS:
+        page = client.post("/environments/desk/tasks/", {"file": file, **sent}).content.decode()
+    assert f"{said} an equal task exists already: <strong>two</strong> (as one)." in page
+    assert "Nearly the same" not in page
+
+
+def test_limits_of_a_task_are_told_in_words(client: Client) -> None:
+    limits = {"steps": 1, "seconds": 600, "agent_seconds": 30, "tokens": 500_000, "cost": 0.5}
+    assert limit_words(limits) == "1 step, 600 s in all, 30 s of the agent’s own time, 500,000 tokens, a cost of 0.5"
+
+
+def test_a_batch_that_has_only_begun_shows_no_empty_table(client: Client, batch: Batch) -> None:
+    new = applications.batch(batch.owner, batch.environment, "count", attempts=2)
+    assert "k-scroll" not in shown(client, f"/batches/{new.public_id}/")

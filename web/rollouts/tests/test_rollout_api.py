@@ -95,7 +95,7 @@ def test_rollouts_of_the_dashboard_are_made_listed_read_and_deleted(desk: Enviro
     running(Rollout.objects.get(public_id=second["id"]))
     shown = client.get(f"/api/rollouts/{done.public_id}").json()
     assert (shown["status"], shown["success"], shown["outcome"], shown["parsed_json"], shown["result"]) == (
-        "completed", True, "success", 42, "42",
+        "completed", True, "success", "42", "42",
     )  # fmt: skip
     assert [row["id"] for row in client.get("/api/rollouts?status=provisioning").json()] == [second["id"]]
     assert len(client.get(f"/api/rollouts?task_id=count&job_id={first['job_id']}").json()) == 2
@@ -113,6 +113,37 @@ def test_rollouts_of_the_dashboard_are_made_listed_read_and_deleted(desk: Enviro
     assert client.delete(f"/api/jobs/{first['job_id']}").status_code == 200
     missing = client.get(f"/api/rollouts/{first['id']}")
     assert (missing.status_code, missing.json()["detail"]) == (404, "Rollout not found")
+
+
+def test_the_dashboards_error_tells_the_expected_answer_to_those_alone_who_may_see_it(
+    desk: Environment, ann: User
+) -> None:
+    rollout = finished(applications.batch(ann, desk, "rank").rollouts.get(), "NOT_SOLVED")
+    errors = {
+        name: [client.get(f"/api/rollouts/{rollout.public_id}").json()["error"],
+               *(row["error"] for row in client.get("/api/rollouts?task_id=rank").json())]
+        for name, client in {
+            "owner": as_user(ann), "stranger": Client(), "organiser": as_user(applications.organiser())
+        }.items()
+    }  # fmt: skip
+    assert errors == {"owner": [None] * 2, "stranger": [None] * 2, "organiser": ["7 is not 42"] * 2}
+
+
+def test_a_job_counts_its_rollouts_at_the_task_once_as_the_dashboard_does(desk: Environment, ann: User) -> None:
+    batch = applications.batch(ann, desk, "count", "rank", attempts=3)
+    solved, failed, cancelled = batch.rollouts.filter(task__key="count").order_by("pk")
+    finished(solved, "SOLVED")
+    finished(failed, "NOT_SOLVED")
+    client = as_user(ann)
+    client.delete(f"/api/v1/rollouts/{cancelled.public_id}/")
+    (job,) = client.get("/api/tasks/count/jobs").json()
+    names = ("rollout_count", "completed_count", "success_count", "running_count")
+    assert [job[name] for name in names] == [3, 2, 1, 0]
+    assert client.delete(f"/api/rollouts/{failed.public_id}").status_code == 200
+    (job,) = client.get("/api/tasks/count/jobs").json()
+    assert [job[name] for name in names] == [2, 1, 1, 0]
+    whole = client.get(f"/api/jobs/{batch.public_id}").json()
+    assert (whole["rollout_count"], len(whole["rollouts"])) == (5, 5)
 
 
 @pytest.mark.parametrize(
@@ -149,6 +180,8 @@ def test_the_native_api_makes_a_batch_and_shows_its_figures(desk: Environment, a
     cancelled = client.post(f"/api/v1/batches/{made.json()['id']}/cancel/")
     assert cancelled.json() == {"cancelled": 2}
     assert [row["name"] for row in client.get("/api/v1/models/").json()["results"]] == ["mimic"]
+    typo = client.post("/api/v1/batches/", {**asked, "limits": {"stepz": 3}}, "application/json")
+    assert (typo.status_code, "stepz" in str(typo.json())) == (400, True)
     lost = client.post("/api/v1/batches/", {**asked, "tasks": ["secret"]}, "application/json")
     assert (lost.status_code, "secret" in str(lost.json())) == (400, True)
 
@@ -204,6 +237,26 @@ def test_steps_verdicts_and_files_are_for_those_who_may_see_them(desk: Environme
     assert own.get(f"{base}/").json()["files"] == ["steps"]
 
 
+def test_people_who_let_the_oracle_of_a_ranking_task_play_do_not_read_its_solution(ann: User) -> None:
+    task = {"id": "rank", "task": "Count.", "answer": 7, "split": "RANKING", "oracle": applications.ORACLE}
+    desk = applications.package(tasks=[task, {**task, "id": "open", "task": "Look.", "split": "PRACTICE"}]).environment
+    batch = applications.batch(ann, desk, "rank", "open", choice=AgentChoice(RolloutAgent.SCRIPTED))
+    statuses, answers = {}, {}
+    for rollout in [finished(each) for each in batch.rollouts.all()]:
+        for name, client in {"owner": as_user(ann), "organiser": as_user(applications.organiser())}.items():
+            key, base = (rollout.task.key, name), f"/api/v1/rollouts/{rollout.public_id}/"
+            statuses[key] = [client.get(f"{base}{part}").status_code for part in ("", "steps/", "events/", "export/")]
+            answers[key] = [
+                client.get(base).json()["answer"],
+                client.get(f"/api/rollouts/{rollout.public_id}").json()["result"],
+            ]
+    assert (statuses.pop(("rank", "owner")), answers.pop(("rank", "owner"))) == ([200, 403, 403, 403], [None, None])
+    assert list(statuses.values()) == [[200] * 4] * 3
+    assert list(answers.values()) == [[42, "42"]] * 3
+    page = as_user(ann).get(f"/rollouts/{batch.rollouts.get(task__key='rank').public_id}/").content.decode()
+    assert "is for its author and for organisers" in page
+
+
 def test_a_log_is_read_as_atif_and_as_the_dashboard_has_it(desk: Environment, ann: User) -> None:
     rollout = of_ranking(ann, desk)
     client, base = as_user(ann), f"/api/v1/rollouts/{rollout.public_id}/export/"
@@ -251,3 +304,29 @@ def test_events_of_a_batch_tell_how_far_it_is_and_end(desk: Environment, ann: Us
         finished(Rollout.objects.get(pk=rollout.pk))
     assert client.get(address).content.decode().endswith('event: end\ndata: {"rollouts": 2, "over": 2}\n\n')
     assert client.get(f"/api/v1/batches/{first.public_id}/events/").status_code == 404
+
+
+def test_a_batch_counts_no_rollouts_that_are_not_shown(desk: Environment, ann: User) -> None:
+    olga = applications.organiser()
+    both, hidden = applications.batch(olga, desk, "count", "secret"), applications.batch(olga, desk, "secret")
+    for rollout in Rollout.objects.filter(batch__in=[both, hidden]):
+        finished(rollout, "SOLVED")
+    shown = {
+        client: [(row["id"], row["rollout_count"], row["solved_count"])
+                 for row in each.get("/api/v1/batches/?owner=olga").json()["results"] if row["purpose"] == "ASKED"]
+        for client, each in {"ann": as_user(ann), "stranger": Client(), "olga": as_user(olga)}.items()
+    }  # fmt: skip
+    mine, theirs = (str(both.public_id), 1, 1), (str(both.public_id), 2, 2)
+    assert shown == {"ann": [mine], "stranger": [mine], "olga": [(str(hidden.public_id), 1, 1), theirs]}
+    assert as_user(ann).get(f"/api/v1/batches/{hidden.public_id}/").status_code == 404
+    assert '"rollouts": 1' in Client().get(f"/api/v1/batches/{both.public_id}/events/").content.decode()
+
+
+def test_a_batch_shows_no_rollouts_that_were_deleted(desk: Environment, ann: User) -> None:
+    batch = applications.batch(ann, desk, "count", attempts=2)
+    first, second = (finished(rollout, "SOLVED") for rollout in batch.rollouts.order_by("pk"))
+    client = as_user(ann)
+    assert client.delete(f"/api/rollouts/{first.public_id}").status_code == 200
+    page = client.get(f"/batches/{batch.public_id}/").content.decode()
+    assert (str(first.public_id) in page, str(second.public_id) in page) == (False, True)
+    assert client.get(f"/api/v1/batches/{batch.public_id}/").json()["summary"]["attempts"] == 1
