@@ -2,11 +2,12 @@
 
 Each layer has the machine for itself, with a private PostgreSQL. Uploads: archives of small players on one worker of
 builds and one of validations, from the upload to an agent that may play. Duels: Connect Four between NumPy players on
-one worker. Page views: all kinds of pages and API lists under gunicorn (`benchmarks.site`). Live watchers: people at
-the page of an edition that runs, which asks for itself every two seconds. Growth: the same edition on one worker, two
-and four; with Debian's registry of images and as root also on two engines that share nothing but that registry, each
-with half of the workers, although on the same processors. `rest` is the engine with the players, and whatever else runs
-on this machine.
+one worker. Page views: all kinds of pages and API lists under gunicorn (`benchmarks.site`). Live watchers by asking:
+people at the page of an edition that runs, which asks for itself every two seconds. Live watchers by streams: people at
+the page of a running duel, each with a stream of the process of live events (`benchmarks.streams`). Growth: the same
+edition on one worker, two and four; with Debian's registry of images and as root also on two engines that share nothing
+but that registry, each with half of the workers, although on the same processors. `rest` is the engine with the
+players, and whatever else runs on this machine.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from urllib.parse import quote
 
 from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
-from benchmarks import players, site
+from benchmarks import players, site, streams
 from benchmarks.arena import Arena, ArenaFailed, Edition
 from benchmarks.common import circumstances, new_parser, open_sandbox, say, text_table, work_folder, write_json
 from benchmarks.load.usage import Usage, usage
@@ -34,6 +35,7 @@ SPEC = get_spec("connect-four")
 WORKERS = (1, 2, 4)
 REFRESH_SECONDS = 2.0
 """The pages of what runs ask for themselves this often."""
+ASKING, STREAMING = "live watchers by asking", "live watchers by streams"
 Report = dict[str, Any]
 WHO = {"workers": "the arena's workers", "database": "PostgreSQL", "rest": "the engine with the players, and the rest"}
 
@@ -63,6 +65,8 @@ def run(options: argparse.Namespace) -> tuple[list[Report], list[Report]]:
     """Return the layers and the growth. Raises what `main` names."""
     say("pages and watchers")
     pages = page_layers(site.run(site_options(options)))
+    say("streams")
+    pages.append(stream_layer(streams.run(stream_options(options))))
     for row in pages:
         tell(row)
     with work_folder() as folder, open_sandbox(options.sandbox, options.base_image, folder), ExitStack() as stack:
@@ -137,6 +141,12 @@ def site_options(options: argparse.Namespace) -> argparse.Namespace:
     )
 
 
+def stream_options(options: argparse.Namespace) -> argparse.Namespace:
+    """Return the options of `benchmarks.streams` for the same kind of run."""
+    quick, whole = {"most": 200, "seconds": 5.0}, {"most": streams.MOST, "seconds": 10.0}
+    return argparse.Namespace(**(quick if options.quick else whole), processes=2)
+
+
 def layer(name: str, figure: float, shares: Mapping[str, float]) -> Report:
     """Return a layer with what limits it."""
     busy = sum(shares.values())
@@ -153,12 +163,20 @@ def page_layers(pages: Report) -> list[Report]:
     """Return the layers of the site, from the report of `benchmarks.site`."""
     figures = {
         "page views per second": (pages["requests_per_second"], pages["limits"]),
-        "live watchers": (round(pages["refreshes_per_second"] * REFRESH_SECONDS, 1), pages["watching_limits"]),
+        ASKING: (round(pages["refreshes_per_second"] * REFRESH_SECONDS, 1), pages["watching_limits"]),
     }
     return [
         {"layer": name, "figure": figure, "cpu_share": limits["cpu_share"], "limit": limits["sentence"]}
         for name, (figure, limits) in figures.items()
     ]
+
+
+def stream_layer(report: Report) -> Report:
+    """Return the layer of streams, from the report of `benchmarks.streams`. steps: how late each number heard it."""
+    return {
+        "layer": STREAMING, "figure": report["streams"], "cpu_share": report["cpu_share"], "limit": report["limit"],
+        "steps": report["steps"],
+    }  # fmt: skip
 
 
 def grown(edition: Edition, workers: int, engines: int, shares: Mapping[str, float]) -> Report:

@@ -89,16 +89,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> Report:
     """Return the figures. Raises CannotRun."""
     with work_folder() as folder, contextlib.ExitStack() as stack:
-        servers = stack.enter_context(_servers(folder))
+        started = stack.enter_context(servers(folder))
         say("filling the database")
-        filled = _fill_in_a_process(options, servers.variables)
+        filled = _fill_in_a_process(options, started.variables)
         plan = filled["plan"]
-        port, pid = stack.enter_context(_site(folder, servers.variables))
-        measured = _measure(options, plan, port, {"site": pid, **servers.pids}, servers.variables["DATABASE_URL"])
+        port, pid = stack.enter_context(_site(folder, started.variables))
+        measured = _measure(options, plan, port, {"site": pid, **started.pids}, started.variables["DATABASE_URL"])
     return {
         **circumstances(options),
         "gunicorn": " ".join(GUNICORN),
-        "redis": "redis" in servers.pids,
+        "redis": "redis" in started.pids,
         "fill_seconds": filled["seconds"],
         **summarise(measured, filled["costs"]),
     }
@@ -116,7 +116,7 @@ class Servers:
 
 
 @contextlib.contextmanager
-def _servers(folder: Path) -> Iterator[Servers]:
+def servers(folder: Path) -> Iterator[Servers]:
     """Start PostgreSQL with default settings, and Redis if it is installed. Raises CannotRun."""
     from tests.postgres import NoPostgres
     from tests.season.services import Postgres, RedisServer

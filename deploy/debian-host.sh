@@ -6,7 +6,8 @@
 #   DOMAIN             name of the site; empty: without TLS, on this host only
 #   ORGANISER_EMAIL    of the first organiser, whose password is written to /etc/rl-arena/organiser; empty: none is made
 #   WORKER_HOST        name of this host of workers      (default: its own)
-#   STEPS              which steps are done              (default: all of "packages firewall settings images start")
+#   DATA_VOLUME        device for all that Docker keeps, mounted at /srv/rl-arena; empty: it is on the host's own disk
+#   STEPS              which steps are done              (default: all of "volume packages firewall settings images start")
 set -euo pipefail
 what=${1:-site}
 [ "$what" = site ] || [ "$what" = worker ] || { echo "usage: $0 site|worker" >&2; exit 2; }
@@ -15,10 +16,38 @@ cd "$(dirname "$0")/.."
 here=$PWD
 # shellcheck disable=SC1091
 [ ! -e /etc/rl-arena/host.env ] || . /etc/rl-arena/host.env
-DOMAIN=${DOMAIN:-} ORGANISER_EMAIL=${ORGANISER_EMAIL:-} WORKER_HOST=${WORKER_HOST:-$(hostname)}
-STEPS=${STEPS:-packages firewall settings images start}
+DOMAIN=${DOMAIN:-} DATA_VOLUME=${DATA_VOLUME:-} ORGANISER_EMAIL=${ORGANISER_EMAIL:-} WORKER_HOST=${WORKER_HOST:-$(hostname)}
+STEPS=${STEPS:-volume packages firewall settings images start}
 export DEBIAN_FRONTEND=noninteractive
 install -d -m 711 /etc/rl-arena
+
+volume() {
+    [ -n "$DATA_VOLUME" ] || return 0
+    # A cloud attaches it after the host has begun.
+    for _ in $(seq 300); do [ ! -b "$DATA_VOLUME" ] || break; sleep 1; done
+    [ -b "$DATA_VOLUME" ] || { echo "There is no $DATA_VOLUME: attach the volume, and run this again." >&2; exit 1; }
+    # Only an empty volume gets a file system: 2 says that there is nothing of any kind on it.
+    found=0
+    blkid --probe "$DATA_VOLUME" >/dev/null || found=$?
+    case $found in
+        0) ;;
+        2) mkfs.ext4 -q "$DATA_VOLUME" ;;
+        *) echo "What is on $DATA_VOLUME cannot be told." >&2; exit 1 ;;
+    esac
+    install -d /srv/rl-arena
+    uuid=$(blkid --probe --match-tag UUID --output value "$DATA_VOLUME")
+    grep -q " /srv/rl-arena " /etc/fstab || echo "UUID=$uuid /srv/rl-arena ext4 defaults,nofail 0 2" >>/etc/fstab
+    mountpoint -q /srv/rl-arena || mount "$DATA_VOLUME" /srv/rl-arena
+    # Without the volume the engine must not start: it would begin an empty arena on the host's own disk.
+    install -d -m 711 /etc/docker /etc/systemd/system/docker.service.d /srv/rl-arena/docker
+    printf '[Unit]\nRequiresMountsFor=/srv/rl-arena\n' >/etc/systemd/system/docker.service.d/rl-arena.conf
+    if [ ! -e /etc/docker/daemon.json ]; then
+        printf '{"data-root": "/srv/rl-arena/docker"}\n' >/etc/docker/daemon.json
+    elif ! grep -q '"/srv/rl-arena/docker"' /etc/docker/daemon.json; then
+        echo "Set data-root to /srv/rl-arena/docker in /etc/docker/daemon.json, and run this again." >&2
+        exit 1
+    fi
+}
 
 packages() {
     apt-get update -qq

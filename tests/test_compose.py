@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ WATCHERS = {
     "blackbox-exporter",
 }  # fmt: skip
 """The services of the profile `monitoring` that are not the arena's own."""
+DEBUGGERS = {"redis-commander"}
+"""The services of the profile `debug`."""
 HOLDERS = {
     "INVITATION_CODE": {"web"},
     "LOGIN_PROVIDERS": {"web"},
@@ -100,7 +103,7 @@ def test_every_variable_of_the_settings_reaches_a_service() -> None:
 
 def test_other_programs_get_nothing_of_the_arena() -> None:
     others = {name: content for name, content in services().items() if name not in SITE_AND_WORKERS}
-    assert set(others) == {"postgres", "redis", "nginx", "base", *WATCHERS}
+    assert set(others) == {"postgres", "redis", "nginx", "base", *WATCHERS, *DEBUGGERS}
     file = in_a_file(set(settings.VARIABLES.names))
     inside = {name: set(environment(content, file)) for name, content in others.items()}
     assert inside == {
@@ -113,6 +116,7 @@ def test_other_programs_get_nothing_of_the_arena() -> None:
             "GF_SECURITY_ADMIN_PASSWORD", "GF_ANALYTICS_REPORTING_ENABLED", "GF_ANALYTICS_CHECK_FOR_UPDATES",
             "GF_USERS_ALLOW_SIGN_UP",
         },
+        "redis-commander": {"REDIS_HOSTS", "READ_ONLY", "NOSAVE", "NO_LOG_DATA", "HTTP_USER", "HTTP_PASSWORD"},
     }  # fmt: skip
 
 
@@ -133,12 +137,39 @@ def test_compose_opens_no_port_to_others_but_that_of_nginx() -> None:
     ports = {name: service["ports"] for name, service in services().items() if "ports" in service}
     own = {name: found for name, found in ports.items() if not all(one.startswith("127.0.0.1:") for one in found)}
     assert set(own) == {"nginx"}
-    assert set(ports) == {"nginx", "prometheus", "alertmanager", "grafana"}
+    assert set(ports) == {"nginx", "prometheus", "alertmanager", "grafana", *DEBUGGERS}
 
 
 def test_what_watches_the_arena_starts_only_when_it_is_asked_for() -> None:
     profiles = {name: service.get("profiles") for name, service in services().items()}
     assert {name for name, found in profiles.items() if found == ["monitoring"]} == {*WATCHERS, "monitoring-files"}
+    assert {name for name, found in profiles.items() if found == ["debug"]} == DEBUGGERS
+
+
+def test_redis_commander_asks_for_a_password_and_changes_nothing() -> None:
+    service = services()["redis-commander"]
+    inside = environment(service, {"REDIS_COMMANDER_PASSWORD": "a password"})
+    assert (inside["HTTP_USER"], inside["HTTP_PASSWORD"]) == ("admin", "a password")
+    assert (inside["READ_ONLY"], inside["NOSAVE"]) == ("true", "true")
+    assert inside["REDIS_HOSTS"].split(":")[1:3] == ["redis", "6379"]
+    assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"])
+    assert "volumes" not in service
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("redis-commander", "HTTP_PASSWORD"), ("grafana", "GF_SECURITY_ADMIN_PASSWORD")]
+)
+def test_what_has_a_login_does_not_start_without_a_password(name: str, variable: str) -> None:
+    service = services()[name]
+    assert environment(service, {})[variable] == "", "the file of variables names no password by itself"
+    command = [word.replace("$$", "$") for word in service["entrypoint"]]
+    begun = command[-1].replace(command[-1].split("exec ", 1)[1], "echo it starts")
+    for password, expected in (("", (1, "")), ("a password", (0, "it starts\n"))):
+        done = subprocess.run(
+            [*command[:-1], begun], env={variable: password}, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == expected
+        assert password or "in .env" in done.stderr
 
 
 def test_compose_gives_the_engine_only_to_the_workers_that_start_containers() -> None:

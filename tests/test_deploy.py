@@ -26,7 +26,8 @@ SHIPPED = ("deploy", "nginx", "monitoring", "docker-compose.yml", "docker-compos
 """What the script and Compose read of a clone."""
 FILLED = {
     "domain": "arena.example.org", "organiser_email": "olga@example.org", "release": "v0.1.0",
-    "repository": "https://git.example.org/arena.git", "environment": base64.b64encode(b"SECRET_KEY=x\n").decode(),
+    "repository": "https://git.example.org/arena.git", "data_volume": "/dev/disk/by-id/volume",
+    "environment": base64.b64encode(b"SECRET_KEY=x\n").decode(),
 }  # fmt: skip
 
 
@@ -91,6 +92,52 @@ def test_the_script_writes_settings_with_which_the_site_starts(tmp_path: Path) -
     again = done(["unshare", "--mount", "sh", "-c", script.replace("cp ", "true ")], STEPS="settings")
     assert again.returncode == 0, again.stderr
     assert (copy / ".env").read_text() == written + "SITE_NAME=Ours\n", "what is there stays"
+
+
+ON_A_VOLUME = """
+set -eu
+for place in /etc/rl-arena /etc/docker /etc/systemd/system /srv; do mkdir -p $place && mount -t tmpfs none $place; done
+cp /etc/fstab "$1/fstab" && mount --bind "$1/fstab" /etc/fstab
+STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site
+echo kept >/srv/rl-arena/docker/kept
+umount /srv/rl-arena
+STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site
+cat /srv/rl-arena/docker/kept /etc/docker/daemon.json /etc/systemd/system/docker.service.d/rl-arena.conf
+findmnt --noheadings --output SOURCE,FSTYPE /srv/rl-arena
+umount /srv/rl-arena
+printf '{}' >/etc/docker/daemon.json
+STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site && echo taken || echo refused
+umount /srv/rl-arena
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a device of its own takes root")
+def test_the_script_puts_the_engine_on_a_volume_and_keeps_what_is_there(tmp_path: Path) -> None:
+    """On a real block device, in a tree of mounts of its own."""
+    image = tmp_path / "volume"
+    with image.open("wb") as file:
+        file.truncate(32 << 20)
+    device = done(["losetup", "--find", "--show", str(image)]).stdout.strip()
+    if not device:
+        pytest.skip("this machine gives no loop device")
+    try:
+        ran = done(["unshare", "--mount", "sh", "-c", ON_A_VOLUME, "sh", str(tmp_path), device])
+    finally:
+        done(["losetup", "--detach", device])
+    assert ran.returncode == 0, ran.stderr
+    lines = [line for line in ran.stdout.splitlines() if not line.startswith("===")]
+    assert lines[:3] == ["kept", '{"data-root": "/srv/rl-arena/docker"}', "[Unit]"]
+    assert lines[3:] == ["RequiresMountsFor=/srv/rl-arena", f"{device} ext4", "refused"]
+    assert "Set data-root" in ran.stderr
+    assert (tmp_path / "fstab").read_text().count(" /srv/rl-arena ext4 defaults,nofail ") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the script runs as root only")
+def test_a_host_without_a_volume_keeps_the_engine_as_it_is(tmp_path: Path) -> None:
+    script = "mkdir -p /etc/rl-arena && mount -t tmpfs none /etc/rl-arena && mount -t tmpfs none /srv"
+    ran = done(["unshare", "--mount", "sh", "-c", f"{script} && deploy/debian-host.sh site && ls /srv"], STEPS="volume")
+    assert (ran.returncode, ran.stdout) == (0, "=== volume\n"), ran.stderr
 
 
 def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:

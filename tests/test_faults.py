@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pytest_django.fixtures import Settings
@@ -23,6 +24,7 @@ KINDS = (
     "worker killed mid-duel", "result and ack", "half written", "container killed", "connections cut", "flushed",
     "twice", "store full", "database restarted",
 )  # fmt: skip
+OF_BUCKET = ("artifact store", "half written", "killed mid-duel", "killed before")
 
 
 def wait_until(true: Callable[[], bool]) -> None:
@@ -32,30 +34,44 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.nightly
-@pytest.mark.docker
-@pytest.mark.redis
-def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:
+def short_season(figures: Path, *options: str) -> dict[str, Any]:
+    """Play a short season under faults and return its report; the test fails if the season does."""
     try:
         needed_programs()
         postgres_programs()
     except (CannotRun, NoPostgres) as reason:
         pytest.skip(str(reason))
-    figures = tmp_path / "faults.json"
-    command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--faults", "9", "--minutes", "3"]
+    command = [sys.executable, "-m", "benchmarks.faults", "--short", "--hasty", "--minutes", "3"]
     done = subprocess.run(
-        [*command, "--kinds", ",".join(KINDS), "--json", str(figures)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
+        [*command, *options, "--json", str(figures)], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
-    report = json.loads(figures.read_text())
-    assert report["injected"] >= 6
+    report: dict[str, Any] = json.loads(figures.read_text())
     assert (report["lost"], report["duplicated"], report["leftovers"]) == (0, 0, 0), report["findings"]
     assert report["standings_equal"]
     assert report["duels"] >= 18
+    return report
+
+
+@pytest.mark.nightly
+@pytest.mark.docker
+@pytest.mark.redis
+def test_nothing_is_lost_doubled_left_over_or_different_when_everything_fails(tmp_path: Path) -> None:
+    report = short_season(tmp_path / "faults.json", "--faults", "9", "--kinds", ",".join(KINDS))
+    assert report["injected"] >= 6
+
+
+@pytest.mark.nightly
+@pytest.mark.docker
+@pytest.mark.redis
+@pytest.mark.object_store
+def test_nothing_is_lost_or_left_in_a_bucket_when_the_object_store_and_its_workers_fail(tmp_path: Path) -> None:
+    words = ["--storage", "s3", "--faults", "8", "--kinds", ",".join(OF_BUCKET)]
+    report = short_season(tmp_path / "faults.json", *words)
+    assert report["storage"] == "s3"
+    assert report["injected"] >= 5
+    assert {kind for kind in report["kinds"] if kind.startswith("artifact store")}
+    assert "artifact half written" in report["kinds"]
 
 
 def children(pid: int) -> list[int]:

@@ -50,7 +50,7 @@ from duel_runner.tasks import leftovers_reap
 from duel_runner.workplace import leave_workplace, worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
-from tests.season.services import Store
+from tests.season.stores import FolderStore
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly, pytest.mark.slow]
 DEADLINE_SECONDS = 600
@@ -60,13 +60,13 @@ DISK_BYTES, LARGEST_UPLOAD_BYTES = 32 << 20, 1 << 20
 
 
 @pytest.fixture
-def disk(settings: Settings, tmp_path: Path) -> Iterator[Store]:
+def disk(settings: Settings, tmp_path: Path) -> Iterator[FolderStore]:
     """The folder of the files, on a small file system of its own."""
     if os.geteuid() != 0:
         pytest.skip("a file system of its own takes root")
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = "process", True, tmp_path
     settings.MEDIA_ROOT, settings.MAX_UPLOAD_BYTES = tmp_path / "files", LARGEST_UPLOAD_BYTES
-    store = Store(tmp_path / "files", DISK_BYTES)
+    store = FolderStore(tmp_path / "files", DISK_BYTES)
     try:
         yield store
     finally:
@@ -89,7 +89,7 @@ def parts() -> tuple[str, int]:
     return health_components(now=timezone.now())["storage"], Alarm.objects.filter(settled_at=None).count()
 
 
-def test_a_full_disk_loses_nothing_and_needs_only_room(disk: Store, settings: Settings) -> None:
+def test_a_full_disk_loses_nothing_and_needs_only_room(disk: FolderStore, settings: Settings) -> None:
     environment = tic_tac_toe()
     upload(environment, "first", FIRST)
     deliver_messages()

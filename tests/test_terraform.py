@@ -14,6 +14,8 @@ from typing import Any
 import hcl2
 import pytest
 
+from core.object_place import object_place
+
 ROOT = Path(__file__).resolve().parent.parent
 TERRAFORM = ROOT / "terraform"
 PROVIDERS = {"digitalocean": "digitalocean", "hetzner": "hcloud"}
@@ -93,10 +95,20 @@ def test_modules_have_the_same_interface() -> None:
         assert block["description"]
     for variables in (one, other):
         assert variables["worker_environment"]["sensitive"] is True
-        for name in ("name", "domain", "release", "ssh_keys", "ssh_from", "network"):
+        for name in (
+            "name",
+            "domain",
+            "release",
+            "ssh_keys",
+            "ssh_from",
+            "network",
+            "data_gigabytes",
+            "bucket",
+            "project",
+        ):
             assert variables[name]["validation"][0]["error_message"], name
             assert f"var.{name}" in variables[name]["validation"][0]["condition"]
-    names = {"address", "private_address", "scaling", "worker_user_data"}
+    names = {"address", "private_address", "storage", "scaling", "worker_user_data"}
     for module in PROVIDERS:
         assert labelled(module, "output").keys() == names
         assert labelled(module, "output")["worker_user_data"]["sensitive"] is True
@@ -148,3 +160,65 @@ def test_files_of_cloud_init_get_what_is_in_braces_in_them(module: str, name: st
     assert path.resolve() == file
     wanted = set(re.findall(r"\$\{(\w+)\}", file.read_text()))
     assert set(re.findall(r"(\w+)\s*=", found[2])) == wanted
+
+
+@pytest.mark.parametrize(
+    ("module", "host", "attachment"),
+    [
+        ("digitalocean", "digitalocean_droplet", {"droplet_id": "${digitalocean_droplet.site.id}"}),
+        ("hetzner", "hcloud_server", {"server_id": "${hcloud_server.site.id}"}),
+    ],
+)
+def test_a_volume_for_data_is_attached_to_the_host_and_named_to_it(
+    module: str, host: str, attachment: dict[str, str]
+) -> None:
+    kind = f"{PROVIDERS[module]}_volume"
+    volume, attached = resources(module)[kind, "data"], resources(module)[f"{kind}_attachment", "data"]
+    wanted = "${var.data_gigabytes == 0 ? 0 : 1}"
+    assert (volume["count"], attached["count"]) == (wanted, wanted)
+    assert volume["size"] == "${var.data_gigabytes}"
+    assert volume["lifecycle"][0]["prevent_destroy"] is True
+    assert {**attachment, "volume_id": f"${{{kind}.data[0].id}}"}.items() <= attached.items()
+    # The host makes the file system, on an empty volume only.
+    assert not {"initial_filesystem_type", "format", "server_id", "automount"} & volume.keys()
+    assert resources(module)[host, "site"]["user_data"] == "${local.user_data}"
+    (local,) = content(module)["locals"]
+    assert re.search(r"data_volume\s*=\s*local\.data_volume", local["user_data"])
+    name = {"digitalocean": f"scsi-0DO_Volume_{volume['name']}", "hetzner": f"{kind}.data[0].linux_device"}[module]
+    assert name in local["data_volume"]
+    assert (volume.get("region") or volume["location"]) == "${var.region}"
+
+
+def test_a_bucket_is_private_and_kept_where_the_provider_makes_one() -> None:
+    bucket = resources("digitalocean")["digitalocean_spaces_bucket", "files"]
+    assert (bucket["count"], bucket["acl"]) == ('${var.bucket == "" ? 0 : 1}', "private")
+    assert (bucket["name"], bucket["lifecycle"][0]["prevent_destroy"]) == ("${var.bucket}", True)
+    assert "force_destroy" not in bucket
+
+
+@pytest.mark.parametrize("module", PROVIDERS)
+def test_the_address_of_the_bucket_is_one_that_the_arena_takes(module: str) -> None:
+    value = labelled(module, "output")["storage"]["value"]
+    found = re.search(r'"(s3://[^"]+(?:"[^"]+")?[^"]*)"', value)
+    assert found is not None, value
+    address = found[1].replace("${var.region}", "fra1")
+    place = object_place(re.sub(r"\$\{[^}]+\}", "ours", address))
+    assert (place.key, place.secret, place.bucket, place.region) == ("KEY", "SECRET", "ours", "fra1")
+    assert place.endpoint.startswith("https://fra1.")
+
+
+@pytest.mark.parametrize("module", PROVIDERS)
+def test_a_record_and_a_project_are_made_only_if_they_are_named(module: str) -> None:
+    made = resources(module)
+    record = made.get(("digitalocean_record", "site")) or made["hcloud_zone_rrset", "site"]
+    assert (record["count"], record["type"]) == ('${var.zone == "" ? 0 : 1}', "A")
+    if module == "hetzner":
+        (local,) = content(module)["locals"]
+        assert 'var.project == "" ? {}' in local["labels"]
+        for kind, name in (("hcloud_server", "site"), ("hcloud_volume", "data")):
+            assert made[kind, name]["labels"] == "${local.labels}"
+    else:
+        project = made["digitalocean_project", "arena"]
+        assert (project["count"], project["name"]) == ('${var.project == "" ? 0 : 1}', "${var.project}")
+        grouped = set(re.findall(r"digitalocean_\w+", str(project["resources"])))
+        assert grouped == {"digitalocean_droplet", "digitalocean_volume", "digitalocean_spaces_bucket"}

@@ -193,11 +193,11 @@ def _play(spec_id: str, number: int) -> DuelRecord:
     """Return a duel between two random players, as the referee plays it: seats alternate, pairs share a seed."""
     from arena_kit.environment.registry import get_spec
 
-    matches = tuple(_match(spec_id, 1000 + number, place) for place in range(1, MATCHES_PER_DUEL + 1))
+    matches = tuple(play_match(spec_id, 1000 + number, place) for place in range(1, MATCHES_PER_DUEL + 1))
     return DuelRecord(get_spec(spec_id).id, 1000 + number, ("one", "two"), matches)
 
 
-def _match(spec_id: str, seed: int, number: int) -> MatchRecord:
+def play_match(spec_id: str, seed: int, number: int) -> MatchRecord:
     from arena_kit.environment.registry import get_spec
     from arena_kit.referee.match import pair_seed
     from arena_kit.referee.run import run_match

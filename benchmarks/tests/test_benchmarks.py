@@ -240,7 +240,8 @@ def test_a_host_is_measured_layer_by_layer_and_by_workers(
         pytest.skip(f"PostgreSQL: {reason}")
     report = measure(capacity.main, sandbox, "--quick")
     assert [row["layer"] for row in report["layers"]] == [
-        "uploads per hour", "duels per hour, one worker", "page views per second", "live watchers",
+        "uploads per hour", "duels per hour, one worker", "page views per second", "live watchers by asking",
+        "live watchers by streams",
     ]  # fmt: skip
     assert all(row["figure"] > 0 and row["limit"] for row in report["layers"])
     known = {(1, 1), (2, 1), (4, 1)} | ({(2, 2), (4, 2)} if sandbox == "docker" else set())

@@ -111,7 +111,7 @@ def test_watchers_have_their_own_share_of_the_machine(monkeypatch: pytest.Monkey
     report = site.summarise([visited(site_cpu=16.0, busy=18.5)], {})
     views, watchers = capacity.page_layers(report)
     assert (views["layer"], views["cpu_share"]["site"]) == ("page views per second", 0.8)
-    assert (watchers["layer"], watchers["cpu_share"]["site"]) == ("live watchers", 0.2)
+    assert (watchers["layer"], watchers["cpu_share"]["site"]) == ("live watchers by asking", 0.2)
     assert watchers["figure"] == 2 * report["refreshes_per_second"]
     assert watchers["limit"].startswith("Processors are idle for 50% of the time")
 

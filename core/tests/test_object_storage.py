@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import http.client
 import io
-import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -25,71 +21,11 @@ from core.object_place import object_place
 from core.object_storage import LEAST_BYTES, ObjectStorage
 from core.storage import LocalStorage
 from core.tests.test_artifacts import finish, running
+from tests.object_proxy import FaultyProxy, faulty_proxy
 from tests.object_stores import KEY, StoreServer, store_server
 
 pytestmark = pytest.mark.object_store
 DATA = bytes(range(256)) * 8192
-
-
-class FaultyProxy(ThreadingHTTPServer):
-    """A proxy before the server that answers as `fault` says, as often as `times` says."""
-
-    daemon_threads = True
-
-    def __init__(self, server: StoreServer) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
-        self.behind = server
-        self.fault, self.times = "", 0
-        self.asked: list[str] = []
-
-    def due(self, *faults: str) -> bool:
-        if self.fault not in faults or not self.times:
-            return False
-        self.times -= 1
-        return True
-
-    def set(self, fault: str, times: int = 1000) -> None:
-        self.fault, self.times = fault, times
-        self.asked.clear()
-
-
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    server: FaultyProxy
-
-    def do_GET(self) -> None:
-        server = self.server
-        server.asked.append(f"{self.command} {self.headers.get('Range', '')}".strip())
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        if server.due("cut off"):
-            self.close_connection = True
-            return
-        if server.due("403", "503", "507"):
-            self.send_response(int(server.fault))
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        if body and server.due("changed on the way"):
-            body = b"?" + body[1:]
-        asked = http.client.HTTPConnection("127.0.0.1", server.behind.port, timeout=30)
-        with contextlib.closing(asked):
-            asked.request(self.command, self.path, body, dict(self.headers))
-            answer = asked.getresponse()
-            data = answer.read()
-            self.send_response(answer.status)
-            for name, value in answer.getheaders():
-                if name.lower() not in ("transfer-encoding", "connection", "date", "server"):
-                    self.send_header(name, value)
-            self.end_headers()
-            if self.command == "GET" and server.due("half an answer"):
-                data, self.close_connection = data[: len(data) // 2], True
-            if self.command != "HEAD":
-                self.wfile.write(data)
-
-    do_PUT = do_HEAD = do_DELETE = do_GET  # noqa: N815  (names of the library)
-
-    def log_message(self, *_: Any) -> None:
-        """Say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +36,8 @@ def server() -> Iterator[StoreServer]:
 
 @pytest.fixture
 def proxy(server: StoreServer) -> Iterator[FaultyProxy]:
-    made = FaultyProxy(server)
-    threading.Thread(target=made.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    with faulty_proxy(server.port) as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,7 +4,10 @@ locals {
     organiser_email = var.organiser_email
     repository      = var.repository
     release         = var.release
+    data_volume     = local.data_volume
   })
+  # The name under which the host sees the volume. The host waits for it.
+  data_volume = var.data_gigabytes == 0 ? "" : "/dev/disk/by-id/scsi-0DO_Volume_${var.name}-data"
 }
 
 resource "digitalocean_vpc" "inside" {
@@ -117,4 +120,47 @@ resource "digitalocean_record" "site" {
   name   = var.domain == var.zone ? "@" : trimsuffix(var.domain, ".${var.zone}")
   value  = digitalocean_reserved_ip.site.ip_address
   ttl    = 300
+}
+
+# Without a file system: the host makes one, on an empty volume only.
+resource "digitalocean_volume" "data" {
+  count       = var.data_gigabytes == 0 ? 0 : 1
+  name        = "${var.name}-data"
+  region      = var.region
+  size        = var.data_gigabytes
+  description = "Database, files and images of ${var.domain}."
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "digitalocean_volume_attachment" "data" {
+  count      = var.data_gigabytes == 0 ? 0 : 1
+  droplet_id = digitalocean_droplet.site.id
+  volume_id  = digitalocean_volume.data[0].id
+}
+
+resource "digitalocean_spaces_bucket" "files" {
+  count  = var.bucket == "" ? 0 : 1
+  name   = var.bucket
+  region = var.region
+  # The site alone knows who may see which file.
+  acl = "private"
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "digitalocean_project" "arena" {
+  count       = var.project == "" ? 0 : 1
+  name        = var.project
+  purpose     = "Web Application"
+  environment = "Production"
+  resources = concat(
+    [digitalocean_droplet.site.urn],
+    digitalocean_volume.data[*].urn,
+    digitalocean_spaces_bucket.files[*].urn,
+  )
 }

@@ -8,6 +8,11 @@ output "private_address" {
   value       = digitalocean_droplet.site.ipv4_address_private
 }
 
+output "storage" {
+  description = "STORAGE for the .env of every host, with KEY and SECRET of an account of the bucket for the two words."
+  value       = var.bucket == "" ? "" : "s3://KEY:SECRET@${var.region}.digitaloceanspaces.com/${digitalocean_spaces_bucket.files[0].name}/files?region=${var.region}"
+}
+
 output "scaling" {
   description = "Pairs of SCALING for the .env of the site; add max, size and user_data."
   value       = "provider=digitalocean,region=${var.region},image=${var.image},ssh_keys=${join(";", var.ssh_keys)},tag=${digitalocean_tag.worker.name}"

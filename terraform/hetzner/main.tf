@@ -4,7 +4,11 @@ locals {
     organiser_email = var.organiser_email
     repository      = var.repository
     release         = var.release
+    data_volume     = local.data_volume
   })
+  # The name under which the host sees the volume. The host waits for it.
+  data_volume = var.data_gigabytes == 0 ? "" : hcloud_volume.data[0].linux_device
+  labels      = var.project == "" ? {} : { project = var.project }
 }
 
 resource "hcloud_network" "inside" {
@@ -60,6 +64,7 @@ resource "hcloud_server" "site" {
   firewall_ids = [hcloud_firewall.site.id]
   backups      = true
   user_data    = local.user_data
+  labels       = local.labels
 
   public_net {
     ipv4 = hcloud_primary_ip.site.id
@@ -83,4 +88,25 @@ resource "hcloud_zone_rrset" "site" {
   type    = "A"
   ttl     = 300
   records = [{ value = hcloud_primary_ip.site.ip_address }]
+}
+
+# Without a file system: the host makes one, on an empty volume only.
+resource "hcloud_volume" "data" {
+  count             = var.data_gigabytes == 0 ? 0 : 1
+  name              = "${var.name}-data"
+  location          = var.region
+  size              = var.data_gigabytes
+  delete_protection = true
+  labels            = local.labels
+
+  lifecycle {
+    prevent_destroy = true
+  }
+}
+
+resource "hcloud_volume_attachment" "data" {
+  count     = var.data_gigabytes == 0 ? 0 : 1
+  server_id = hcloud_server.site.id
+  volume_id = hcloud_volume.data[0].id
+  automount = false
 }

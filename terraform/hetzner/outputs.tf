@@ -8,6 +8,11 @@ output "private_address" {
   value       = one(hcloud_server.site.network).ip
 }
 
+output "storage" {
+  description = "STORAGE for the .env of every host, with KEY and SECRET of an account of the bucket for the two words."
+  value       = var.bucket == "" ? "" : "s3://KEY:SECRET@${var.region}.your-objectstorage.com/${var.bucket}/files?region=${var.region}"
+}
+
 output "scaling" {
   description = "Pairs of SCALING for the .env of the site: a program of yours creates hosts here."
   value       = "provider=command,program=/etc/rl-arena/scaling/hosts"

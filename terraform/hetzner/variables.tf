@@ -89,6 +89,36 @@ variable "network" {
   }
 }
 
+variable "data_gigabytes" {
+  description = "Size of a volume for all that the containers keep (database, files, images); 0: they are on the host's own disk."
+  type        = number
+  default     = 100
+  validation {
+    condition     = var.data_gigabytes == 0 || (var.data_gigabytes >= 10 && var.data_gigabytes <= 10000)
+    error_message = "Use 0, or 10 to 10000."
+  }
+}
+
+variable "bucket" {
+  description = "Name of a bucket that you have made in the console, for files and backups; empty: there is none. This provider cannot make buckets."
+  type        = string
+  default     = ""
+  validation {
+    condition     = var.bucket == "" || can(regex("^[a-z0-9][a-z0-9-]{1,61}[a-z0-9]$", var.bucket))
+    error_message = "Use 3 to 63 lower-case letters, digits and hyphens, with a letter or digit at both ends."
+  }
+}
+
+variable "project" {
+  description = "Label `project` of everything. The token decides the project, which this provider cannot make; empty: no label."
+  type        = string
+  default     = ""
+  validation {
+    condition     = can(regex("^([A-Za-z0-9][A-Za-z0-9_.-]{0,60}[A-Za-z0-9])?$", var.project))
+    error_message = "Use 2 to 62 letters, digits, hyphens, dots and underscores."
+  }
+}
+
 variable "worker_environment" {
   description = "Content of the .env of further hosts of workers; empty: the output `worker_user_data` is empty."
   type        = string

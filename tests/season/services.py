@@ -262,54 +262,6 @@ class EmptyEngine(Engine):
         """Leave it out."""
 
 
-class Store:
-    """A small file system for artifacts."""
-
-    def __init__(self, folder: Path, size_bytes: int) -> None:
-        self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
-        self._filler = folder / ".filler"
-        command = ["mount", "-t", "tmpfs", "-o", f"size={size_bytes},mode=755", "arena-store", str(folder)]
-        if subprocess.run(command, check=False).returncode:
-            raise CannotRun("Nothing can be mounted here: run this as root.")
-
-    def end(self) -> None:
-        subprocess.run(["umount", "--lazy", str(self.folder)], check=False)
-
-    def read_only(self) -> bool:
-        """Refuse writing; False while a file is being written."""
-        command = ["mount", "-o", "remount,ro", str(self.folder)]
-        return subprocess.run(command, check=False, stderr=subprocess.DEVNULL).returncode == 0
-
-    def writable(self) -> None:
-        subprocess.run(["mount", "-o", "remount,rw", str(self.folder)], check=True)
-
-    def fill(self) -> None:
-        """Leave no room."""
-        with self._filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(1 << 16))
-        # The last pages, which the large pieces have left.
-        with self._filler.open("ab", buffering=0) as file, contextlib.suppress(OSError):
-            while True:
-                file.write(bytes(1 << 10))
-
-    def empty(self) -> None:
-        self._filler.unlink(missing_ok=True)
-
-    def refusal(self) -> int:
-        """Number of the error that a writer meets now, 0 for none."""
-        probe = self.folder / f".probe-{os.getpid()}"
-        try:
-            probe.write_bytes(bytes(1 << 14))
-        except OSError as error:
-            return error.errno or 0
-        finally:
-            with contextlib.suppress(OSError):
-                probe.unlink(missing_ok=True)
-        return 0
-
-
 def needed_programs() -> None:
     """Raise CannotRun when a program is missing, naming the package that has it."""
     for program, package in (

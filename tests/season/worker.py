@@ -10,12 +10,15 @@ from __future__ import annotations
 import functools
 import json
 import os
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 PLACES = ("mid-build", "mid-duel", "artifact-stored", "result-written", "half-written")
 WAIT_SECONDS = 30.0
@@ -53,14 +56,12 @@ def install() -> None:
     import duel_runner.tasks
     from core.jobs.lease import Lease
     from core.models import Duel
-    from core.storage import LocalStorage
     from duel_runner import workplace
 
     # What is put in another's place has no type that could be checked.
     recipe: Any = sys.modules["arena_kit.image.docker_recipe"]
     tasks: Any = duel_runner.tasks
     pulses: Any = Lease
-    stores: Any = LocalStorage
 
     current: list[Any] = []
 
@@ -108,22 +109,64 @@ def install() -> None:
         come_by("result-written", **about(duel))
 
     tasks.duel_succeed = duel_succeed
+
+    def caught(name: str) -> Any:
+        is_armed = name.endswith("records.zip") and list(folder.glob("arm-half-written-*"))
+        return current[0] if is_armed and current else None
+
+    install_half = install_folder if os.environ.get("STORAGE", "local") == "local" else install_bucket
+    install_half(caught)
+    post_spawn.connect(show_clock)
+
+
+def install_folder(caught: Callable[[str], Any]) -> None:
+    """Catch a worker that has written half of a file into a folder. caught: the job whose file is to be caught."""
+    from core.storage import LocalStorage
+
+    stores: Any = LocalStorage
     save = stores._save
 
     def half_saved(storage: Any, name: str, content: Any) -> str:
-        if name.endswith("records.zip") and current and list(folder.glob("arm-half-written-*")):
+        if job := caught(name):
             data = content.read()
             content.seek(0)
             # As by a writer that is killed between two writes: the library's own has a buffer as large as these files.
             path = Path(storage.path(name))
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data[: len(data) // 2])
-            come_by("half-written", **about(current[0]), name=name, size=len(data))
+            come_by("half-written", **about(job), name=name, size=len(data))
             path.unlink()
         return str(save(storage, name, content))
 
     stores._save = half_saved
-    post_spawn.connect(show_clock)
+
+
+def install_bucket(caught: Callable[[str], Any]) -> None:
+    """Catch a worker that has sent half of a file to an object store."""
+    from core.object_storage import ObjectStorage
+
+    stores: Any = ObjectStorage
+    save = stores._save
+
+    def half_saved(storage: Any, name: str, content: Any) -> str:
+        if job := caught(name):
+            data = content.read()
+            content.seek(0)
+            with half_sent(storage, name, data):
+                come_by("half-written", **about(job), name=name, size=len(data))
+        return str(save(storage, name, content))
+
+    stores._save = half_saved
+
+
+@contextmanager
+def half_sent(storage: Any, name: str, data: bytes) -> Iterator[socket.socket]:
+    """Send the first half of a file to an object store, and hang up with the block."""
+    place = urlsplit(storage._client.generate_presigned_url("put_object", Params=storage._at(name)))
+    head = [f"PUT {place.path}?{place.query} HTTP/1.1", f"Host: {place.netloc}", f"Content-Length: {len(data)}"]
+    with socket.create_connection((place.hostname or "", place.port or 80)) as connection:
+        connection.sendall("\r\n".join([*head, "", ""]).encode() + data[: len(data) // 2])
+        yield connection
 
 
 def show_clock(**_: Any) -> None:
