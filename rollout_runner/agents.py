@@ -17,6 +17,7 @@ from arena_kit.rollout.gateway.endpoint import MISCONFIGURED, AskedModel, ChatFo
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
 from core.models import LanguageModel, Rollout, RolloutAgent
 from core.models import ModelForm as RowForm
@@ -85,7 +86,7 @@ def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
         gateway = Gateway(endpoint, meter, folder("models"), output)
     sandbox, limits = players(), rollout.environment.limits
 
-    def launch() -> Container:
+    def launch(_: World | None) -> Container:
         token = worker_token()
         return sandbox.launch(
             Launch(

@@ -18,8 +18,9 @@ from arena_kit.rollout.packages.manifest import Hook
 from arena_kit.rollout.packages.package import LIMITS, Package, PackageRefused
 from arena_kit.rollout.values.strict_json import Flaw
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
+from arena_kit.rollout.worlds.docker_world import DockerWorld
 from arena_kit.rollout.worlds.host import Worlds
-from arena_kit.rollout.worlds.world import LOG_CHARACTERS, World, WorldFault, seeded_tag
+from arena_kit.rollout.worlds.world import LOG_CHARACTERS, WorldFault, seeded_tag
 from arena_kit.upload.archive import unpack_archive
 
 HOOK_SECONDS = 600.0
@@ -115,7 +116,7 @@ def _seeded(package: Package, plain: BuiltPackage, worlds: Worlds, name: str, pr
     return dataclasses.replace(built, fresh=second, digest=digest)
 
 
-def _run_hook(world: World, step: str, hook: Hook, seed: int, log: Log) -> None:
+def _run_hook(world: DockerWorld, step: str, hook: Hook, seed: int, log: Log) -> None:
     ran = world.run(hook.service, hook.command, seconds=HOOK_SECONDS, environment={"SEED": str(seed)})
     log(ran.output[-LOG_CHARACTERS:])
     if ran.status != 0:
