@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,15 @@ from arena_kit.errors import PlatformFault
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.engine import REFUSED, Engine
+from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.walls import pause_options, service_options
-from arena_kit.rollout.worlds.world import PAUSE, WORLD_LABEL, Options, World, WorldFault, seeded_tag
+from arena_kit.rollout.worlds.world import EXPORT_SECONDS, PAUSE, WORLD_LABEL, Options, World, WorldFault, seeded_tag
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.lock_file import LockFile
 
 logger = logging.getLogger(__name__)
 STOP_SECONDS = 30
+FILE_BYTES = 1 << 20
 
 
 class DockerWorld(World):
@@ -65,6 +68,12 @@ class DockerWorld(World):
             made.close()
             raise
         return made
+
+    def file(self, service: str, path: str) -> bytes:
+        """Return a small file of a service. Raises ExportRefused if it is missing, no plain file, or too large."""
+        deadline = time.monotonic() + EXPORT_SECONDS
+        with self._engine.archive(self._containers[service], path, deadline=deadline) as pieces:
+            return next(iter(files_of(pieces, "file", most_bytes=FILE_BYTES).values()), b"")
 
     def commit(self, repository: str, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
         """Stop the services, the last first, and make images of them; return their content ids by service.
