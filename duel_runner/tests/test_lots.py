@@ -28,6 +28,7 @@ from arena_kit.tests.arenas import FIRST_VALID
 from arena_kit.tests.sandbox.clusters import ClusterDouble
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
+from core.jobs.cluster import site
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
@@ -55,7 +56,6 @@ from duel_runner.lots import process
 from duel_runner.lots.blocks import block_of
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
-from duel_runner.lots.site import site
 from duel_runner.management.commands import kubernetes_check
 from duel_runner.tasks import evaluate
 from duel_runner.tests.on_a_cluster import play_on_a_cluster

@@ -67,8 +67,8 @@ def package_build(
             plain = _built(package, tuple(services), seed, unpacked)
             kept = [f"{repository}:{seeded_tag(tag, built.service.name)}" for built in services]
             try:
-                built = _seeded(package, plain, worlds, f"{repository}:{tag}", bases.prefix, log)
-                return built if registry is None else _pushed(built, registry, repository, tag, log)
+                seeded = _seeded(package, plain, worlds, f"{repository}:{tag}", bases.prefix, log)
+                return seeded if registry is None else _pushed(seeded, registry, repository, tag, log)
             except BaseException:
                 untag(client, kept)
                 raise

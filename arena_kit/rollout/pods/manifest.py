@@ -142,7 +142,6 @@ def _prepare(world: WorldPod, site: Site) -> dict[str, Any]:
         "image": site.referee_image,
         "command": ["python3", "-m", "arena_kit.rollout.pods.prepare"],
         "args": [*browsers, *players, *map(_plain, world.package.origins)],
-        "workingDir": TMP,
         **_takes(128 * MIB, cpu=1.0),
         "securityContext": walls(REFEREE_UID),
         "volumeMounts": [

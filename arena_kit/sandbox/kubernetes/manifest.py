@@ -73,13 +73,15 @@ class Site:
 class PodPlayerSpec:
     """A player's container.
 
-    image: by digest. fresh: load it for one duel only. folder: with the player's code.
+    image: by digest. fresh: load it for one duel only. folder: with the player's code. has_model: whether it reaches a
+    language model, by a connection that process 1 makes.
     """
 
     image: str
     limits: Limits
     fresh: bool = False
     folder: str = PLAYER
+    has_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +255,7 @@ def player_container(player: PodPlayerSpec, *, name: str, uid: int, cpu: int, ch
             "--channel", CHANNEL, "--player", player.folder, "--packages", PACKAGES, "--wipe", TMP, "--pod",
             "--pids", str(PIDS_LIMIT), "--log-limit", str(limits.log_limit_bytes),
             "--memory-limit", str(limits.memory_limit_bytes), *(["--fresh"] if player.fresh else []),
+            *(["--model"] if player.has_model else []),
         ],
         "workingDir": TMP,
         "env": [{"name": name, "value": value} for name, value in {**PLAYER_ENVIRONMENT, "HOME": TMP}.items()],

@@ -22,7 +22,7 @@ from arena_kit.sandbox.kubernetes.manifest import channel_of
 from arena_kit.sandbox.kubernetes.status import Ended
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
-from duel_runner.lots.site import site
+from core.jobs.cluster import site
 from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
 
 ENVIRONMENT = "tic-tac-toe-v1"
