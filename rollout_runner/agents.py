@@ -28,6 +28,8 @@ from rollout_runner.host import folder, is_on_cluster, player_label, players, wo
 
 MODEL_AGENT = "model_browser"
 PLAYER_LOG = "player.log"
+IN_IMAGE = "/app/example_players"
+"""Where the arena's own image has its agents."""
 FORMS: dict[str, Callable[[], Form]] = {RowForm.OPENAI: ChatForm, RowForm.GEMINI: GeminiForm}
 _numbers = itertools.count(1)
 
@@ -75,7 +77,7 @@ def pod_player_of(rollout: Rollout, limits: Limits) -> PodPlayerSpec:
     if submission is None:
         # The arena's own agent is in the arena's own image.
         return PodPlayerSpec(
-            settings.KUBERNETES_IMAGE, limits, fresh=True, folder=str(FOLDER / MODEL_AGENT), has_model=has_model
+            settings.KUBERNETES_IMAGE, limits, fresh=True, folder=f"{IN_IMAGE}/{MODEL_AGENT}", has_model=has_model
         )
     registry = player_registry()
     if registry is None or not submission.registry_digest:

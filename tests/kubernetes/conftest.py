@@ -30,8 +30,10 @@ from duel_runner.workplace import leave_workplace
 from tests.kubernetes.cluster import NAMESPACE, WORLDS, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.kubernetes.tournaments import Figures, figures
+from tests.machine import BROWSER_IMAGE
 from tests.samples import upload
 
+LOADED = "rl-arena-browser:cluster"
 PATIENCE_SECONDS, LEFT_SECONDS = 900.0, 300.0
 FIGURES = pytest.StashKey[list[Figures]]()
 
@@ -80,6 +82,15 @@ def cluster(server: RegistryServer) -> Iterator[RealCluster]:
         yield made
     finally:
         made.close()
+
+
+@pytest.fixture(scope="session")
+def browser(client: docker.DockerClient, cluster: RealCluster) -> Iterator[str]:
+    """The image of browsers on every node, by its name: pushing and pulling it would take minutes."""
+    client.images.get(BROWSER_IMAGE).tag(*LOADED.split(":"))
+    cluster.load(LOADED)
+    yield LOADED
+    client.images.remove(LOADED)
 
 
 @pytest.fixture(autouse=True)

@@ -22,6 +22,7 @@ from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.image.registry import Registry
+from arena_kit.referee.faults import PlayerFault
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.agents.player import PlayerAgent
@@ -45,14 +46,11 @@ from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site
 from arena_kit.tests.image.registries import RegistryServer
 from arena_kit.tests.rollout import browsers, notes
 from tests.kubernetes.cluster import WORLDS, RealCluster
-from tests.machine import BROWSER_IMAGE
 
 pytestmark = [
     pytest.mark.cluster, pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,
     pytest.mark.browser_image,
 ]  # fmt: skip
-LOADED = "rl-arena-browser:cluster"
-"""Loaded into the nodes by its name, as pushing and pulling it would take minutes."""
 CLERK = """
 import re
 
@@ -128,6 +126,7 @@ class Place:
     way: Way
     folder: Path
     registry: Registry
+    again: Callable[[], PodWorlds]
 
     def run(self, agent: Callable[[], Agent], task: Task) -> tuple[PlayedRollout, Path]:
         """A rollout and its folder."""
@@ -147,14 +146,6 @@ def claimed() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def browser(client: docker.DockerClient, cluster: RealCluster) -> Iterator[str]:
-    client.images.get(BROWSER_IMAGE).tag(*LOADED.split(":"))
-    cluster.load(LOADED)
-    yield LOADED
-    client.images.remove(LOADED)
-
-
-@pytest.fixture(scope="module")
 def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: str) -> Iterator[Place]:
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
     players = server.registry
@@ -169,9 +160,13 @@ def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: s
         registry=registry,
     )  # fmt: skip
     site = Site("test-worlds", WORLDS, referee, pull_secret="registry")
-    worlds = PodWorlds(site, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
+    way = Way(BrowserPlace("", folder / "unused"), video=False)
+
+    def worlds() -> PodWorlds:
+        return PodWorlds(site, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
+
     try:
-        yield Place(package, built, worlds, Way(BrowserPlace("", folder / "unused"), video=False), folder, registry)
+        yield Place(package, built, worlds(), way, folder, registry, worlds)
     finally:
         package_remove(built, notes.bases())
         shutil.rmtree(folder)
@@ -282,7 +277,7 @@ def test_a_player_without_memory_left_is_at_fault_and_the_world_is_judged(
     image = player_image(client, place, base, HUNGRY, "hungry")
     played, _ = place.run(lambda: player_agent(image, []), task(place))
     assert played.attempt.work.ended_by is EndedBy.AGENT_FAULT
-    assert (played.verdict.fault, played.attempt.work.fault_code) == (Fault.PLAYER, "out_of_memory")
+    assert (played.verdict.fault, played.attempt.work.fault_code) == (Fault.PLAYER, PlayerFault.OUT_OF_MEMORY)
 
 
 def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerClient, base: str) -> None:
@@ -304,7 +299,8 @@ def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerCli
 def test_a_worker_that_is_killed_leaves_nothing_that_is_not_reaped(place: Place, cluster: RealCluster) -> None:
     pid = os.fork()
     if not pid:
-        with place.open() as world:
+        # Processes cannot share a connection.
+        with dataclasses.replace(place, worlds=place.again()).open() as world:
             world.run("web", ["true"], seconds=30)
             os.kill(os.getpid(), signal.SIGKILL)
     assert os.waitpid(pid, 0)[1] == signal.SIGKILL

@@ -53,8 +53,12 @@ class PodCalls:
             with errors():
                 found = self._cluster.pods_of(self._token)
             self._looked_at = now
-            if self._pod and not found:
-                raise PlatformFault("The pod of the world was removed from outside.", code="world_lost")
+            if self._pod:
+                # A Job makes another pod where one was deleted, and nothing of the world is in that one.
+                own = self._pod["metadata"]["uid"]
+                found = [pod for pod in found if pod["metadata"]["uid"] == own]
+                if not found or found[0]["metadata"].get("deletionTimestamp"):
+                    raise PlatformFault("The pod of the world was removed from outside.", code="world_lost")
             self._pod = found[0] if found else {}
         return self._pod
 
