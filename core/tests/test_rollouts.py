@@ -444,6 +444,9 @@ def test_rows_of_worlds_end_with_their_workers(desk: Environment, ann: User) -> 
     for token in ("alive", "dead", "done"):
         world_opened(token=token, rollout=rollout, host="h", worker="h:1", memory_bytes=1, deadline=2e9)
     world_closed(token="done")  # the name of a world
+    listed_at = WorldLease.objects.get(token="alive").opened_at
+    # Those opened after the worlds were listed cannot be on the list.
+    assert worlds_settle(host="h", alive=(), before=listed_at) == 0
     assert worlds_settle(host="h", alive={"alive"}) == 1
     assert list(WorldLease.objects.filter(closed_at=None).values_list("token", flat=True)) == ["alive"]
     assert worlds_settle(host="another", alive=()) == 0

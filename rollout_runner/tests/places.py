@@ -34,10 +34,10 @@ def shop(*keys: str) -> SimpleUploadedFile:
     return SimpleUploadedFile("shop.zip", data.getvalue())
 
 
-def shop_built(*tasks: str) -> Package:
-    """A package of the shop with these tasks, which are not tried."""
+def shop_built(*tasks: str, queue: str = "rollout") -> Package:
+    """A package of the shop with these tasks, which are not tried. queue: that builds it."""
     package, _ = package_upload(owner=applications.organiser(), archive=shop("none-of-them"))
-    assert step("rollout") is Performed.DONE, package.builds.get().error
+    assert step(queue) is Performed.DONE, package.builds.get().error
     found = {task["id"]: task for task in json.loads((SHOP / "tasks.json").read_text())["tasks"]}
     defaults = json.loads((SHOP / "tasks.json").read_text()).get("defaults", {})
     if tasks:

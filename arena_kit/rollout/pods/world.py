@@ -130,7 +130,9 @@ class PodWorld(World):
     def _waits(self) -> Waiting:
         """Return what the pod waits for. Raises PlatformFault once it has ended."""
         with errors():
-            job = self._cluster.job(self._pod.name)
+            if not (job := self._cluster.job(self._pod.name)):
+                # E.g. because its claim was lost, and a reaper has taken it for a leftover.
+                raise PlatformFault("The Job of the world was removed from outside.", code="world_lost")
             pod = self._pod_calls.look()
             name = self._pod_calls.name if pod else self._pod.name
             status = status_of(job, [pod] if pod else [], self._cluster.events(name), main=WATCHER)
