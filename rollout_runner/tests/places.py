@@ -15,7 +15,8 @@ from core.models import Package
 from core.rollouts.batches import batch_cancel
 from core.rollouts.packages import package_upload
 from core.tests import applications
-from rollout_runner.host import folder, player_label
+from rollout_runner.building import forget_built
+from rollout_runner.host import folder, player_label, prefix
 
 SHOP = Path(__file__).parents[2] / "environments" / "applications" / "shop"
 
@@ -55,6 +56,19 @@ def worked(queue: str = "rollout") -> int:
     while step(queue) is Performed.DONE:
         count += 1
     return count
+
+
+def images_forget(*further: str) -> None:
+    """Remove the images of packages that were built here, and those whose names begin otherwise."""
+    forget_built()
+    client = docker.from_env()
+    try:
+        for image in client.images.list():
+            for tag in image.tags:
+                if tag.startswith((f"{prefix()}-", *further)):
+                    client.images.remove(tag, force=True)
+    finally:
+        client.close()
 
 
 def containers() -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -19,7 +20,7 @@ from core.tests import applications, factories
 from rollout_runner.building import forget_built
 from rollout_runner.host import pod_worlds, worlds_reap
 from rollout_runner.serving import serve
-from rollout_runner.tests.places import shop, shop_built, worked
+from rollout_runner.tests.places import images_forget, shop, shop_built, worked
 from tests.kubernetes.cluster import RealCluster
 from tests.kubernetes.conftest import Arena
 
@@ -33,7 +34,7 @@ TASKS = ("refund-17", "total-42")
 @pytest.fixture
 def applied(
     arena: Arena, settings: Settings, monkeypatch: pytest.MonkeyPatch, cluster: RealCluster, browser: str
-) -> Arena:
+) -> Iterator[Arena]:
     """An arena whose rollouts are played in pods."""
     settings.ROLLOUTS, settings.PACKAGE_QUEUE, settings.BROWSER_IMAGE = "members", "package", browser
     settings.QUEUES = (*settings.QUEUES, "package", "rollout")
@@ -41,7 +42,8 @@ def applied(
     monkeypatch.setenv("KUBECONFIG", str(cluster.worlds_kubeconfig))
     serve()
     forget_built()
-    return arena
+    yield arena
+    images_forget()
 
 
 def test_a_package_is_tried_and_worked_in_by_a_script_and_played_again(applied: Arena) -> None:
