@@ -50,6 +50,12 @@ def check_cluster(**_: Any) -> list[CheckMessage]:
     if not PINNED.fullmatch(settings.KUBERNETES_IMAGE):
         hint = "Push the arena's image and name it as HOST/PATH@sha256:DIGEST: every node then runs the same referee."
         found.append(Error("KUBERNETES_OPTIONS: image does not name one by its digest.", hint=hint, id="arena.E015"))
+    if settings.ROLLOUTS != "false" and not PINNED.fullmatch(settings.BROWSER_IMAGE):
+        hint = "Push the image of browsers to the registry, and name it as HOST/PATH@sha256:DIGEST in ROLLOUT_OPTIONS."
+        found.append(Error("ROLLOUT_OPTIONS: browser_image is not named by its digest.", hint=hint, id="arena.E015"))
+    if settings.KUBERNETES_OPTIONS["namespace"] == settings.KUBERNETES_OPTIONS["worlds"]:
+        hint = "Who runs commands in the pods of worlds must not be able to in those of lots: use two namespaces."
+        found.append(Error("KUBERNETES_OPTIONS: worlds and lots share a namespace.", hint=hint, id="arena.E015"))
     if settings.KUBERNETES_OPTIONS["lots"] < 1:
         hint = "Say how many duels, validations and evaluations a driver may play at once."
         found.append(Error("KUBERNETES_OPTIONS: lots is below 1.", hint=hint, id="arena.E015"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.examples import FOLDER
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
@@ -17,13 +18,18 @@ from arena_kit.rollout.gateway.endpoint import MISCONFIGURED, AskedModel, ChatFo
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
-from core.models import LanguageModel, Rollout, RolloutAgent
+from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
+from core.jobs.images import player_registry
+from core.models import LanguageModel, Rollout, RolloutAgent, SubmissionForm
 from core.models import ModelForm as RowForm
-from rollout_runner.host import folder, player_label, players, worker_token
+from rollout_runner.host import folder, is_on_cluster, player_label, players, worker_token
 
 MODEL_AGENT = "model_browser"
 PLAYER_LOG = "player.log"
+IN_IMAGE = "/app/example_players"
+"""Where the arena's own image has its agents."""
 FORMS: dict[str, Callable[[], Form]] = {RowForm.OPENAI: ChatForm, RowForm.GEMINI: GeminiForm}
 _numbers = itertools.count(1)
 
@@ -65,6 +71,25 @@ def image_of(rollout: Rollout) -> str:
     return f"{FOLDER_PREFIX}{FOLDER / MODEL_AGENT}"
 
 
+def pod_player_of(rollout: Rollout, limits: Limits) -> PodPlayerSpec:
+    """Return the player's container of a rollout whose world is a pod. Raises PlatformFault without an image."""
+    has_model, submission = rollout.batch.model is not None, rollout.submission
+    if submission is None:
+        # The arena's own agent is in the arena's own image.
+        return PodPlayerSpec(
+            settings.KUBERNETES_IMAGE, limits, fresh=True, folder=f"{IN_IMAGE}/{MODEL_AGENT}", has_model=has_model
+        )
+    registry = player_registry()
+    if registry is None or not submission.registry_digest:
+        sentence = f"{submission} has no image in the registry. Build it again first."
+        raise PlatformFault(sentence, code="image_missing")
+    if submission.form == SubmissionForm.IMAGE:
+        # The walls between the containers of a pod are built by the Python of the player's image.
+        sentence = f"{submission} is a container image of its own, which plays only with SANDBOX=docker."
+        raise PlatformFault(sentence, code="image_not_apart")
+    return PodPlayerSpec(registry.reference(submission.registry_digest), limits, fresh=True, has_model=has_model)
+
+
 def model_of(row: LanguageModel, temperature: float | None) -> AskedModel:
     """Return a language model with its key, which only workers have. Raises PlatformFault without it."""
     key = ""
@@ -83,10 +108,16 @@ def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
     if row is not None:
         endpoint = Endpoint(model_of(row, config.get("temperature")), FORMS[row.form]())
         gateway = Gateway(endpoint, meter, folder("models"), output)
-    sandbox, limits = players(), rollout.environment.limits
+    limits = rollout.environment.limits
+    pod_player = pod_player_of(rollout, limits) if is_on_cluster() else None
 
-    def launch() -> Container:
-        token = worker_token()
+    def launch(world: World | None) -> Container:
+        if pod_player is not None:
+            assert world is not None, "The player is one of the containers of its world."
+            return world.launch(
+                Launch("", f"rollout-{rollout.pk}", limits, {}, model_folder=str(gateway.folder) if gateway else "")
+            )
+        token, sandbox = worker_token(), players()
         return sandbox.launch(
             Launch(
                 image_of(rollout),
@@ -104,6 +135,7 @@ def _player(rollout: Rollout, meter: Meter, output: Path) -> WorkerAgent:
         wants_pictures=bool(config.get("vision")),
         prompt=str(config.get("prompt") or ""),
         memory_bytes=limits.memory_limit_bytes,
+        pod_player=pod_player,
     )
     agent.gateway, agent.log_file = gateway, output / PLAYER_LOG
     return agent

@@ -7,14 +7,13 @@ class RolloutRunnerConfig(AppConfig):
     def ready(self) -> None:
         from django.conf import settings
 
-        from core.jobs.registry import Line, chore_register, queue_serve, task_register
-        from core.models import PackageBuild, Rollout
+        from core.jobs.registry import chore_register, task_register
         from core.rollouts.judging import JUDGE_TASK
+        from rollout_runner.serving import serve
 
-        # A package is built once, and everything about its application waits for it.
-        builds = Line(PackageBuild, "rollout_runner.building.package_make")
-        rollouts = Line(Rollout, "rollout_runner.working.rollout_perform")
-        queue_serve(settings.ROLLOUT_QUEUE, first=[builds], by_turns=[rollouts])
+        serve()
         task_register(JUDGE_TASK, "rollout_runner.verifying.rollouts_judge")
         chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.verifying.judgings_ring")
         chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.host.worlds_reap")
+        if settings.PACKAGE_QUEUE != settings.ROLLOUT_QUEUE:
+            chore_register(settings.PACKAGE_QUEUE, run="rollout_runner.host.engine_reap")

@@ -28,7 +28,7 @@ from core.jobs.lifecycle import job_postpone
 from core.models import Job, Package, PackageBuild
 from core.rollouts.packages import package_build_fail, package_build_succeed
 from core.rollouts.reading import site_limits
-from rollout_runner.host import bases, prefix, worlds
+from rollout_runner.host import bases, engine_worlds, is_on_cluster, prefix, registry
 
 ROOM_PAUSE = timedelta(seconds=15)
 """How long work waits that finds no memory on its host; it costs no attempt."""
@@ -82,8 +82,10 @@ def package_standing(build: PackageBuild, *, log: Log) -> BuiltPackage:
     """
     if build.pk not in _built:
         built = built_of(build.built, fresh=fresh_of(build), uploads=_uploads(build.package))
-        images = _images_here(built)
-        if images is None:
+        images = None if is_on_cluster() else _images_here(built)
+        if is_on_cluster():
+            log("Its nodes pull the images of the package from the registry.")
+        elif images is None:
             log("The images of the package are not on this host; they are made again.")
             try:
                 again = _make(build.package, build.seed, log)
@@ -136,7 +138,8 @@ def _make(package: Package, seed: int, log: Log) -> BuiltPackage:
 
     try:
         read = package_read(file, site_limits())
-        return package_build(file, read, worlds=worlds(), bases=bases(), log=log, seed=seed)
+        pushed_to = registry() if is_on_cluster() else None
+        return package_build(file, read, worlds=engine_worlds(), bases=bases(), log=log, seed=seed, registry=pushed_to)
     except BuilderUnavailable as trouble:
         raise PlatformFault(str(trouble), code=trouble.code) from trouble
 

@@ -7,28 +7,37 @@ import socket
 from pathlib import Path
 
 from django.conf import settings
+from django.utils import timezone
 
+from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.packages import Network
+from arena_kit.image.registry import Registry
+from arena_kit.rollout.attempt import Worlds as AnyWorlds
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_tag
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.building.leftovers import leftovers_remove
 from arena_kit.rollout.packages.compose import BASES
+from arena_kit.rollout.pods.host import PodWorlds
 from arena_kit.rollout.worlds.host import Worlds, base_images
 from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile, tokens_alive
 from core.jobs.apart import apart
-from core.models import JobState, PackageBuild
+from core.jobs.cluster import worlds_site
+from core.jobs.images import player_registry
+from core.models import JobState, PackageBuild, Rollout
 from core.rollouts.leases import worlds_settle
 
 _PYTHON = "base:python"
+CLUSTER = "kubernetes"
+"""The host of worlds in pods, as rows have it."""
 
 
 def host_name() -> str:
-    """Return the name of this host, as rows have it."""
-    return socket.gethostname()[:80]
+    """Return the name of the host that worlds are on, as rows have it: all of a cluster's are on one."""
+    return CLUSTER if is_on_cluster() else socket.gethostname()[:80]
 
 
 def prefix() -> str:
@@ -43,10 +52,36 @@ def bases() -> Bases:
     return Bases(names, prefix(), network)
 
 
-def worlds(*, pause_image: str = "") -> Worlds:
+def is_on_cluster() -> bool:
+    """Return whether rollouts have their worlds in pods of a cluster."""
+    return bool(settings.SANDBOX == "kubernetes")
+
+
+def worlds() -> AnyWorlds:
+    """Return where rollouts have their worlds. Raises PlatformFault without an engine or a cluster."""
+    return pod_worlds() if is_on_cluster() else engine_worlds()
+
+
+def pod_worlds() -> PodWorlds:
+    """Return the worlds of the cluster. Raises PlatformFault without one."""
+    return PodWorlds(worlds_site(), browser_image=settings.BROWSER_IMAGE)
+
+
+def engine_worlds(*, pause_image: str = "") -> Worlds:
     """Return the worlds of this host. pause_image: by default looked up. Raises PlatformFault without an engine."""
     image = pause_image or base_images({_PYTHON: bases().names[_PYTHON]})[_PYTHON]
     return Worlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
+
+
+def registry() -> Registry:
+    """Return where the images of packages go for a cluster: beside those of players, which are swept by other rules.
+
+    Raises PlatformFault without a registry.
+    """
+    players = player_registry()
+    if players is None:
+        raise PlatformFault("Set PLAYER_REGISTRY: the nodes pull images from it.", code="registry_missing")
+    return Registry(f"{players.repository}-apps", players.user, players.password)
 
 
 def folder(name: str) -> Path:
@@ -86,11 +121,34 @@ def worker_token() -> str:
 
 
 def worlds_reap() -> None:
-    """Remove what dead workers of this host have left: worlds, players, sockets, images of builds. Once a minute."""
-    here = worlds(pause_image="unused")
+    """Remove what dead workers have left: worlds, players, sockets, images of builds. Once a minute."""
+    if is_on_cluster():
+        cluster_reap()
+    else:
+        engine_reap()
+
+
+def cluster_reap() -> None:
+    """Remove the worlds of the cluster whose rollouts no worker holds any more."""
+    with apart("The worlds of dead workers"):
+        there, listed_at = pod_worlds(), timezone.now()
+        there.reap(claims_alive)
+        worlds_settle(host=host_name(), alive=there.alive(), before=listed_at)
+
+
+def claims_alive() -> frozenset[str]:
+    """Return the claims of the rollouts that are being played, as their worlds have them."""
+    rows = Rollout.objects.filter(state=JobState.RUNNING).values_list("claim_token", flat=True)
+    return frozenset(token.hex for token in rows if token is not None)
+
+
+def engine_reap() -> None:
+    """Remove what dead workers of this host have left on its engine."""
+    here = engine_worlds(pause_image="unused")
     with apart("The worlds of dead workers"):
         here.reap()
-        worlds_settle(host=host_name(), alive=here.alive())
+        if not is_on_cluster():
+            worlds_settle(host=host_name(), alive=here.alive())
     with apart("The players of dead workers"):
         players().reap(player_label(), lambda: tokens_alive(folder("rollout-workers")))
         for name in ("browsers", "models"):

@@ -18,6 +18,7 @@ from arena_kit.log_context import bind
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.gateway.gateway import LOG as MODEL_LOG
 from arena_kit.rollout.loop import Way
+from arena_kit.rollout.pods.host import CLAIM_LABEL
 from arena_kit.rollout.recording.record import CHANGES, EXPORT, RECORD, WORLD_LOG
 from arena_kit.rollout.recording.recorder import HAR, PAGES, STEPS, TRACE, VIDEO
 from arena_kit.rollout.run import PlayedRollout, rollout_run
@@ -37,7 +38,7 @@ from core.rollouts.services import JudgedRollout, rollout_finish
 from rollout_runner.agents import PLAYER_LOG, agent_make
 from rollout_runner.building import package_here, postpone
 from rollout_runner.following import Follower
-from rollout_runner.host import browser_place, player_label, worker_token, worlds
+from rollout_runner.host import browser_place, is_on_cluster, player_label, worker_token, worlds
 
 BUILD_PAUSE, MODEL_PAUSE, BUDGET_PAUSE = timedelta(seconds=20), timedelta(seconds=10), timedelta(minutes=10)
 MOST_LOG_CHARACTERS = 16_000
@@ -87,7 +88,7 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
             folder,
             name=rollout.batch.agent_name,
             model=str(rollout.batch.model or ""),
-            labels={player_label(): worker_token(), "arena.rollout": str(rollout.pk)},
+            labels=_labels(rollout),
             watch=follower.watch,
         )
     except PlatformFault as fault:
@@ -108,6 +109,13 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
     files = {field: path for field, path in files.items() if path.stat().st_size}
     with files_stored(job=rollout, files=files) as artifacts:
         rollout_finish(rollout=rollout, result=_result(rollout, played, follower), artifacts=artifacts, log=lease.text)
+
+
+def _labels(rollout: Rollout) -> dict[str, str]:
+    """Return by what a reaper knows that a world is in use: on a cluster by the claim, on a host by the worker."""
+    if is_on_cluster():
+        return {CLAIM_LABEL: rollout.claim_token.hex if rollout.claim_token else ""}
+    return {player_label(): worker_token(), "arena.rollout": str(rollout.pk)}
 
 
 def _spoilt(rollout: Rollout, lease: Lease, played: PlayedRollout, folder: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from arena_kit.environment.spec import Limits
+from arena_kit.rollout.pods.cluster import WORLD_RIGHTS
 from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS
 from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from core import settings as arena_settings
@@ -259,3 +260,44 @@ def test_the_image_is_kept_on_nodes_with_taints_too(objects: list[Plain]) -> Non
     (image,) = {one["image"] for one in containers(kept)}
     (options,) = (one["data"]["KUBERNETES_OPTIONS"] for one in objects if one["kind"] == "ConfigMap")
     assert f"image={image}," in options
+
+
+def rollouts() -> list[Plain]:
+    """What an operator adds who wants rollouts."""
+    return rendered(FILES / "worlds") + rendered(FILES / "rollouts")
+
+
+def test_the_workers_of_rollouts_may_do_what_they_do_where_no_lot_is() -> None:
+    objects = rollouts()
+    for one in objects:
+        for version in (VERSIONS[0], VERSIONS[-1]):
+            kubernetes_validate.validate(one, version, strict=True)
+    (role,) = (one for one in objects if one["kind"] == "Role")
+    given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    assert given == {
+        (right.verb, f"{right.resource}/{right.subresource}" if right.subresource else right.resource)
+        for right in WORLD_RIGHTS
+    }
+    # Who runs commands among lots can forge their results.
+    assert role["metadata"]["namespace"] == "arena-worlds"
+    (binding,) = (one for one in objects if one["kind"] == "RoleBinding")
+    assert binding["metadata"]["namespace"] == "arena-worlds"
+    assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "arena-worlds", "namespace": "arena"}]
+    (worker,) = (one for one in objects if one["kind"] == "Deployment")
+    assert pod_of(worker)["serviceAccountName"] == "arena-worlds"
+    assert next(containers(worker))["env"] == [{"name": "Q_CLUSTER_NAME", "value": "rollout"}]
+    driver = [one for one in rendered(FILES / "players") if one["kind"] == "Role"]
+    assert not any("exec" in resource for one in driver for rule in one["rules"] for resource in rule["resources"])
+
+
+def test_the_namespace_of_worlds_lets_nothing_in_or_out_and_no_pod_with_rights() -> None:
+    objects = rendered(FILES / "worlds")
+    (namespace,) = (one for one in objects if one["kind"] == "Namespace")
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    (policy,) = (one for one in objects if one["kind"] == "NetworkPolicy")
+    assert policy["spec"] == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    (account,) = (one for one in objects if one["kind"] == "ServiceAccount")
+    assert account["automountServiceAccountToken"] is False
+    (quota,) = (one["spec"]["hard"] for one in objects if one["kind"] == "ResourceQuota")
+    assert {"pods", "requests.cpu", "requests.memory", "limits.memory", "limits.ephemeral-storage"} <= set(quota)
+    assert {key(one)[1] or key(one)[2] for one in objects} == {"arena-worlds"}

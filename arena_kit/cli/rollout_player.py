@@ -19,6 +19,7 @@ from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint, F
 from arena_kit.rollout.gateway.gateway import Gateway
 from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
+from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
 from arena_kit.sandbox.docker import DockerSandbox
 
@@ -55,7 +56,7 @@ def player_agent(
         gateway = Gateway(endpoint, meter, folder / "models", output)
     sandbox = DockerSandbox(base_image=options.base_image, channel_dir=folder / "players")
 
-    def launch() -> Container:
+    def launch(_: World | None) -> Container:
         name, labels = f"arena-rollout-{os.getpid()}-{number}", {LABEL: str(os.getpid())}
         model_folder = str(gateway.folder) if gateway else ""
         return sandbox.launch(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault, Refused
@@ -16,9 +16,8 @@ from arena_kit.rollout.judge import EndedBy, TaskVerdict, platform_verdict, roll
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import World
+from arena_kit.rollout.worlds.world import Beside, World
 
 FRESH_ONE_IN = 20
 """Of so many worlds, one is exported before its agent begins, and must hold what the package held when it was built."""
@@ -68,6 +67,19 @@ Agent = Callable[[World, Task], Work]
 """Works at a task in a world that is ready, and returns when its work is over. It may raise PlatformFault."""
 
 
+class Worlds(Protocol):
+    """Where worlds come from: an engine of this host, or a cluster."""
+
+    def open(
+        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside: Beside = ...
+    ) -> World:
+        """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
+
+        seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
+        beside: what joins the world later, such as a browser.
+        """
+
+
 def null_agent(_world: World, _task: Task) -> Work:
     """Do nothing, and answer with nothing."""
     return Work(None, SUCCESS, actions=("answer",), requests=())
@@ -100,14 +112,14 @@ def task_attempt(
 
     watch: called when a phase begins, with the world while there is one.
 
-    An agent that needs memory beside the world, such as that of a browser, says so as `beside_bytes`.
+    An agent that needs something beside the services, such as a browser, says so as `beside`.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     logs: dict[str, str] = {}
     try:
-        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside_bytes", 0)
+        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside", Beside())
         watch(Phase.PROVISIONING, None)
-        with worlds.open(package, seconds=seconds, labels=labels, beside_bytes=beside) as world:
+        with worlds.open(package, seconds=seconds, labels=labels, beside=beside) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()

@@ -25,7 +25,7 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.worlds.world import World
+from arena_kit.rollout.worlds.world import Beside, World
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.text import plain_text
 
@@ -50,13 +50,14 @@ class Way:
 class BrowserWork:
     """Lets an agent work at a task in a world; it is called as an Agent of `task_attempt`. For one rollout.
 
-    beside_bytes: memory that the browser and the agent need beside the package. `tell` hands the verdict to the agent.
+    beside: the browser, and what the agent needs beside the package. `tell` hands the verdict to the agent.
     """
 
     def __init__(self, way: Way, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
         self._way, self._agent, self._recorder = way, agent, recorder
-        self.beside_bytes = Browser.memory_bytes + getattr(agent, "memory_bytes", 0)
+        memory_bytes = Browser.memory_bytes + getattr(agent, "memory_bytes", 0)
+        self.beside = Beside(memory_bytes, has_browser=True, player=getattr(agent, "pod_player", None))
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0
@@ -64,6 +65,8 @@ class BrowserWork:
     def __call__(self, world: World, task: Task) -> Work:
         """Work until the end; the browser is gone then. Raises PlatformFault."""
         progress = RolloutProgress(self._way.clock())
+        if world.has_player and (enter := getattr(self._agent, "enter", None)):
+            enter(world)
         with Browser(self._way.place, world) as browser:
             seen = browser.open(task, picture=self._agent.wants_pictures, trace=self._way.trace, video=self._way.video)
             progress.begun = self._way.clock()
@@ -79,6 +82,10 @@ class BrowserWork:
                 self.steps, self.agent_seconds = progress.steps, progress.agent_seconds
                 self.seconds = self._way.clock() - progress.begun
             self._told = state_of(task, progress, self.meter, self._way.clock())
+            if world.has_player:
+                # Its container ends with the world, so it does not hear its score.
+                self._agent.end(self._told, 0.0)
+                self._agent.close()
             return self._frozen(world, browser, progress, work, passed)
 
     def tell(self, task: Task, verdict: TaskVerdict) -> None:

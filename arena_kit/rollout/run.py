@@ -10,7 +10,7 @@ from typing import Any
 from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter, Usage
-from arena_kit.rollout.attempt import Attempt, Phase, task_attempt, unwatched
+from arena_kit.rollout.attempt import Attempt, Phase, Worlds, task_attempt, unwatched
 from arena_kit.rollout.exports.diff import state_diff
 from arena_kit.rollout.judge import TaskVerdict, platform_verdict
 from arena_kit.rollout.loop import BrowserWork, Way
@@ -28,7 +28,6 @@ from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds
 from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import SandboxError
 

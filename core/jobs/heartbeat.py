@@ -32,8 +32,8 @@ ENGINE_QUEUES = ("build", "duel", "quick", "heavy")
 def engine_queues() -> tuple[str, ...]:
     """Return the queues whose workers need a container engine on their host."""
     players = {"docker": ENGINE_QUEUES, "kubernetes": ("build",)}.get(settings.SANDBOX, ())
-    # Applications run on Docker, whatever plays games.
-    return (*players, settings.ROLLOUT_QUEUE) if settings.ROLLOUT_QUEUE in settings.QUEUES else players
+    # Packages are built on Docker, and rollouts are played there unless that is done on a cluster.
+    return (*players, settings.PACKAGE_QUEUE) if settings.PACKAGE_QUEUE in settings.QUEUES else players
 
 
 @dataclass(slots=True)

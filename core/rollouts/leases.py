@@ -29,15 +29,16 @@ def world_closed(*, token: str) -> None:
     WorldLease.objects.filter(token=token, closed_at=None).update(closed_at=timezone.now())
 
 
-def worlds_settle(*, host: str, alive: Collection[str]) -> int:
+def worlds_settle(*, host: str, alive: Collection[str], before: datetime | None = None) -> int:
     """Close the rows of a host's worlds whose workers are gone, after its reaping; drop old rows. Return how many.
 
-    alive: the tokens of the worlds whose workers live.
+    alive: the tokens of the worlds whose workers live. before: when they were listed; later rows stay open.
     """
     now = timezone.now()
     WorldLease.objects.filter(closed_at__lt=now - KEPT).delete()
     # A row is written after its lease is taken, so one that is not alive now is gone for good.
-    return worlds_open().filter(host=host[:80]).exclude(token__in=alive).update(closed_at=now)
+    gone = worlds_open().filter(host=host[:80], opened_at__lt=before or now).exclude(token__in=alive)
+    return gone.update(closed_at=now)
 
 
 def worlds_open() -> QuerySet[WorldLease]:

@@ -12,11 +12,13 @@ from core.variables import decimal, whole_number, words
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
 ROLLOUT_QUEUE = "rollout"
+# Packages are built by workers with an engine, which those of rollouts have not where worlds are pods.
+PACKAGE_QUEUE = "package" if SANDBOX == "kubernetes" else ROLLOUT_QUEUE
 QUEUES = (
     "build",
     *((LOTS_QUEUE,) if SANDBOX == "kubernetes" else ()),
     "duel",
-    *((ROLLOUT_QUEUE,) if ROLLOUTS != "false" else ()),
+    *(dict.fromkeys((PACKAGE_QUEUE, ROLLOUT_QUEUE)) if ROLLOUTS != "false" else ()),
     "tournament",
     "publish",
 )

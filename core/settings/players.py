@@ -28,10 +28,10 @@ PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
 IMAGE_CACHE_BYTES: int = PLAYER_CONTAINERS.pop("cache_bytes")
 # Of a submitted image.
 IMAGE_MAX_BYTES: int = PLAYER_CONTAINERS.pop("image_bytes")
-# With SANDBOX=kubernetes. duel_runner.lots.site reads them.
+# With SANDBOX=kubernetes. core.jobs.cluster reads them.
 KUBERNETES_OPTIONS: dict[str, Any] = env.pairs(
     "KUBERNETES_OPTIONS",
-    "image=,namespace=arena-players,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,"
+    "image=,namespace=arena-players,worlds=arena-worlds,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,"
     "host_users=yes,nodes=",
     str,
     apart={"lots": whole_number, "lot_size": whole_number, "host_users": yes_or_no, "nodes": words},

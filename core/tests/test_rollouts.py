@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.core.files.uploadedfile import SimpleUploadedFile
+from pytest_django.fixtures import Settings
 
 from arena_kit.rollout.agents.meter import Usage
 from arena_kit.rollout.attempt import Work
@@ -45,7 +46,7 @@ from core.rollouts.batches import (
 from core.rollouts.board import board
 from core.rollouts.figures import analytics, batch_figures
 from core.rollouts.leases import world_closed, world_opened, worlds_settle
-from core.rollouts.packages import package_build_ensure, package_build_fail, package_upload
+from core.rollouts.packages import package_build_ensure, package_build_fail, package_built, package_upload
 from core.rollouts.permissions import (
     Viewer,
     answers_visible,
@@ -149,6 +150,17 @@ def test_a_build_is_made_once_and_again_after_a_failure(desk: Environment) -> No
     package_build_fail(build=build, code="not_reproducible", error="The export differs.", log="")
     again = package_build_ensure(package=seeded, seed=3)
     assert (again.pk != build.pk, again.seed, again.state) == (True, 3, JobState.QUEUED)
+
+
+def test_a_build_that_no_cluster_can_start_is_made_again_there(desk: Environment, settings: Settings) -> None:
+    package = desk.packages.get()
+    done = package.builds.get()
+    settings.SANDBOX = "kubernetes"
+    for reference, is_known in (("", False), ("registry/shop@sha256:1", True)):
+        services = [{"service": {"name": "web"}, "reference": reference}]
+        package.builds.filter(pk=done.pk).update(built={"schema": 1, "services": services})
+        assert package_built(package, 0) == (done if is_known else None)
+        assert (package_build_ensure(package=package, seed=0) == done) is is_known
 
 
 def test_an_upload_of_tasks_creates_revises_and_tells_what_it_left_out(desk: Environment, ann: User) -> None:
@@ -434,6 +446,9 @@ def test_rows_of_worlds_end_with_their_workers(desk: Environment, ann: User) -> 
     for token in ("alive", "dead", "done"):
         world_opened(token=token, rollout=rollout, host="h", worker="h:1", memory_bytes=1, deadline=2e9)
     world_closed(token="done")  # the name of a world
+    listed_at = WorldLease.objects.get(token="alive").opened_at
+    # Those opened after the worlds were listed cannot be on the list.
+    assert worlds_settle(host="h", alive=(), before=listed_at) == 0
     assert worlds_settle(host="h", alive={"alive"}) == 1
     assert list(WorldLease.objects.filter(closed_at=None).values_list("token", flat=True)) == ["alive"]
     assert worlds_settle(host="another", alive=()) == 0

@@ -7,10 +7,11 @@ from datetime import timedelta
 
 import pytest
 from django.utils import timezone
+from pytest_django.fixtures import Settings
 
 from arena_kit.errors import PlatformFault
 from core.jobs import heartbeat as heartbeats
-from core.jobs.heartbeat import Activity, Heartbeat
+from core.jobs.heartbeat import Activity, Heartbeat, engine_queues
 from core.jobs.lease import Lease
 from core.jobs.worker_selectors import WorkerState, worker_rows, workers_alive
 from core.jobs.workers import worker_appear, worker_beat, worker_stop, workers_prune
@@ -118,3 +119,19 @@ def test_a_beacon_of_a_worker_with_containers_says_when_no_engine_answers(
     rows = Worker.objects.order_by("name")
     assert [bool(row.engine_error) for row in rows] == [True, False]
     assert rows[0].engine_error.startswith("No Docker engine answers")
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "package_queue", "needed"),
+    [
+        ("docker", "rollout", {"build", "duel", "quick", "heavy", "rollout"}),
+        ("kubernetes", "package", {"build", "package"}),
+        ("process", "rollout", {"rollout"}),
+    ],
+)
+def test_an_engine_is_asked_for_where_containers_run(
+    settings: Settings, sandbox: str, package_queue: str, needed: set[str]
+) -> None:
+    settings.SANDBOX, settings.PACKAGE_QUEUE = sandbox, package_queue
+    settings.QUEUES = (*dict.fromkeys((*settings.QUEUES, package_queue, "rollout")),)
+    assert set(engine_queues()) == needed

@@ -19,11 +19,11 @@ from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.driver import Driver
 from core.jobs.claims import is_work_waiting
+from core.jobs.cluster import site
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
 from core.jobs.worker import worker_name
 from duel_runner.lots.rows import LotRows
-from duel_runner.lots.site import site
 
 logger = logging.getLogger(__name__)
 

@@ -28,6 +28,7 @@ from arena_kit.tests.arenas import FIRST_VALID
 from arena_kit.tests.sandbox.clusters import ClusterDouble
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
+from core.jobs.cluster import site, worlds_site
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
@@ -55,7 +56,6 @@ from duel_runner.lots import process
 from duel_runner.lots.blocks import block_of
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
-from duel_runner.lots.site import site
 from duel_runner.management.commands import kubernetes_check
 from duel_runner.tasks import evaluate
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
@@ -554,3 +554,22 @@ def test_settings_that_cannot_play_are_refused(settings: Any) -> None:
     assert [message.id for message in check_cluster()] == ["arena.E015"] * 5
     settings.SANDBOX = "docker"
     assert check_cluster() == []
+
+
+def test_settings_with_which_no_rollout_can_be_played_are_refused(settings: Any) -> None:
+    settings.KUBERNETES_IMAGE = "registry.test/arena@sha256:" + "a" * 64
+    settings.ROLLOUTS = "staff"
+    assert [message.msg for message in check_cluster()] == [
+        "ROLLOUT_OPTIONS: browser_image is not named by its digest."
+    ]
+    settings.BROWSER_IMAGE = "registry.test/browser@sha256:" + "b" * 64
+    assert check_cluster() == []
+    settings.KUBERNETES_OPTIONS = {**settings.KUBERNETES_OPTIONS, "worlds": "arena-players"}
+    assert [message.msg for message in check_cluster()] == ["KUBERNETES_OPTIONS: worlds and lots share a namespace."]
+
+
+def test_drivers_leave_the_worlds_of_rollouts_alone(settings: Any) -> None:
+    settings.PLAYER_IMAGE_PREFIX = "a" * 80
+    assert worlds_site().id != site().id
+    assert len(worlds_site().id) == 63
+    assert worlds_site().namespace == "arena-worlds" != site().namespace

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import docker
 import pytest
 from pytest_django.fixtures import Settings
 
-from rollout_runner.building import forget_built
-from rollout_runner.host import prefix
+from rollout_runner.tests.places import images_forget
 
 
 @pytest.fixture
@@ -18,12 +16,4 @@ def clean(settings: Settings) -> Iterator[None]:
     settings.ROLLOUTS, settings.QUEUES = "members", (*settings.QUEUES, settings.ROLLOUT_QUEUE)
     settings.ROLLOUT_MEMORY_BYTES = 6 << 30
     yield
-    forget_built()
-    client = docker.from_env()
-    try:
-        for image in client.images.list():
-            for tag in image.tags:
-                if tag.startswith((f"{prefix()}-", f"{settings.PLAYER_IMAGE_PREFIX}:")):
-                    client.images.remove(tag, force=True)
-    finally:
-        client.close()
+    images_forget(f"{settings.PLAYER_IMAGE_PREFIX}:")

@@ -15,7 +15,8 @@ from core.models import Package
 from core.rollouts.batches import batch_cancel
 from core.rollouts.packages import package_upload
 from core.tests import applications
-from rollout_runner.host import folder, player_label
+from rollout_runner.building import forget_built
+from rollout_runner.host import folder, player_label, prefix
 
 SHOP = Path(__file__).parents[2] / "environments" / "applications" / "shop"
 
@@ -34,10 +35,10 @@ def shop(*keys: str) -> SimpleUploadedFile:
     return SimpleUploadedFile("shop.zip", data.getvalue())
 
 
-def shop_built(*tasks: str) -> Package:
-    """A package of the shop with these tasks, which are not tried."""
+def shop_built(*tasks: str, queue: str = "rollout") -> Package:
+    """A package of the shop with these tasks, which are not tried. queue: that builds it."""
     package, _ = package_upload(owner=applications.organiser(), archive=shop("none-of-them"))
-    assert step("rollout") is Performed.DONE, package.builds.get().error
+    assert step(queue) is Performed.DONE, package.builds.get().error
     found = {task["id"]: task for task in json.loads((SHOP / "tasks.json").read_text())["tasks"]}
     defaults = json.loads((SHOP / "tasks.json").read_text()).get("defaults", {})
     if tasks:
@@ -55,6 +56,19 @@ def worked(queue: str = "rollout") -> int:
     while step(queue) is Performed.DONE:
         count += 1
     return count
+
+
+def images_forget(*further: str) -> None:
+    """Remove the images of packages that were built here, and those whose names begin otherwise."""
+    forget_built()
+    client = docker.from_env()
+    try:
+        for image in client.images.list():
+            for tag in image.tags:
+                if tag.startswith((f"{prefix()}-", *further)):
+                    client.images.remove(tag, force=True)
+    finally:
+        client.close()
 
 
 def containers() -> set[str]:

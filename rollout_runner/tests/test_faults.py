@@ -21,7 +21,7 @@ from core.rollouts.batches import AgentChoice, batch_create
 from core.tests import applications, factories
 from rollout_runner import working
 from rollout_runner.following import Follower
-from rollout_runner.host import folder, worlds, worlds_reap
+from rollout_runner.host import engine_worlds, folder, worlds_reap
 from rollout_runner.tests.places import containers, shop_built, worked
 
 pytestmark = [
@@ -83,7 +83,7 @@ def test_a_worker_killed_in_any_phase_costs_an_attempt_and_nothing_else(
         assert jobs_requeue_expired() == (0 if is_stored else 1), moment
         jobs_end_delay()
         worlds_reap()
-        assert (containers(), worlds(pause_image="x").alive()) == (set(), frozenset()), moment
+        assert (containers(), engine_worlds(pause_image="x").alive()) == (set(), frozenset()), moment
         assert worked() == (0 if is_stored else 1), moment
         rollout.refresh_from_db()
         assert (rollout.state, rollout.outcome) == (JobState.SUCCEEDED, "SOLVED"), (moment, rollout.log)

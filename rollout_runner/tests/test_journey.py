@@ -19,7 +19,7 @@ from core.rollouts.board import board
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_upload
 from core.tests import applications, factories
-from rollout_runner.host import worlds, worlds_reap
+from rollout_runner.host import engine_worlds, worlds_reap
 from rollout_runner.tests.places import SHOP, containers, shop, shop_built, worked
 from rollout_runner.verifying import rollouts_judge
 
@@ -72,7 +72,7 @@ def test_a_package_is_built_tried_worked_in_judged_again_and_leaves_nothing(clea
     assert "What it has changed" in page
     assert "refund" in page
     worlds_reap()
-    assert (containers(), worlds(pause_image="x").alive()) == (set(), frozenset())
+    assert (containers(), engine_worlds(pause_image="x").alive()) == (set(), frozenset())
     assert not WorldLease.objects.filter(closed_at=None).exists()
 
 

@@ -21,8 +21,8 @@ from arena_kit.image.registry import Registry
 from tests.machine import CLUSTER_CACHE as CACHE
 
 TOOL = Path(__file__).with_name("kube-up")
-PLAYERS = Path(__file__).parents[2] / "deploy" / "kubernetes" / "players"
-NAMESPACE, SITE_NAMESPACE = "arena-players", "arena"
+FILES = Path(__file__).parents[2] / "deploy" / "kubernetes"
+NAMESPACE, WORLDS, SITE_NAMESPACE = "arena-players", "arena-worlds", "arena"
 PORTS = 5
 COMMAND_SECONDS = 300.0
 LATE_TIMES = 5
@@ -37,7 +37,7 @@ class RealCluster:
     def __init__(self) -> None:
         # Sockets of a node have short paths.
         self.folder = Path(tempfile.mkdtemp(prefix="arena-kube-"))
-        self.kubeconfig = self.folder / "driver"
+        self.kubeconfig, self.worlds_kubeconfig = self.folder / "driver", self.folder / "worlds"
         own = os.environ.get("KUBE_DIR", "")
         self._state = Path(own or self.folder / "k")
         self._is_kept = bool(own)
@@ -84,10 +84,14 @@ class RealCluster:
         command = [str(CACHE / "bin" / "kubectl"), "--kubeconfig", str(self._state / "kubeconfig"), *arguments]
         return subprocess.run(command, input=text, capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False)
 
-    def listed(self, kind: str) -> list[dict[str, Any]]:
-        """Objects of the players' namespace. On a busy machine the API server is late now and then."""
+    def load(self, image: str) -> None:
+        """Copy an image of the local engine to every node."""
+        self._tool("load", image)
+
+    def listed(self, kind: str, namespace: str = NAMESPACE) -> list[dict[str, Any]]:
+        """Objects of a namespace. On a busy machine the API server is late now and then."""
         for _ in range(LATE_TIMES):
-            ended = self._kubectl("-n", NAMESPACE, "get", kind, "-o", "json")
+            ended = self._kubectl("-n", namespace, "get", kind, "-o", "json")
             if ended.returncode == 0 or "(Timeout)" not in ended.stderr:
                 break
         assert ended.returncode == 0, ended.stderr
@@ -99,7 +103,11 @@ class RealCluster:
 
     def apply_players(self) -> None:
         """Apply the deployment files of the players' namespace."""
-        self.kubectl("apply", "-k", str(PLAYERS))
+        self.kubectl("apply", "-k", str(FILES / "players"))
+
+    def apply_worlds(self) -> None:
+        """Apply the deployment files of the namespace of worlds."""
+        self.kubectl("apply", "-k", str(FILES / "worlds"))
 
     def set_up(self, registry: Registry) -> None:
         """Apply the deployment files, let the nodes reach the registry, and write the driver's own kubeconfig."""
@@ -108,11 +116,14 @@ class RealCluster:
             folder.mkdir(parents=True, exist_ok=True)
             server = f"http://{registry.host}"
             (folder / "hosts.toml").write_text(f'server = "{server}"\n[host."{server}"]\n')
-        for name in (SITE_NAMESPACE, NAMESPACE):
+        for name in (SITE_NAMESPACE, NAMESPACE, WORLDS):
             self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self.apply_players()
-        self.apply(_account("arena-driver", SITE_NAMESPACE), _pull_secret(registry))
-        self.kubeconfig.write_text(yaml.safe_dump(self._config(self._token("arena-driver"))))
+        self.apply_worlds()
+        self.apply(*(_pull_secret(registry, namespace) for namespace in (NAMESPACE, WORLDS)))
+        for account, file in (("arena-driver", self.kubeconfig), ("arena-worlds", self.worlds_kubeconfig)):
+            self.apply(_account(account, SITE_NAMESPACE))
+            file.write_text(yaml.safe_dump(self._config(self._token(account))))
 
     def _token(self, account: str) -> str:
         path = f"/api/v1/namespaces/{SITE_NAMESPACE}/serviceaccounts/{account}/token"
@@ -138,14 +149,14 @@ def _account(name: str, namespace: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
 
 
-def _pull_secret(registry: Registry) -> dict[str, Any]:
+def _pull_secret(registry: Registry, namespace: str) -> dict[str, Any]:
     login = base64.b64encode(f"{registry.user}:{registry.password}".encode()).decode()
     text = json.dumps({"auths": {registry.host: {"auth": login}}})
     return {
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "kubernetes.io/dockerconfigjson",
-        "metadata": {"name": "registry", "namespace": NAMESPACE},
+        "metadata": {"name": "registry", "namespace": namespace},
         "data": {".dockerconfigjson": base64.b64encode(text.encode()).decode()},
     }
 

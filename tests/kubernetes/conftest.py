@@ -18,20 +18,22 @@ from arena_kit.sandbox.kubernetes.cluster import ApiCluster
 from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
+from core.jobs.cluster import site
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import jobs_end_delay
 from core.models import Build, CancelCode, Duel, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
-from duel_runner.lots.site import site
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
 from duel_runner.workplace import leave_workplace
-from tests.kubernetes.cluster import NAMESPACE, RealCluster
+from tests.kubernetes.cluster import NAMESPACE, WORLDS, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.kubernetes.tournaments import Figures, figures
+from tests.machine import BROWSER_IMAGE
 from tests.samples import upload
 
+LOADED = "rl-arena-browser:cluster"
 PATIENCE_SECONDS, LEFT_SECONDS = 900.0, 300.0
 FIGURES = pytest.StashKey[list[Figures]]()
 
@@ -82,14 +84,24 @@ def cluster(server: RegistryServer) -> Iterator[RealCluster]:
         made.close()
 
 
+@pytest.fixture(scope="session")
+def browser(client: docker.DockerClient, cluster: RealCluster) -> Iterator[str]:
+    """The image of browsers on every node, by its name: pushing and pulling it would take minutes."""
+    client.images.get(BROWSER_IMAGE).tag(*LOADED.split(":"))
+    cluster.load(LOADED)
+    yield LOADED
+    client.images.remove(LOADED)
+
+
 @pytest.fixture(autouse=True)
 def nothing_is_left_over(cluster: RealCluster) -> Iterator[None]:
-    """Every test leaves the players' namespace as empty as it was."""
+    """Every test leaves both namespaces as empty as they were."""
     yield
     deadline = time.monotonic() + LEFT_SECONDS
-    while cluster.listed("jobs") or cluster.listed("pods"):
-        assert time.monotonic() < deadline, cluster.kubectl("-n", NAMESPACE, "get", "jobs,pods")
-        time.sleep(0.5)
+    for namespace in (NAMESPACE, WORLDS):
+        while cluster.listed("jobs", namespace) or cluster.listed("pods", namespace):
+            assert time.monotonic() < deadline, cluster.kubectl("-n", namespace, "get", "jobs,pods")
+            time.sleep(0.5)
 
 
 @dataclass

@@ -13,7 +13,7 @@ import docker
 from arena_kit.image.registry import Registry
 
 ROOT = Path(__file__).parents[2]
-CODE = ("arena_kit", "environments")
+CODE = ("arena_kit", "environments", "example_players")
 NEEDED = ("numpy", "pyyaml", "packaging", "tqdm", "gymnasium", "cloudpickle", "farama-notifications",
           "typing-extensions")  # fmt: skip
 """What the referee imports. The same versions as here, which records name."""

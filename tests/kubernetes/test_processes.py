@@ -87,6 +87,22 @@ def test_the_check_says_what_holds(arena: Arena, monkeypatch: pytest.MonkeyPatch
     assert {line.split("  ")[0] for line in lines if line.endswith("NO")} == {"small /tmp"}
 
 
+def test_the_check_of_rollouts_says_what_holds(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, cluster: RealCluster
+) -> None:
+    shown = io.StringIO()
+    monkeypatch.setenv("KUBECONFIG", str(cluster.worlds_kubeconfig))
+    call_command("kubernetes_check", "--worlds", stdout=shown)
+    lines = shown.getvalue().splitlines()
+    assert lines[0] == "Kubernetes v1.20.2, namespace arena-worlds"
+    assert any(line.startswith("rights") and "may create pods/exec" in line for line in lines)
+    assert any("may not create pods/exec in arena-players" in line for line in lines)
+    # The account of lots may do none of it, and that of rollouts nothing among lots.
+    monkeypatch.setenv("KUBECONFIG", str(cluster.kubeconfig))
+    with pytest.raises(CommandError, match="cannot be checked|protections do not hold: rights"):
+        call_command("kubernetes_check", "--worlds", stdout=shown)
+
+
 def test_an_account_without_rights_plays_nothing(arena: Arena, built: Built, cluster: RealCluster) -> None:
     environment = tic_tac_toe()
     duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))

@@ -17,8 +17,10 @@ from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.values.actions import ACTIONS
+from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
+from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 from arena_kit.text import plain_text
 
 JSON_QUESTION = 6
@@ -34,25 +36,33 @@ class PlayerAgent:
 
     def __init__(
         self,
-        launch: Callable[[], Container],
+        launch: Callable[[World | None], Container],
         meter: Meter,
         *,
         environment: str,
         wants_pictures: bool = True,
         prompt: str = "",
         memory_bytes: int = 0,
+        pod_player: PodPlayerSpec | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """launch: starts the container. environment: the slug of the package. wants_pictures: whether to send PNGs.
+        """launch: starts the container, in a world that has it. environment: the slug of the package.
 
-        prompt: words for a model, which the player may use. memory_bytes: of its container, reserved with the world.
+        wants_pictures: whether to send PNGs. prompt: words for a model, which the player may use. memory_bytes: of its
+        container, reserved with the world. pod_player: its container, where that is one of the world's pod.
         """
         self.wants_pictures = wants_pictures
         self._launch, self._meter, self._environment = launch, meter, environment
         self._clock, self._prompt, self.memory_bytes = clock, prompt, memory_bytes
+        self.pod_player = pod_player
         self._container: Container | None = None
+        self._world: World | None = None
         self._rest, self._sequence, self._is_broken = b"", 0, False
         self.log = ""
+
+    def enter(self, world: World) -> None:
+        """Hear in which world its own container is, where it is one of the world's."""
+        self._world = world
 
     def choose(
         self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
@@ -87,7 +97,7 @@ class PlayerAgent:
     def _open(self) -> None:
         """Start the player and do the handshake. Raises AgentFault and SandboxError."""
         try:
-            self._container = self._launch()
+            self._container = self._launch(self._world)
         except PlayerDidNotStart as error:
             self.log = error.log
             raise AgentFault(sentence(PlayerFault.DID_NOT_START, str(error)), code=PlayerFault.DID_NOT_START) from None

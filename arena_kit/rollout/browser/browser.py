@@ -13,11 +13,10 @@ from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import (
     MEMORY_BYTES,
     NAME,
-    SOCKET,
     BrowserPlace,
     browser_options,
-    channel_fill,
 )
+from arena_kit.rollout.browser.folder import SOCKET, channel_fill
 from arena_kit.rollout.browser.inside.browser_server.frames import (
     HEAD_BYTES,
     BadFrame,
@@ -32,7 +31,7 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.front import PORT
 from arena_kit.rollout.worlds.world import World, WorldFault
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.channel import Channel, remove_abandoned_channels
+from arena_kit.sandbox.channel import remove_abandoned_channels
 
 COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 60.0, 240.0, 120.0, 90.0
 """Of an action: its own limits in the browser are shorter, so that only a browser that is lost reaches this one."""
@@ -53,11 +52,11 @@ class Browser:
         try:
             # What killed workers have left goes when the next browser of any worker opens.
             remove_abandoned_channels(place.channel_dir)
-            self._channel = Channel(place.channel_dir)
+            origins = world.package.origins
+            self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
         except SandboxError as error:
             raise PlatformFault(str(error), code=error.code) from None
         try:
-            channel_fill(self._channel.folder, world.package.origins)
             self._wire = self._connected(place.image, self._channel.folder)
         except BaseException:
             self.close()

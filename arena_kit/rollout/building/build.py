@@ -9,8 +9,10 @@ from typing import IO
 
 from arena_kit.image.calls import engine
 from arena_kit.image.labels import PREFIX_LABEL
+from arena_kit.image.registry import SILENCE_SECONDS, Registry
 from arena_kit.rollout.building.images import Bases, Log, service_image, untag
 from arena_kit.rollout.building.leftovers import building
+from arena_kit.rollout.building.users import user_of
 from arena_kit.rollout.exports.diff import state_diff
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.packages.manifest import FILE as MANIFEST
@@ -18,8 +20,9 @@ from arena_kit.rollout.packages.manifest import Hook
 from arena_kit.rollout.packages.package import LIMITS, Package, PackageRefused
 from arena_kit.rollout.values.strict_json import Flaw
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
+from arena_kit.rollout.worlds.docker_world import DockerWorld
 from arena_kit.rollout.worlds.host import Worlds
-from arena_kit.rollout.worlds.world import LOG_CHARACTERS, World, WorldFault, seeded_tag
+from arena_kit.rollout.worlds.world import LOG_CHARACTERS, WorldFault, seeded_tag
 from arena_kit.upload.archive import unpack_archive
 
 HOOK_SECONDS = 600.0
@@ -31,9 +34,16 @@ _MOST_CHANGES = 5
 
 
 def package_build(
-    file: IO[bytes], package: Package, *, worlds: Worlds, bases: Bases, log: Log, seed: int = 0
+    file: IO[bytes],
+    package: Package,
+    *,
+    worlds: Worlds,
+    bases: Bases,
+    log: Log,
+    seed: int = 0,
+    registry: Registry | None = None,
 ) -> BuiltPackage:
-    """Return a package with its images. file: the zip that it was read from.
+    """Return a package with its images. file: the zip that it was read from. registry: gets the images, for clusters.
 
     Its services start in a world, the hooks `seed` and `check` run, and each service is stored with what it has written
     outside its tmpfs. A second world, of the stored images, must export the same state. What a killed build leaves is
@@ -57,7 +67,8 @@ def package_build(
             plain = _built(package, tuple(services), seed, unpacked)
             kept = [f"{repository}:{seeded_tag(tag, built.service.name)}" for built in services]
             try:
-                return _seeded(package, plain, worlds, f"{repository}:{tag}", bases.prefix, log)
+                seeded = _seeded(package, plain, worlds, f"{repository}:{tag}", bases.prefix, log)
+                return seeded if registry is None else _pushed(seeded, registry, repository, tag, log)
             except BaseException:
                 untag(client, kept)
                 raise
@@ -102,8 +113,12 @@ def _seeded(package: Package, plain: BuiltPackage, worlds: Worlds, name: str, pr
             first = world.export()
             log(f"It has exported {len(first)} files; its services are stopped and stored")
             labels = {PREFIX_LABEL: prefix, PACKAGE_LABEL: package.sha256}
+            users = {each.service.name: user_of(world, each.service) for each in plain.services}
             images = world.commit(repository, tag, labels)
-        stored = tuple(dataclasses.replace(each, image=images[each.service.name]) for each in plain.services)
+        stored = tuple(
+            dataclasses.replace(each, image=images[each.service.name], user=users[each.service.name])
+            for each in plain.services
+        )
         built = dataclasses.replace(plain, services=stored)
         log("A second world starts, of the stored images")
         with worlds.open(built, seconds=BUILD_SECONDS) as world:
@@ -115,7 +130,18 @@ def _seeded(package: Package, plain: BuiltPackage, worlds: Worlds, name: str, pr
     return dataclasses.replace(built, fresh=second, digest=digest)
 
 
-def _run_hook(world: World, step: str, hook: Hook, seed: int, log: Log) -> None:
+def _pushed(built: BuiltPackage, registry: Registry, repository: str, tag: str, log: Log) -> BuiltPackage:
+    """Return the package with the names of its images in a registry. Raises RegistryFailed."""
+    services = []
+    with engine(SILENCE_SECONDS) as client:
+        for each in built.services:
+            log(f"{each.service.name}: its image goes to {registry.repository}")
+            digest = registry.push(client, f"{repository}:{seeded_tag(tag, each.service.name)}")
+            services.append(dataclasses.replace(each, reference=registry.reference(digest)))
+    return dataclasses.replace(built, services=tuple(services))
+
+
+def _run_hook(world: DockerWorld, step: str, hook: Hook, seed: int, log: Log) -> None:
     ran = world.run(hook.service, hook.command, seconds=HOOK_SECONDS, environment={"SEED": str(seed)})
     log(ran.output[-LOG_CHARACTERS:])
     if ran.status != 0:

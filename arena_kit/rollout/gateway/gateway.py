@@ -23,6 +23,8 @@ CHAT, MODELS = "/v1/chat/completions", "/v1/models"
 MOST_REQUEST_BYTES, MOST_LOG_BYTES = 24 << 20, 20 << 20
 MOST_REQUESTS_AT_ONCE = 4
 READ_SECONDS = 60.0
+KEPT_SECONDS = 1200.0
+"""How long a connection may be silent: a player in a pod has one for the whole rollout, and acts between requests."""
 
 
 class Gateway:
@@ -110,7 +112,7 @@ class _Server(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
 
 def _handler(gateway: Gateway) -> type[http.server.BaseHTTPRequestHandler]:
     class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version, timeout = "HTTP/1.1", READ_SECONDS
+        protocol_version, timeout = "HTTP/1.1", KEPT_SECONDS
 
         def do_GET(self) -> None:
             """Answer the list of models."""

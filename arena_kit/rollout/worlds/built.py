@@ -12,11 +12,18 @@ from arena_kit.rollout.packages.manifest import Export, Login
 
 @dataclass(frozen=True, slots=True)
 class BuiltService:
-    """A service and its image. image: a content id, so that the engine never pulls. environment: with the arena's."""
+    """A service and its image.
+
+    image: a content id, so that the engine never pulls. environment: with the arena's. user: whom it runs as, as
+    numbers, e.g. 1000:1000; empty if that is not known. reference: the image's name by digest in a registry, for
+    clusters; empty without one.
+    """
 
     service: Service
     image: str
     environment: Mapping[str, str] = field(default_factory=dict)
+    user: str = ""
+    reference: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import os
 import select
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import docker
@@ -18,23 +17,13 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.engine import NoEngine, connect
 from arena_kit.image.streams import archive_pieces, command_stream
 from arena_kit.rollout.exports.state import ExportRefused
+from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
 from arena_kit.text import plain_text
 
-OUTPUT_BYTES = 64 << 10
-"""Output of a command, and of a service's log, of which the end is kept."""
 _HEADER_BYTES = 8
 _CONFLICT = 409
 _LEAST_SECONDS = 0.1
-UNENDED = -1
 REFUSED = "engine_refused"
-
-
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a command in a container has done. status: of its exit. output: the end of both its streams, cleaned."""
-
-    status: int
-    output: str
 
 
 class Engine:

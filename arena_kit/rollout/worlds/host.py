@@ -10,6 +10,7 @@ from typing import Any
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.docker_world import DockerWorld
 from arena_kit.rollout.worlds.engine import Engine, errors, remove
 from arena_kit.rollout.worlds.front import MEMORY_BYTES as FRONT_BYTES
 from arena_kit.rollout.worlds.leases import Leases
@@ -17,10 +18,11 @@ from arena_kit.rollout.worlds.walls import PAUSE_BYTES
 from arena_kit.rollout.worlds.world import (
     ARENA_LABEL,
     DEADLINE_LABEL,
+    NOTHING,
     PAUSE,
     PROVISION_SECONDS,
     WORLD_LABEL,
-    World,
+    Beside,
 )
 
 MOST_WRITTEN_BYTES = 4 << 30
@@ -40,19 +42,24 @@ class Worlds:
         self.builds = folder / "builds"
 
     def open(
-        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, beside_bytes: int = 0
-    ) -> World:
+        self,
+        package: BuiltPackage,
+        *,
+        seconds: float,
+        labels: Mapping[str, str] | None = None,
+        beside: Beside = NOTHING,
+    ) -> DockerWorld:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
-        beside_bytes: memory of what joins the world later, such as a browser.
+        beside: what joins the world later, such as a browser.
         """
         deadline = time.monotonic() + PROVISION_SECONDS
         own = {ARENA_LABEL: self._leases.name, DEADLINE_LABEL: f"{time.time() + seconds:.0f}"}
         own_bytes = PAUSE_BYTES + (FRONT_BYTES if package.front else 0)
-        lease = self._leases.take(package.memory_bytes + own_bytes + beside_bytes)
+        lease = self._leases.take(package.memory_bytes + own_bytes + beside.memory_bytes)
         try:
-            world = World(package, lease, {**(labels or {}), **own}, self._pause_image)
+            world = DockerWorld(package, lease, {**(labels or {}), **own}, self._pause_image)
         except BaseException:
             lease.end()
             raise

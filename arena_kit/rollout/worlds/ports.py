@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 
-from arena_kit.rollout.worlds.engine import Engine, Output
+from arena_kit.rollout.worlds.containers import Containers, Printed
 from arena_kit.rollout.worlds.walls import LOOPBACK
 
 LOOK_SECONDS = 1.0
@@ -31,7 +31,7 @@ a world a quarter slower to start."""
 class Ports:
     """The ports that accept so far."""
 
-    def __init__(self, output: Output) -> None:
+    def __init__(self, output: Printed) -> None:
         self._output = output
 
     def accept(self, ports: Sequence[int], deadline: float) -> bool:
@@ -45,10 +45,10 @@ class Ports:
 
 
 @contextlib.contextmanager
-def ports_of(engine: Engine, container: str, ports: Sequence[int], deadline: float) -> Iterator[Ports]:
+def ports_of(containers: Containers, container: str, ports: Sequence[int], deadline: float) -> Iterator[Ports]:
     """Watch ports of the network of a container that has Python, until a monotonic deadline. Raises PlatformFault."""
     seconds = deadline - time.monotonic()
-    with engine.follow(
+    with containers.follow(
         container, ["python3", "-I", "-S", "-c", _PROGRAM, f"{seconds:.0f}", *map(str, ports)]
     ) as output:
         yield Ports(output)

@@ -46,6 +46,7 @@ def built_of(
             logins=tuple(Login(**each) for each in found["logins"]),
             clock=found["clock"],
             uploads=uploads or {},
+            front=found.get("front", False),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"The built package cannot be read: {error!r}") from None
@@ -57,4 +58,8 @@ def _service(found: Mapping[str, Any]) -> BuiltService:
     }
     health: dict[str, Any] = dict(service.pop("health"))
     health["test"] = tuple(health["test"])
-    return BuiltService(Service(**service, health=HealthCheck(**health)), found["image"], found["environment"])
+    return BuiltService(
+        Service(**service, health=HealthCheck(**health)), found["image"], found["environment"],
+        # Of a version that knew no clusters.
+        found.get("user", ""), found.get("reference", ""),
+    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from arena_kit.sandbox.base import SandboxError
@@ -71,14 +71,18 @@ print(json.dumps({
 WAIT_SECONDS = 600.0
 
 
-def rights_findings(cluster: ApiCluster) -> list[ProbeFinding]:
-    """Return what the account may do that it needs, and what it may do beyond that. Raises SandboxUnavailable."""
+def rights_findings(
+    cluster: ApiCluster, rights: Sequence[Right] = NEEDED_RIGHTS, foreign: Sequence[Right] = ()
+) -> list[ProbeFinding]:
+    """Return what the account may do that it needs, and what it may do beyond that. Raises SandboxUnavailable.
+
+    rights: what it needs. foreign: what it should not be able to do elsewhere, besides what no account should.
+    """
     needed = [
-        ProbeFinding("rights", f"may {right}", _allowed(cluster.may(right)), cluster.may(right))
-        for right in NEEDED_RIGHTS
+        ProbeFinding("rights", f"may {right}", _allowed(cluster.may(right)), cluster.may(right)) for right in rights
     ]
     beyond = []
-    for right in BEYOND:
+    for right in (*(one for one in BEYOND if one not in rights), *foreign):
         where = f" in {right.namespace}" if right.namespace else ""
         allowed = cluster.may(right)
         beyond.append(ProbeFinding("no other rights", f"may not {right}{where}", _allowed(allowed), not allowed))

@@ -73,13 +73,15 @@ class Site:
 class PodPlayerSpec:
     """A player's container.
 
-    image: by digest. fresh: load it for one duel only. folder: with the player's code.
+    image: by digest. fresh: load it for one duel only. folder: with the player's code. has_model: whether it reaches a
+    language model, by a connection that process 1 makes.
     """
 
     image: str
     limits: Limits
     fresh: bool = False
     folder: str = PLAYER
+    has_model: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +148,25 @@ def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
 
 def _pod(job: LotJob, site: Site) -> dict[str, Any]:
     numbers = range(len(job.players))
-    gpus = any(player.limits.gpu_count for player in job.players)
+    return {
+        **pod_settings(site, has_gpus=any(player.limits.gpu_count for player in job.players)),
+        "initContainers": [_prepare(site, numbers)],
+        "containers": [_referee(job, site, numbers), *(_player(job, site, number) for number in numbers)],
+        "volumes": [
+            {"name": "out", "emptyDir": {"sizeLimit": "16Mi"}},
+            {"name": "scratch", "emptyDir": {"sizeLimit": "128Mi"}},
+            {"name": "nothing", "emptyDir": {"sizeLimit": "1Mi"}},
+            *({"name": f"channel-{n + 1}", "emptyDir": {"sizeLimit": "16Mi"}} for n in numbers),
+            *(
+                {"name": f"tmp-{n + 1}", "emptyDir": {"medium": "Memory", "sizeLimit": f"{TMP_BYTES // MIB}Mi"}}
+                for n in numbers
+            ),
+        ],
+    }  # fmt: skip
+
+
+def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
+    """Return what all pods of the arena have in common beside their containers."""
     return {
         "restartPolicy": "Never",
         "terminationGracePeriodSeconds": GRACE_SECONDS,
@@ -175,19 +195,7 @@ def _pod(job: LotJob, site: Site) -> dict[str, Any]:
             ),
             *map(dict, site.tolerations),
             # Nodes with graphics cards are often kept from all other pods.
-            *([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if gpus else []),
-        ],
-        "initContainers": [_prepare(site, numbers)],
-        "containers": [_referee(job, site, numbers), *(_player(job, site, number) for number in numbers)],
-        "volumes": [
-            {"name": "out", "emptyDir": {"sizeLimit": "16Mi"}},
-            {"name": "scratch", "emptyDir": {"sizeLimit": "128Mi"}},
-            {"name": "nothing", "emptyDir": {"sizeLimit": "1Mi"}},
-            *({"name": f"channel-{n + 1}", "emptyDir": {"sizeLimit": "16Mi"}} for n in numbers),
-            *(
-                {"name": f"tmp-{n + 1}", "emptyDir": {"medium": "Memory", "sizeLimit": f"{TMP_BYTES // MIB}Mi"}}
-                for n in numbers
-            ),
+            *([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if has_gpus else []),
         ],
     }  # fmt: skip
 
@@ -200,7 +208,7 @@ def _prepare(site: Site, numbers: Sequence[int]) -> dict[str, Any]:
         "command": ["python3", "-m", "arena_kit.sandbox.kubernetes.prepare"],
         "args": [channel_of(number) for number in numbers],
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}},
-        "securityContext": _walls(REFEREE_UID),
+        "securityContext": walls(REFEREE_UID),
         "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH],
     }
 
@@ -217,37 +225,49 @@ def _referee(job: LotJob, site: Site, numbers: Sequence[int]) -> dict[str, Any]:
             "requests": {"cpu": "300m", "memory": "256Mi"},
             "limits": {"cpu": "1", "memory": "512Mi", "ephemeral-storage": "256Mi"},
         },
-        "securityContext": _walls(REFEREE_UID),
+        "securityContext": walls(REFEREE_UID),
         "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH, {"name": "out", "mountPath": "/out"}],
     }
 
 
 def _player(job: LotJob, site: Site, number: int) -> dict[str, Any]:
-    player = job.players[number]
+    return player_container(
+        job.players[number],
+        name=f"player-{number + 1}",
+        uid=_player_uid(job, number) if site.host_users else FIRST_OWN_UID + number,
+        cpu=min(PLAYER_CPU, PLAYING_CPU // len(job.players)),
+        channel=f"channel-{number + 1}",
+        tmp=f"tmp-{number + 1}",
+    )
+
+
+def player_container(player: PodPlayerSpec, *, name: str, uid: int, cpu: int, channel: str, tmp: str) -> dict[str, Any]:
+    """Return a player's container. cpu: thousandths of a processor that it requests. channel, tmp: its volumes."""
     limits = player.limits
-    memory = f"{-(-(limits.memory_limit_bytes + MEMORY_HEADROOM_BYTES) // MIB)}Mi"
+    memory = f"{player_mebibytes(limits)}Mi"
     # A device belongs to one container; the names of other makers' devices are for a cluster's own rules.
     gpus = {GPU: str(limits.gpu_count)} if limits.gpu_count else {}
     return {
-        "name": f"player-{number + 1}",
+        "name": name,
         "image": player.image,
         "command": ["/bin/sh", "-c", COMMAND, "sh"],
         "args": [
             "--channel", CHANNEL, "--player", player.folder, "--packages", PACKAGES, "--wipe", TMP, "--pod",
             "--pids", str(PIDS_LIMIT), "--log-limit", str(limits.log_limit_bytes),
             "--memory-limit", str(limits.memory_limit_bytes), *(["--fresh"] if player.fresh else []),
+            *(["--model"] if player.has_model else []),
         ],
         "workingDir": TMP,
         "env": [{"name": name, "value": value} for name, value in {**PLAYER_ENVIRONMENT, "HOME": TMP}.items()],
         "resources": {
-            "requests": {"cpu": f"{min(PLAYER_CPU, PLAYING_CPU // len(job.players))}m", "memory": memory, **gpus},
+            "requests": {"cpu": f"{cpu}m", "memory": memory, **gpus},
             "limits": {"cpu": f"{round(limits.cpu_count * 1000)}m", "memory": memory, "ephemeral-storage": "64Mi",
                        **gpus},
         },
-        "securityContext": _walls(_player_uid(job, number) if site.host_users else FIRST_OWN_UID + number),
+        "securityContext": walls(uid),
         "volumeMounts": [
-            {"name": f"channel-{number + 1}", "mountPath": CHANNEL, "readOnly": True},
-            {"name": f"tmp-{number + 1}", "mountPath": TMP},
+            {"name": channel, "mountPath": CHANNEL, "readOnly": True},
+            {"name": tmp, "mountPath": TMP},
             # The containers of a pod share an IPC namespace, and with it what lies in these two folders.
             {"name": "nothing", "mountPath": NO_SHARED_MEMORY, "readOnly": True},
             {"name": "nothing", "mountPath": NO_QUEUES, "readOnly": True},
@@ -255,11 +275,17 @@ def _player(job: LotJob, site: Site, number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def player_mebibytes(limits: Limits) -> int:
+    """Return the memory of a player's container."""
+    return -(-(limits.memory_limit_bytes + MEMORY_HEADROOM_BYTES) // MIB)
+
+
 def _channel(number: int) -> dict[str, Any]:
     return {"name": f"channel-{number + 1}", "mountPath": channel_of(number)}
 
 
-def _walls(uid: int) -> dict[str, Any]:
+def walls(uid: int) -> dict[str, Any]:
+    """Return what no container of the arena may do."""
     return {
         "runAsUser": uid,
         "runAsGroup": uid,
@@ -271,5 +297,10 @@ def _walls(uid: int) -> dict[str, Any]:
 
 
 def _player_uid(job: LotJob, number: int) -> int:
-    digest = hashlib.sha256(f"{job.name}/{number}".encode()).digest()
+    return pod_player_uid(f"{job.name}/{number}")
+
+
+def pod_player_uid(name: str) -> int:
+    """Return the user of a player by a name that no other one has."""
+    digest = hashlib.sha256(name.encode()).digest()
     return FIRST_PLAYER_UID + int.from_bytes(digest[:8], "big") % PLAYER_UIDS

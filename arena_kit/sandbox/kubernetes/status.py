@@ -55,18 +55,23 @@ Status = Waiting | Running | Ended
 
 
 def status_of(
-    job: Mapping[str, Any], pods: Sequence[Mapping[str, Any]], events: Iterable[Mapping[str, Any]] = ()
+    job: Mapping[str, Any],
+    pods: Sequence[Mapping[str, Any]],
+    events: Iterable[Mapping[str, Any]] = (),
+    *,
+    main: str = REFEREE,
 ) -> Status:
     """Return the state of a lot by the API's objects, as plain data.
 
-    pods: those of the Job, of which the newest counts. events: of the Job and its pods.
+    pods: those of the Job, of which the newest counts. events: of the Job and its pods. main: the container that
+    decides whether it runs and whether it has ended.
     """
     condition = _conditions(job)
     pod = max(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", "")), default=None)
     if pod is None:
         return _without_pod(job, condition, events)
     containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
-    referee = _terminated(containers.get(REFEREE))
+    referee = _terminated(containers.get(main))
     has_result = referee is not None and referee.get("exitCode") in (0, PLATFORM_FAILED)
     disruption = _disruption(pod, has_result=has_result)
     if referee is not None and has_result and not disruption:
@@ -76,7 +81,7 @@ def status_of(
     if disruption:
         return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
     if referee is not None:
-        return _failed(REFEREE, referee)
+        return _failed(main, referee)
     for container in pod.get("status", {}).get("initContainerStatuses") or []:
         if (begun := _terminated(container)) is not None and begun.get("exitCode"):
             return _failed(container["name"], begun)
@@ -85,7 +90,7 @@ def status_of(
     stuck = _stuck(pod)
     if stuck.code:
         return stuck
-    if (containers.get(REFEREE) or {}).get("state", {}).get("running") is not None:
+    if (containers.get(main) or {}).get("state", {}).get("running") is not None:
         return Running()
     return _refusal(events)
 

@@ -121,7 +121,7 @@ def start() -> Iterator[Start]:
             f"folder:{player}", f"arena-test-{folder.name}", limits=Limits(start_seconds=20.0), labels={},
             model_folder=model_folder,
         )  # fmt: skip
-        made.append(PlayerAgent(lambda: sandbox.launch(launch), meter or Meter(), environment="notes"))
+        made.append(PlayerAgent(lambda _: sandbox.launch(launch), meter or Meter(), environment="notes"))
         return made[-1]
 
     yield begin

@@ -23,6 +23,7 @@ from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.docker_world import DockerWorld
 from arena_kit.rollout.worlds.host import Worlds
 from arena_kit.rollout.worlds.world import ARENA_LABEL, World
 from arena_kit.tests.rollout import notes
@@ -121,13 +122,13 @@ def carry(source: socket.socket, target: socket.socket) -> None:
 def before(phase: str, act: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Do something when a world comes to a phase; in `provision`, between its containers."""
     name = {"provision": "_wait", "work": "run", "export": "_export", "remove": "remove"}[phase]
-    usual = getattr(World, name)
+    usual = getattr(DockerWorld, name)
 
     def acting(world: World, *given: object, **further: object) -> object:
         act()
         return usual(world, *given, **further)
 
-    monkeypatch.setattr(World, name, acting)
+    monkeypatch.setattr(DockerWorld, name, acting)
 
 
 @pytest.mark.parametrize("phase", PHASES)

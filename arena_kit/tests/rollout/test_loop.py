@@ -14,7 +14,8 @@ from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import Work
-from arena_kit.rollout.browser.container import BrowserPlace, policies
+from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.folder import policies
 from arena_kit.rollout.browser.inside.browser_server.frames import BadFrame, decode, encode, json_length
 from arena_kit.rollout.browser.observation import Observation, Seen, seen_read
 from arena_kit.rollout.checks.evidence import SUCCESS

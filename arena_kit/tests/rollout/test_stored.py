@@ -16,11 +16,11 @@ BUILT = BuiltPackage(
     (BuiltService(
         Service("web", "base:python", files="services/web", command=("python3", "x"), entrypoint=(), ports=(80,),
                 environment={"A": "1"}, after=("db",), health=HealthCheck(("true",), retries=3), tmpfs={"/tmp": 1}),
-        "sha256:1", {"PYTHONPATH": "/p"},
+        "sha256:1", {"PYTHONPATH": "/p"}, "1000:1000", "registry/shop@sha256:1",
     ),),
     (Export("web", "csv", "/export", ("dump", "all")),), 1 << 20, ("http://web:80",), {"audit": ("at",)}, 3,
     {"a.csv": b"a\n1\n"}, "d" * 64, "http://web:80/", (Login("clerk", "/login", {"label=Name": "x"}),),
-    "2026", {"u": b"1"},
+    "2026", {"u": b"1"}, front=True,
 )  # fmt: skip
 
 

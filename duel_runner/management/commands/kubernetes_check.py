@@ -15,14 +15,15 @@ from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.run import PlayedDuel
+from arena_kit.rollout.pods.cluster import WORLD_RIGHTS, WorldCluster
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.check import lot_findings, network_findings, rights_findings
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
+from arena_kit.sandbox.kubernetes.cluster import ApiCluster, Right
 from arena_kit.sandbox.kubernetes.manifest import channel_of
 from arena_kit.sandbox.kubernetes.status import Ended
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
-from duel_runner.lots.site import site
+from core.jobs.cluster import site, worlds_site
 from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
 
 ENVIRONMENT = "tic-tac-toe-v1"
@@ -33,18 +34,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
+        parser.add_argument(
+            "--worlds", action="store_true", help="test what a worker of rollouts needs, and the network of its worlds"
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         if settings.SANDBOX != "kubernetes":
             raise CommandError("SANDBOX is not kubernetes. manage.py sandbox_check tries the other sandboxes.")
         try:
-            version, findings = check_cluster()
+            version, findings = check_worlds() if options["worlds"] else check_cluster()
         except (SandboxError, PlatformFault) as error:
             raise CommandError(f"The cluster cannot be checked: {error} ({error.code})") from None
         if options["json"]:
             self.stdout.write(json.dumps({"version": version, "findings": [asdict(one) for one in findings]}, indent=1))
         else:
-            self.stdout.write(f"Kubernetes {version}, namespace {settings.KUBERNETES_OPTIONS['namespace']}")
+            namespace = settings.KUBERNETES_OPTIONS["worlds" if options["worlds"] else "namespace"]
+            self.stdout.write(f"Kubernetes {version}, namespace {namespace}")
             self.stdout.write(f"{'protection':<{PROTECTION}} {'tried':<{TRIED}} {'what happened':<{HAPPENED}} held")
             for finding in findings:
                 self.stdout.write(line_of(finding))
@@ -62,6 +67,19 @@ def check_cluster() -> tuple[str, list[ProbeFinding]]:
     cluster = ApiCluster(where)
     findings = [*rights_findings(cluster), *network_findings(cluster, where)]
     return cluster.version(), [*findings, *lot_findings(cluster, where, _lot, play=_output)]
+
+
+def check_worlds() -> tuple[str, list[ProbeFinding]]:
+    """Return the same for the worlds of rollouts: the rights of their account, and their network.
+
+    Raises SandboxError, PlatformFault.
+    """
+    where, lots = worlds_site().apart(), settings.KUBERNETES_OPTIONS["namespace"]
+    cluster = WorldCluster(where)
+    # Who could run commands among lots could forge their results.
+    foreign = [Right(verb, "pods", subresource="exec", namespace=lots) for verb in ("get", "create")]
+    rights = rights_findings(cluster, WORLD_RIGHTS, [*foreign, Right("create", "jobs", "batch", namespace=lots)])
+    return cluster.version(), [*rights, *network_findings(cluster, where)]
 
 
 def _lot(claim: str) -> str:

@@ -4,18 +4,22 @@
     answer["choices"][0]["message"]
 
 The key, the model's name and what it costs are the arena's. Any OpenAI client works as well, over the Unix socket that
-ARENA_MODEL_SOCKET names.
+ARENA_MODEL_SOCKET names. Where rollouts are played on a cluster, there is no such socket, and this module is the only
+way.
 """
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
 import socket
+import threading
 from typing import Any
 
 TIMEOUT_SECONDS = 600.0
+_one_by_one = threading.Lock()
 
 
 class ModelError(Exception):
@@ -28,6 +32,11 @@ class ModelError(Exception):
 
 class _Connection(http.client.HTTPConnection):
     def connect(self) -> None:
+        if descriptor := os.environ.get("ARENA_MODEL_DESCRIPTOR"):
+            # In a pod a player may make no sockets. All requests share the one that it was given, one after the other.
+            self.sock = socket.socket(fileno=os.dup(int(descriptor)))
+            self.sock.settimeout(self.timeout)
+            return
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.sock.settimeout(self.timeout)
         self.sock.connect(os.environ["ARENA_MODEL_SOCKET"])
@@ -44,6 +53,11 @@ def name() -> str:
 
 
 def _asked(method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
+    with _one_by_one if "ARENA_MODEL_DESCRIPTOR" in os.environ else contextlib.nullcontext():
+        return _answered(method, path, body)
+
+
+def _answered(method: str, path: str, body: dict[str, Any] | None) -> dict[str, Any]:
     connection = _Connection("model", timeout=TIMEOUT_SECONDS)
     try:
         content = None if body is None else json.dumps(body).encode()

@@ -20,8 +20,10 @@ from .site import arena_packages, arena_sources
 
 OBJECTS_BYTES = 256 << 20
 """Memory for all `Player` objects of a duel, unless the player sets `max_parallel_matches`."""
-ORDERS = 3
-"""The descriptor over which the supervisor sends orders."""
+ORDERS, MODEL = 3, 4
+"""The descriptors over which the supervisor sends orders, and of the connection to a language model in a pod."""
+MODEL_DESCRIPTOR = "ARENA_MODEL_DESCRIPTOR"
+"""The variable that names the latter."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -31,7 +33,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         arena_packages.add(options.packages)
         serving.import_numpy()
-        if os.environ.get("ARENA_MODEL_SOCKET"):
+        if os.environ.get("ARENA_MODEL_SOCKET") or os.environ.get(MODEL_DESCRIPTOR):
             from . import arena_model
 
             sys.modules["arena_model"] = arena_model

@@ -23,6 +23,8 @@ from . import descriptors, loading, process, walls
 GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
+MODEL = "model.sock"
+"""In the channel, of a player that has a language model and may make no sockets itself."""
 POD_SECONDS = 300.0
 """How long process 1 of a pod's container waits for the referee's container to come up."""
 MEMORY_SECONDS = 0.05
@@ -105,6 +107,7 @@ class Supervisor:
         self._has_forked = False
         self._sleep: process.Sleep | None = None
         """The loader's counts after its last fork."""
+        self._model = self._connected(MODEL, POD_SECONDS) if options.model else None
         self._loader = self._start_loader(theirs, writer)
         theirs.close()
         os.close(writer)
@@ -230,8 +233,12 @@ class Supervisor:
             return pid
         os.dup2(writer, 1)
         os.dup2(writer, 2)
+        model = os.dup(self._model.fileno()) if self._model else -1
         os.dup2(orders.fileno(), loading.ORDERS)
-        os.closerange(loading.ORDERS + 1, 1024)
+        if model >= 0:
+            os.dup2(model, loading.MODEL)
+            os.environ[loading.MODEL_DESCRIPTOR] = str(loading.MODEL)
+        os.closerange(loading.ORDERS + 1 + (model >= 0), 1024)
         process.prctl(process.PR_SET_PDEATHSIG, signal.SIGKILL)
         # The player may read its own files under /proc, as libraries do, but not its supervisor's.
         process.prctl(process.PR_SET_DUMPABLE, 1)
@@ -374,6 +381,7 @@ def main() -> None:
     parser.add_argument("--data-limit", type=int, default=0, help="Bytes of memory per process, 0 for no limit.")
     parser.add_argument("--pids", type=int, default=0, help="Number of the user's processes, 0 for no limit.")
     parser.add_argument("--pod", action="store_true", help="The container shares its network with others in a pod.")
+    parser.add_argument("--model", action="store_true", help="In a pod: connect to the gateway to a language model.")
     parser.add_argument("--memory-limit", type=int, default=0, help="Bytes of all processes, 0 if an engine limits it.")
     options = parser.parse_args()
     process.become_supervisor()

@@ -1,12 +1,15 @@
-"""What the settings say about the cluster on which lots are played."""
+"""What the settings say about the cluster on which lots and rollouts are played."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from django.conf import settings
 
 from arena_kit.sandbox.kubernetes.manifest import MOST_LETTERS, Site
+
+WORLDS = "-worlds"
 
 
 def site() -> Site:
@@ -26,6 +29,16 @@ def site() -> Site:
         node_selector=nodes,
         tolerations=[{"key": name, "operator": "Equal", "value": value} for name, value in nodes.items()],
     )
+
+
+def worlds_site() -> Site:
+    """Return how worlds of rollouts run there.
+
+    They have a namespace and a name of their own, so that drivers leave them alone.
+    """
+    lots = site()
+    name = f"{lots.id[: MOST_LETTERS - len(WORLDS)]}{WORLDS}"
+    return replace(lots, id=name, namespace=settings.KUBERNETES_OPTIONS["worlds"])
 
 
 def site_id(prefix: str) -> str:

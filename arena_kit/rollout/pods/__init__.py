@@ -1,0 +1,1 @@
+"""Worlds in the pods of a Kubernetes cluster: one world is one pod."""

@@ -1,0 +1,166 @@
+"""The containers of a world's pod: whether they run, what they print, and commands in them."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from arena_kit.errors import PlatformFault
+from arena_kit.rollout.exports.state import ExportRefused
+from arena_kit.rollout.pods.cluster import WorldCluster
+from arena_kit.rollout.pods.streams import OUTPUT, Output, Stream
+from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
+from arena_kit.sandbox.base import SandboxError
+from arena_kit.sandbox.kubernetes.cluster import Plain
+from arena_kit.text import plain_text
+
+LOOK_SECONDS = 1.0
+"""How old what is known about the pod may be."""
+_POLL_SECONDS = 0.2
+REST_BYTES = 1 << 20
+"""Of what a command may print behind the end of its tar."""
+_OWN_TAR = """
+import sys, tarfile
+with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
+    tar.add(sys.argv[1], sys.argv[1].rpartition("/")[2])
+"""
+"""Packs a file where only Python is sure to be there."""
+
+
+class PodCalls:
+    """Calls about the containers of one pod, by their names. Raises PlatformFault."""
+
+    def __init__(self, cluster: WorldCluster, token: str, own: Collection[str]) -> None:
+        """token: of the world. own: names of the containers whose image is the arena's own."""
+        self._cluster, self._token, self._own = cluster, token, own
+        self._pod: Plain = {}
+        self._looked_at = 0.0
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return str(self._pod["metadata"]["name"])
+
+    def look(self, *, at_once: bool = False) -> Plain:
+        """Return the pod as the API shows it; empty while there is none. Raises PlatformFault once it is gone.
+
+        at_once: whether what is known must not be older than this call.
+        """
+        now = time.monotonic()
+        if at_once or not self._pod or now - self._looked_at > LOOK_SECONDS:
+            with errors():
+                found = self._cluster.pods_of(self._token)
+            self._looked_at = now
+            if self._pod:
+                # A Job makes another pod where one was deleted, and nothing of the world is in that one.
+                own = self._pod["metadata"]["uid"]
+                found = [pod for pod in found if pod["metadata"]["uid"] == own]
+                if not found or found[0]["metadata"].get("deletionTimestamp"):
+                    raise PlatformFault("The pod of the world was removed from outside.", code="world_lost")
+            self._pod = found[0] if found else {}
+        return self._pod
+
+    def state(self, container: str) -> Plain:
+        """Return the state of a container, by the API: waiting, running or terminated."""
+        for status in self.look().get("status", {}).get("containerStatuses") or ():
+            if status["name"] == container:
+                return dict(status.get("state") or {})
+        return {}
+
+    def ended(self, container: str, seconds: float) -> Plain:
+        """Return how a container ended, by the API; empty if it has not within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            self.look(at_once=True)
+            ended: Plain = self.state(container).get("terminated") or {}
+            if ended or time.monotonic() > deadline:
+                return ended
+            time.sleep(_POLL_SECONDS)
+
+    def is_running(self, container: str) -> bool:
+        """See Containers."""
+        return self.state(container).get("running") is not None
+
+    def log(self, container: str) -> str:
+        """See Containers."""
+        with contextlib.suppress(SandboxError):
+            return _cleaned(self._cluster.log_of(self.name, container))
+        return ""
+
+    def run(
+        self, container: str, command: Sequence[str], *, deadline: float, environment: Mapping[str, str] | None = None
+    ) -> Ran:
+        """See Containers."""
+        given = ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
+        with self._started(container, [*given, *command]) as stream:
+            output = Output(stream)
+            while output.more(deadline):
+                pass
+            return Ran(stream.status if stream.is_over else UNENDED, _cleaned(output.said))
+
+    @contextlib.contextmanager
+    def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
+        """See Containers."""
+        with self._started(container, command) as stream:
+            yield Output(stream)
+
+    @contextlib.contextmanager
+    def archive(self, container: str, path: str, *, deadline: float) -> Iterator[Iterator[bytes]]:
+        """See Containers. Services need `tar` in their image."""
+        with self._started(container, self._packing(container, path)) as stream:
+            output = Output(stream)
+            yield _pieces(stream, output, deadline)
+            left = REST_BYTES
+            while not stream.is_over and left > 0 and time.monotonic() < deadline:
+                left -= len(stream.take(deadline)[1])
+        if stream.status != 0:
+            why = _cleaned(output.said)[:300]
+            raise ExportRefused(f"The service has no file {path} to export. {why}".strip(), code="export_failed")
+
+    def relay(self, container: str, command: Sequence[str]) -> Stream:
+        """Start a command whose input and output the caller reads, writes and closes."""
+        return self._cluster.execute(self.name, container, command, has_input=True)
+
+    def close(self) -> None:
+        """See Containers. Each command has a connection of its own."""
+
+    @contextlib.contextmanager
+    def _started(self, container: str, command: Sequence[str]) -> Iterator[Stream]:
+        stream = self._cluster.execute(self.name, container, command)
+        try:
+            yield stream
+        finally:
+            stream.close()
+
+    def _packing(self, container: str, path: str) -> list[str]:
+        if container in self._own:
+            return ["python3", "-I", "-S", "-c", _OWN_TAR, path]
+        parent, name = posixpath.split(path.rstrip("/") or "/")
+        return ["tar", "-c", "-f", "-", "-C", parent or "/", "--", name or "."]
+
+
+@contextlib.contextmanager
+def errors() -> Iterator[None]:
+    """Turn the sandbox's errors into PlatformFault."""
+    try:
+        yield
+    except SandboxError as error:
+        raise PlatformFault(str(error), code=error.code) from None
+
+
+def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:
+    """Yield what a command prints, and keep what it complains about."""
+    while not stream.is_over:
+        if time.monotonic() > deadline:
+            raise PlatformFault("The export takes too long.", code="export_failed")
+        channel, data = stream.take(deadline)
+        if channel == OUTPUT and data:
+            yield data
+        else:
+            output.said = (output.said + data)[-OUTPUT_BYTES:]
+
+
+def _cleaned(output: bytes) -> str:
+    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

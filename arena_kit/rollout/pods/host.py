@@ -1,0 +1,71 @@
+"""The worlds of a cluster: opened one by one as long as it has room, and removed when their claims are gone."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Mapping
+
+from arena_kit.rollout.pods.calls import errors
+from arena_kit.rollout.pods.cluster import WORLD, WorldCluster
+from arena_kit.rollout.pods.manifest import WorldPod
+from arena_kit.rollout.pods.world import PodWorld
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Beside
+from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
+
+CLAIM_LABEL = "arena.claim"
+"""Names the claim that a world is for, among the labels of `PodWorlds.open`."""
+
+
+class PodWorlds:
+    """Makes worlds in pods. The cluster's scheduler reserves what they need."""
+
+    def __init__(self, site: Site, *, browser_image: str, kubeconfig: str = "") -> None:
+        """browser_image: by digest. Raises PlatformFault if there is no cluster."""
+        self._site, self._browser_image = site, browser_image
+        with errors():
+            self.cluster = WorldCluster(site, kubeconfig=kubeconfig)
+
+    def open(
+        self,
+        package: BuiltPackage,
+        *,
+        seconds: float,
+        labels: Mapping[str, str] | None = None,
+        beside: Beside = NOTHING,
+    ) -> PodWorld:
+        """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
+
+        seconds: after this time the world may be removed by any reaper. labels: with the claim that it is for; without
+        one the next reaping removes it. beside: what is in the pod besides the services.
+        """
+        token, given = uuid.uuid4().hex, labels or {}
+        pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, beside, self._browser_image)
+        over_at = f"{time.time() + seconds:.0f}"
+        world = PodWorld(self.cluster, self._site, pod, {**given, DEADLINE_LABEL: over_at})
+        try:
+            world.come_up()
+            world.provision(time.monotonic() + PROVISION_SECONDS)
+        except BaseException:
+            world.remove()
+            raise
+        return world
+
+    def alive(self) -> frozenset[str]:
+        """Return the tokens of the worlds that the cluster holds."""
+        with errors():
+            return frozenset(job["metadata"]["labels"].get(WORLD, "") for job in self.cluster.jobs())
+
+    def reap(self, live: Callable[[], frozenset[str]]) -> int:
+        """Remove the worlds whose claims are not alive; return how many. The cluster itself removes late ones.
+
+        live: called after the worlds are listed, so that one made meanwhile is not taken for a leftover.
+        """
+        with errors():
+            found = self.cluster.jobs()
+            keep = live()
+            dead = [job["metadata"] for job in found if job["metadata"]["labels"].get(CLAIM) not in keep]
+            for metadata in dead:
+                self.cluster.delete(metadata["name"], metadata["uid"])
+            return len(dead)
