@@ -63,7 +63,7 @@ class ChallengeDuel:
         match (self.duel.test_result or {}).get("state"):
             case SequentialState.ACCEPTED_H1:
                 return f"{first} is stronger than {second}."
-            case SequentialState.ACCEPTED_H0 if SequentialTest(**self.duel.test).is_symmetric:
+            case SequentialState.ACCEPTED_H0 if SequentialTest(**(self.duel.test or {})).is_symmetric:
                 return f"{second} is stronger than {first}."
             case SequentialState.ACCEPTED_H0:
                 return f"{first} is not shown to be stronger than {second}."
