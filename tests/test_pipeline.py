@@ -21,6 +21,7 @@ from core.models import (
     TournamentState,
     Validation,
 )
+from core.submissions.faults import validation_fault
 from core.submissions.services import submission_create
 from core.tests.working import run
 from duel_runner.tests.commands import verify
@@ -96,6 +97,10 @@ def test_a_player_that_breaks_fails_its_validation_with_reason_and_log(sandbox: 
     assert "the model file is missing" in validation.error
     with validation.player_1_log.open("rb") as log:
         assert b"about to break" in log.read()
+    fault = validation_fault(validation)
+    assert fault is not None
+    assert fault.trace.startswith("Traceback")
+    assert "the model file is missing" in fault.trace
     assert not Tournament.objects.exists()
 
 

@@ -196,6 +196,7 @@ def test_double_elimination_says_when_its_second_final_is_not_needed(client: Cli
 
     assert "Final 1 1st: agent-a v1" in words
     assert "Winners' bracket" in words
+    assert words.count("2 for a won match, 1 for a draw") == 1
     assert "F2 No longer needed." in words
     assertNotContains(client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/"), "hx-trigger")
 

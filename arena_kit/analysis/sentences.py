@@ -79,7 +79,7 @@ def _remark(
     ply = position.ply
     moved, other = seats[mistake.seat], seats[1 - mistake.seat]
     better = _listed([words(ply - 1, action) for action in positions[ply - 1].best])
-    after = f"After move {ply}, {words(ply - 1, record.actions[ply - 1])}, "
+    after = f"After move {ply} ({words(ply - 1, record.actions[ply - 1])}), "
     if mistake.after == 0:
         sentence = f"{after}the match is a draw with perfect play; {moved} could have forced a win with {better}."
     elif position.plies == 0:
@@ -148,4 +148,7 @@ def _listed(words: Sequence[str]) -> str:
     if len(words) <= named:
         return " or ".join(words)
     rest = len(words) - named
+    if named == 1:
+        # Words as long as those of Quarto have commas of their own.
+        return f"{words[0]} (or {rest} other move{'' if rest == 1 else 's'})"
     return f"{', '.join(words[:named])} or {rest} other{'' if rest == 1 else 's'}"

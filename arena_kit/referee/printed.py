@@ -1,7 +1,7 @@
-"""What a player printed during each move of a match, from its log.
+"""What a player printed during each move of a match, and what it raised, from its log.
 
 The player server marks the output (`arena_kit.sandbox.inside.player_server.printing`). A player can forge the marks, so
-what is found here is for its owner alone.
+what is found here is for people who may read the whole log.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ OTHER = re.compile(r"\[(?:match \d{1,9}\] |the player was started again\]|\d+ by
 """The beginning of a line of the arena's own: what follows belongs to no move."""
 END = -1
 MOST_CHARACTERS = 4000
-"""The most that is shown of one move."""
+"""The most that is shown of one move, or of one traceback."""
 CUT = "\n[cut]"
 
 
@@ -38,3 +38,21 @@ def printed_in(log: str, match: int) -> dict[int, str]:
         for place, text in texts.items()
         if text
     }
+
+
+def trace_in(log: str, match: int) -> str:
+    """Return the traceback of the exception that ended a match, without the sentence before it; "" if there is none.
+
+    The referee writes it below all that the player printed (`PlayerLink.keep_trace`), so the last one counts.
+    """
+    lines: list[str] | None = None
+    last: list[str] = []
+    for line in log.split("\n"):
+        if line.startswith(f"[match {match}] "):
+            last = lines = []
+        elif MARK.fullmatch(line) or OTHER.match(line):
+            lines = None
+        elif lines is not None:
+            lines.append(line)
+    text = "\n".join(last).strip("\n")
+    return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + CUT

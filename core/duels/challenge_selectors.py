@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Prefetch, QuerySet
 
 from arena_kit.ranking.scores import Interval, share_interval
+from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.models import Agent, Challenge, ChallengeKind, Duel, Environment, JobState, Rating, Submission, User
 
 TOP = 10
@@ -56,6 +57,21 @@ class ChallengeDuel:
         return f"{self.duel.player_2}{begins}"
 
     @property
+    def test_verdict(self) -> str:
+        """The answer of its sequential test in a few words; empty without a test, or before its end."""
+        first, second = self.duel.player_1, self.duel.player_2
+        match (self.duel.test_result or {}).get("state"):
+            case SequentialState.ACCEPTED_H1:
+                return f"{first} is stronger than {second}."
+            case SequentialState.ACCEPTED_H0 if SequentialTest(**(self.duel.test or {})).is_symmetric:
+                return f"{second} is stronger than {first}."
+            case SequentialState.ACCEPTED_H0:
+                return f"{first} is not shown to be stronger than {second}."
+            case SequentialState.INCONCLUSIVE:
+                return f"The matches do not decide between {first} and {second}."
+        return ""
+
+    @property
     def test_sentence(self) -> str:
         """What its sequential test has found; empty without a test."""
         return str((self.duel.test_result or {}).get("sentence", ""))
@@ -69,7 +85,7 @@ class ChallengeDuel:
             case JobState.FAILED:
                 return "could not be played because of a fault of the arena."
             case JobState.SUCCEEDED:
-                return f"{self.tally.sentence} {self.test_sentence}".strip()
+                return " ".join(filter(None, (self.tally.sentence, self.test_verdict, self.test_sentence)))
         return "not played yet."
 
 

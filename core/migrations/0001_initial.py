@@ -388,7 +388,7 @@ class Migration(migrations.Migration):
                 ('seed', models.PositiveBigIntegerField(default=0, help_text='All seeds of its duels follow from it.')),
                 ('is_automatic', models.BooleanField(default=True, help_text='Created by the arena, not by an organiser.')),
                 ('is_rated', models.BooleanField(default=True, help_text='Whether its duels count for ratings.')),
-                ('results', models.CharField(choices=[('PUBLIC', 'everyone'), ('PARTICIPANTS', 'participants'), ('HIDDEN', 'organisers')], default='PUBLIC', help_text='Who sees results. They count for ratings once everyone does.', max_length=12)),
+                ('results', models.CharField(choices=[('PUBLIC', 'everyone'), ('PARTICIPANTS', 'participants'), ('HIDDEN', 'organisers')], default='PUBLIC', help_text='Who sees results. They count for ratings as soon as everyone may see them.', max_length=12)),
                 ('registration_opens_at', models.DateTimeField(blank=True, null=True)),
                 ('registration_closes_at', models.DateTimeField(blank=True, null=True)),
                 ('registration_told_at', models.DateTimeField(editable=False, help_text='When owners were told that they may register.', null=True)),

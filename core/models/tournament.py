@@ -58,7 +58,7 @@ class Tournament(models.Model):
         max_length=12,
         choices=Audience.choices,
         default=Audience.PUBLIC,
-        help_text="Who sees results. They count for ratings once everyone does.",
+        help_text="Who sees results. They count for ratings as soon as everyone may see them.",
     )
     season = models.ForeignKey(Season, on_delete=models.SET_NULL, null=True, blank=True, related_name="tournaments")
     registration_opens_at = models.DateTimeField(null=True, blank=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arena_kit.environment.records import Fault
 from core.duels.selectors import NotStored, records_open
+from core.duels.traces import match_trace
 from core.models import JobState, Validation
 
 
@@ -27,5 +28,5 @@ def validation_fault(validation: Validation | None) -> ShownFault | None:
         number = next((row.number for row in archive.index if row.fault is Fault.PLAYER), None)
         if number is not None:
             match = archive.match(number)
-            return ShownFault(number, len(match.actions), match.error.partition("\n")[2])
+            return ShownFault(number, len(match.actions), match_trace(validation, match))
     return None

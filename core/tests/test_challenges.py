@@ -9,6 +9,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.ranking.scores import share_interval
+from arena_kit.ranking.sequential import SequentialState
 from core.duels.challenge_selectors import challenge_get
 from core.duels.challenges import challenge_create, challenge_follow, challenges_follow
 from core.duels.stopping import version_test
@@ -226,6 +227,14 @@ def test_a_version_is_tested_against_another_until_the_test_knows(cast: Cast, ga
     factories.moved(made.duels.all(), JobState.SUCCEEDED, test_result={"sentence": sentence})
     assert challenge_follow(made.pk)
     assert sentence in Notice.objects.get().text
+    for state, verdict in (
+        (SequentialState.ACCEPTED_H1, f"{new} is stronger than {old}."),
+        (SequentialState.ACCEPTED_H0, f"{new} is not shown to be stronger than {old}."),
+        (SequentialState.INCONCLUSIVE, f"The matches do not decide between {new} and {old}."),
+        (SequentialState.GOING_ON, ""),
+    ):
+        made.duels.update(test_result={"state": state.value, "sentence": sentence})
+        assert challenge_get(made.pk).lines[0].test_verdict == verdict
     assert not LedgerEntry.objects.exists()
     assert Submission.objects.get(pk=new.pk).is_benched
 

@@ -22,4 +22,4 @@ def piece_name(piece: int) -> str:
 def move(frame: Frame, action: int) -> str:
     """Return where a move puts the piece in hand, and which piece it hands over."""
     cell, piece = action >> 4, action & 15
-    return f"{piece_name(frame['hand'])} on {cell_name(cell)} handing over {piece_name(piece)}"
+    return f"the {piece_name(frame['hand'])} on {cell_name(cell)}, handing over the {piece_name(piece)}"

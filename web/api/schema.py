@@ -47,7 +47,7 @@ class DescribedView(AutoSchema):
 
     def get_summary(self) -> str:
         """Return the first sentence of the description."""
-        return re.split(r"[.;:]", self.get_description(), maxsplit=1)[0]
+        return re.split(r"[.;:](?!\w)", self.get_description(), maxsplit=1)[0]
 
     def get_operation_id(self) -> str:
         # The name of the view is unique, because every view has one address: AgentVersions gives get_agent_versions.

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 
 from arena_kit.environment.records import MatchRecord
 from core.duels.selectors import match_get, records_open
+from core.duels.traces import match_trace
 from core.listing import duel_rows
 from core.models import Duel, DuelOutcome, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
@@ -208,7 +209,7 @@ class MatchAnswer(serializers.Serializer[Any]):
         return None if record.faulty_player is None else record.faulty_player + 1
 
     def get_error(self, record: MatchRecord) -> str:
-        return record.error if self.context["can_see_trace"] else record.error.partition("\n")[0]
+        return "\n".join(filter(None, (record.error.partition("\n")[0], self.context["trace"])))
 
 
 class MatchShown(APIView):
@@ -223,4 +224,4 @@ class MatchShown(APIView):
         players = (row.player_1, row.player_2)
         faulty = record.faulty_player
         visible = faulty is None or agent_source_visible(players[faulty].agent, viewer_of(request))
-        return Response(MatchAnswer(record, context={"can_see_trace": visible}).data)
+        return Response(MatchAnswer(record, context={"trace": match_trace(row, record) if visible else ""}).data)

@@ -57,17 +57,16 @@ def match_addresses(page: str, job_id: int, number: int, count: int) -> MatchAdd
     )
 
 
-def match_parts(record: MatchRecord, names: Names, *, with_trace: bool) -> dict[str, Any]:
-    """Return what the page of a match shows besides its states. with_trace: whether the viewer may see a traceback."""
-    sentence, _, trace = record.error.partition("\n")
+def match_parts(record: MatchRecord, names: Names, *, trace: str) -> dict[str, Any]:
+    """Return what the page of a match shows besides its states. trace: the traceback, for people who may see it."""
     return {
         "match": record,
         "names": names,
         "title": f"{names[0]} against {names[1]}",
         "ending": ending(record, names),
         "seats": seat_views(record, names),
-        "error": sentence,
-        "trace": trace if with_trace else "",
+        "error": record.error.partition("\n")[0],
+        "trace": trace,
     }
 
 

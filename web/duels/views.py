@@ -24,6 +24,7 @@ from core.duels.selectors import (
     spec_get,
     validation_get,
 )
+from core.duels.traces import match_trace
 from core.jobs.waits import wait_of
 from core.models import Agent, Duel, PlayedJob, User, Validation
 from core.submissions.selectors import agent_source_visible
@@ -134,7 +135,7 @@ def viewer(
     context: Context,
 ) -> HttpResponse:
     """Show the page of a match: one state without JavaScript, all of them with it."""
-    context |= match_parts(record, names, with_trace=context["can_see_trace"]) | {
+    context |= match_parts(record, names, trace=match_trace(job, record) if context["can_see_trace"] else "") | {
         "match_count": count,
         "environment_version": job.environment_version,
         "frames_url": addresses.frames,

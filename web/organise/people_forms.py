@@ -53,7 +53,7 @@ class Inviting(forms.BaseForm):
 class LinkForm(Inviting, LinkModelForm):
     """A new link with which people create accounts."""
 
-    days = forms.IntegerField(label="Valid for so many days", min_value=1, max_value=366, initial=14)
+    days = forms.IntegerField(label="Days until it expires", min_value=1, max_value=366, initial=14)
     tournament = TournamentField()
 
     class Meta:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from django.test import Client
 from pytest_django.asserts import assertContains, assertNotContains
@@ -33,7 +35,10 @@ def failed(submission: Submission) -> Validation:
     claimed = job_claim(kind=Validation, job_id=waiting.pk, worker="worker-1")
     assert claimed is not None
     record = played.random_duel(get_spec(rules), ("anna v1", "anna v1"), 2, faults_of_1={2})
-    with artifacts_stored(job=claimed, record=record, player_logs=("", ""), digests=("", "")) as artifacts:
+    # The referee keeps the sentence in the record, and the traceback in the log of the player.
+    record = replace(record, matches=tuple(replace(one, error=one.error.partition("\n")[0]) for one in record.matches))
+    logs = (f"[match 2] KeyError: 'nine'\n{played.TRACE}\n", "")
+    with artifacts_stored(job=claimed, record=record, player_logs=logs, digests=("", "")) as artifacts:
         error = f"Match 2: {played.SENTENCE}"
         validation_fail(validation=claimed, artifacts=artifacts, code="player_raised", error=error, log="Played.")
     return waiting

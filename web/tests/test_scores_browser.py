@@ -264,6 +264,16 @@ def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, 
 
 
 @pytest.mark.nightly
+def test_a_video_has_its_bar_below_the_picture(page: Page, stage: Stage) -> None:
+    scored.recording(stage.evaluation, Recording.Choice.MEDIAN, video=b"no film")
+    page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    expect(page.locator("video")).not_to_have_attribute("controls", "")
+    bar = page.locator(".clip")
+    expect(bar.get_by_role("button", name="Play")).to_be_visible()
+    expect(bar.get_by_role("slider", name="Position: median episode")).to_be_enabled()
+    assert page.evaluate(TROUBLES) == []
+
+
 def test_an_episode_of_text_is_stepped_by_keys(page: Page, stage: Stage) -> None:
     page.goto(f"/evaluations/{stage.evaluation.pk}/")
     page.get_by_role("link", name="Step through it in text").click()

@@ -35,8 +35,8 @@ def test_moves_and_choices_of_quarto_are_cells_and_pieces(client: Client, cast: 
 
     shown = client.get(page)
 
-    assertContains(shown, "You played large dark hollow round on c2 handing over small dark solid square")
-    last = "anna v1 played small dark solid square on d4 handing over small light solid round"
+    assertContains(shown, "You played the large dark hollow round on c2, handing over the small dark solid square")
+    last = "anna v1 played the small dark solid square on d4, handing over the small light solid round"
     assertContains(shown, f"{last}. Your turn.")
 
 

@@ -235,7 +235,7 @@ def test_the_moves_of_an_opening_are_marked_and_are_nobodys() -> None:
 
     assert views[0].caption == "Start. anna v1 has the first seat; the arena plays the opening"
     assert [view.is_opening for view in views[: record.opening_count + 2]] == [False, *[True] * 4, False]
-    assert [view.caption for view in views[1:3]] == ["Opening: column 4 for anna v1", "Opening: column 6 for berta v1"]
+    assert [view.caption for view in views[1:3]] == ["Opening for anna v1: column 4", "Opening for berta v1: column 6"]
     assert views[5].caption == f"anna v1 played column {record.actions[4]}"
     assert views[5].move == f"column {record.actions[4]}"
 

@@ -169,7 +169,7 @@ def _caption(record: Played, names: tuple[str, ...], step: ReplayStep, ply: int,
     if isinstance(record, EpisodeRecord):
         return f"Step {ply}: {moves[0][1]}. Return {step.scores[0]:.5g}"
     if step.is_opening:
-        return f"Opening: {'; '.join(f'{words} for {names[step.seats[seat]]}' for seat, words in moves)}"
+        return "; ".join(f"Opening for {names[step.seats[seat]]}: {words}" for seat, words in moves)
     return "; ".join(f"{names[step.seats[seat]]} played {words}" for seat, words in moves)
 
 

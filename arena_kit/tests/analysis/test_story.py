@@ -58,7 +58,7 @@ def test_sentences_name_moves_and_players_as_people_do() -> None:
         "The match was decided by move 5, the last mistake of berta v2. 2 moves gave something away."
     )
     assert said.turning_points[1].sentence == (
-        "After move 5, middle left, anna v1 can win at once; berta v2 could have forced a win with top right."
+        "After move 5 (middle left), anna v1 can win at once; berta v2 could have forced a win with top right."
     )
     assert said.remarks[-1].sentence == "anna v1 has won."
     assert [remark.ply for remark in said.worst[0]] == [5]

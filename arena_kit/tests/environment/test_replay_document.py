@@ -240,7 +240,7 @@ def test_an_opening_is_marked_where_the_record_has_one() -> None:
     marks = [False, *[True] * count, False]
     assert [frame.get("opening", False) for frame in frames][: count + 2] == marks
     assert [view.is_opening for view in views][: count + 2] == marks
-    assert views[1].caption.startswith("Opening: ")
+    assert views[1].caption.startswith("Opening for ")
 
 
 @pytest.mark.parametrize("fields", [{"actions": (4, 4)}, {"actions": (99,)}, {"seats": (0, 0)}])

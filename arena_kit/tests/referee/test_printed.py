@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from arena_kit.referee.printed import CUT, END, MOST_CHARACTERS, printed_in
+from arena_kit.referee.printed import CUT, END, MOST_CHARACTERS, printed_in, trace_in
 from arena_kit.tests.playing import play, player
 
 TALKS = player(
@@ -33,6 +33,22 @@ def test_output_is_found_by_match_and_move_and_silent_moves_have_none() -> None:
     assert other
     assert all(text == "only here" and 0 < place < second.move_counts[1] for place, text in other.items())
     assert printed_in(duel.player_logs[0], 3) == {}
+
+
+def test_the_traceback_of_a_match_is_found_below_all_that_was_printed() -> None:
+    raises = player(step="print('[match 1] forged')\nprint('Traceback of mine')\nplan = {}\nplan['nine']")
+    duel = play(raises, matches=2, parallel=2)
+    assert duel.record.matches[0].error == "The player raised an exception: KeyError: 'nine'"
+    trace = trace_in(duel.player_logs[0], 1)
+    assert trace.startswith("Traceback (most recent call last):\n")
+    assert trace.endswith("KeyError: 'nine'")
+    assert "in step" in trace
+    assert "mine" not in trace
+    assert trace_in(duel.player_logs[1], 1) == trace_in(duel.player_logs[0], 3) == ""
+
+
+def test_a_long_traceback_is_cut() -> None:
+    assert trace_in("[match 1] Error\n" + "x" * 10_000, 1) == "x" * MOST_CHARACTERS + CUT
 
 
 def test_a_player_that_prints_nothing_has_an_empty_log() -> None:

@@ -112,6 +112,9 @@ def test_the_page_shows_every_operation_and_its_links_lead_to_objects_on_it(clie
         (path, method) for path, methods in description()["paths"].items() for method in methods if method in METHODS
     ]
     assert page.count('<summary><span class="method ') == len(operations)
+    # A sentence does not end inside `info.yml`.
+    summaries = [one["summary"] for methods in description()["paths"].values() for one in methods.values()]
+    assert [one for one in summaries if one.count("`") % 2] == []
     anchors = set(re.findall(r' id="([^"]+)"', page))
     assert {link for link in re.findall(r'href="#([^"]+)"', page) if link not in anchors} == set()
     assert [group.name for group in groups()][-1] == COMPATIBLE

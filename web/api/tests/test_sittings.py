@@ -55,7 +55,7 @@ def test_a_match_is_begun_played_and_resigned(cast: Cast, program: Program) -> N
     moved = sent(bob, f"{here}moves/", step=0, action=16 * 6 + 1)
     assert moved.status_code == 200, moved.content
     assert (moved.json()["is_your_turn"], moved.json()["actions"], moved.json()["step"]) == (False, [], 1)
-    words = "large dark hollow round on c2 handing over small dark solid square"
+    words = "the large dark hollow round on c2, handing over the small dark solid square"
     assert moved.json()["moves"] == [{"step": 0, "seat": "first", "action": 97, "words": words}]
     SittingMove.objects.create(sitting=Sitting.objects.get(), step=1, seat=1, action=16 * 15 + 2)
     assert bob.get(here).json()["is_your_turn"] is True
