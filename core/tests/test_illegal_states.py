@@ -209,7 +209,7 @@ ILLEGAL: list[tuple[str, type[models.Model], dict[str, Any]]] = [
     ("submission_is_whole", Submission, {"number": 0}),
     ("submission_is_whole", Submission, {"form": "PROSE"}),
     ("submission_is_whole", Submission, {"image": "there", "image_removed_at": NOON}),
-    ("environment_numbers_in_range", Environment, {"seats": 0}),
+    ("environment_numbers_in_range", Environment, {"seats": 0, "kind": "RULES"}),
     ("environment_numbers_in_range", Environment, {"version": 0}),
     ("environment_numbers_in_range", Environment, {"parallel_matches": 0}),
     ("environment_numbers_in_range", Environment, {"matches_per_validation": 0}),
