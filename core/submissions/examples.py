@@ -12,7 +12,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from arena_kit.examples import make_archive, names
 from core.errors import Refused
 from core.models import Agent, Environment, Submission, User
-from core.submissions.services import Labels, agent_create
+from core.submissions.services import NO_LABELS, Labels, agent_create
 
 EXAMPLE = "random"
 """The example player that plays nearly every environment without training."""
@@ -44,7 +44,8 @@ def example_upload(
         name=_free_name(owner, environment, hashlib.sha256(archive).hexdigest()),
         is_public=False,
         archive=SimpleUploadedFile("player.zip", archive, content_type="application/zip"),
-        labels=LABELS,
+        # Only boards of scores show how an agent learned.
+        labels=LABELS if environment.is_scored else NO_LABELS,
         tell=tell,
     )
 
