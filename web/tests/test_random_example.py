@@ -33,6 +33,11 @@ def test_one_click_makes_an_agent_of_ones_own_with_a_waiting_build(
     assert "random-alice" in visit(cast.alice).get(response["Location"]).content.decode()
 
 
+def test_a_board_says_that_the_example_acts_at_random(cast: Cast, visit: As) -> None:
+    assert visit(cast.alice).post(f"/environments/{factories.task().slug}/random-example/").status_code == 302
+    assert Submission.objects.get().algorithm == "Random actions"
+
+
 def test_a_second_click_is_the_same_agent(cast: Cast, environment: Environment, visit: As) -> None:
     first, second = (visit(cast.alice).post(ADDRESS, follow=True) for _ in range(2))
     assert first.redirect_chain == second.redirect_chain
