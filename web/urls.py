@@ -39,6 +39,7 @@ from web.site import errors, home
 from web.site.old_addresses import old_addresses
 from web.sittings import branch_views as branches
 from web.sittings import views as sittings
+from web.submissions import example_views as random_example
 from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting
@@ -99,6 +100,7 @@ site = [
     path("environments/<slug:slug>/calibration/", lenses.calibration, name="calibration"),
     path("environments/<slug:slug>/compare/", comparisons.comparison, name="compare"),
     path("environments/<slug:slug>/agents/", agents.agent_create, name="agent_create"),
+    path("environments/<slug:slug>/random-example/", random_example.agent_random, name="agent_random"),
     path(agent, agents.agent, name="agent"),
     path(agent + "rest/", agents.agent_rest, {"is_resting": True}, name="agent_rest"),
     path(agent + "play/", agents.agent_rest, {"is_resting": False}, name="agent_play"),

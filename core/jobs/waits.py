@@ -12,9 +12,10 @@ from django.db import models
 from django.db.models import Count, Q
 from django.utils import timezone
 
+from core.jobs.estimates import Estimate, durations_of, estimate_of
 from core.jobs.kinds import LOST_CODE, PERSONS_TURN_CODE
 from core.jobs.lines import places_of
-from core.jobs.registry import queues_of
+from core.jobs.registry import DRIVERS, queues_of
 from core.jobs.turns import HEAVY
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Job, JobState
@@ -59,13 +60,14 @@ class Wait:
     """Why a job is not running.
 
     place: in the line of its kind, from 1; None when it is not in line. until: the time of the next attempt, where it
-    is known.
+    is known. begins_in_seconds: an estimate, which the sentence says in words; None where there is too little to go by.
     """
 
     code: WaitCode
     sentence: str
     place: int | None = None
     until: datetime | None = None
+    begins_in_seconds: int | None = None
 
     @property
     def is_stuck(self) -> bool:
@@ -81,11 +83,20 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """A queue's workers. deaf: those whose engine does not answer. still_since: when it was seen to stand still."""
+    """A queue's workers. deaf: those whose engine does not answer. still_since: when it was seen to stand still.
+
+    at_once: how many jobs the others do at the same time.
+    """
 
     workers: int = 0
     deaf: int = 0
     still_since: datetime | None = None
+    at_once: int = 0
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether its workers finish jobs."""
+        return self.workers > self.deaf and self.still_since is None
 
 
 def standstill_key(queue: str) -> str:
@@ -99,7 +110,10 @@ def wait_of(job: Job) -> Wait | None:
 
 
 def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
-    """As `wait_of` for many jobs, by kind and id. One query for each kind and two more; none when no job waits."""
+    """As `wait_of` for many jobs, by kind and id.
+
+    At most two queries for each kind and two more; none when no job waits.
+    """
     now = timezone.now()
     found: dict[tuple[str, int], Wait] = {}
     in_line: dict[type[Job], list[Job]] = defaultdict(list)
@@ -115,7 +129,12 @@ def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
     queues = _queues()
     for kind, waiting in in_line.items():
         places = places_of(kind, [job.pk for job in waiting])
-        found |= {(kind.KIND, job.pk): _in_line(job, _serving(queues, job), places.get(job.pk)) for job in waiting}
+        serving = {job.pk: _serving(queues, job) for job in waiting}
+        durations = durations_of(kind) if any(queue.is_moving for queue in serving.values()) else {}
+        for job in waiting:
+            place, queue = places.get(job.pk), serving[job.pk]
+            estimate = estimate_of(job, place=place or 1, workers=queue.at_once, durations=durations)
+            found[kind.KIND, job.pk] = _in_line(job, queue, place, estimate)
     return found
 
 
@@ -155,7 +174,7 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     return Wait(WaitCode.DELAYED, f"It is tried again {when}{attempts}, after a fault of the arena.", until=until)
 
 
-def _in_line(job: Job, queue: _Queue, place: int | None) -> Wait:
+def _in_line(job: Job, queue: _Queue, place: int | None, estimate: Estimate | None) -> Wait:
     line = "the queue of heavy environments" if getattr(job, HEAVY, False) else "the queue"
     # A job that was claimed a moment ago no longer has a place.
     where = f"it is next in {line}" if place in (1, None) else f"it is number {place} in {line}"
@@ -166,14 +185,22 @@ def _in_line(job: Job, queue: _Queue, place: int | None) -> Wait:
     if queue.still_since is not None:
         still = f"Its queue has stopped finishing jobs; the organisers were alerted at {_clock(queue.still_since)}"
         return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
-    return Wait(WaitCode.IN_LINE, f"{where[0].upper()}{where[1:]}.", place)
+    where = where[0].upper() + where[1:]
+    if estimate is None:
+        return Wait(WaitCode.IN_LINE, f"{where}.", place)
+    return Wait(WaitCode.IN_LINE, f"{where}{estimate.words}.", place, begins_in_seconds=round(estimate.seconds))
 
 
 def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
     """Combine the queues that a job waits for."""
     serving = [queues.get(queue, _Queue()) for queue in queues_of(job)]
     still_since = serving[0].still_since if serving else None
-    return _Queue(sum(queue.workers for queue in serving), sum(queue.deaf for queue in serving), still_since)
+    return _Queue(
+        sum(queue.workers for queue in serving),
+        sum(queue.deaf for queue in serving),
+        still_since,
+        sum(queue.at_once for queue in serving),
+    )
 
 
 def _queues() -> dict[str, _Queue]:
@@ -182,7 +209,16 @@ def _queues() -> dict[str, _Queue]:
     keys = {standstill_key(queue): queue for queue in settings.QUEUES}
     alarms = Alarm.objects.filter(key__in=keys, settled_at=None).order_by()
     still = {keys[key]: since for key, since in alarms.values_list("key", "raised_at")}
-    return {row["queue"]: _Queue(row["workers"], row["deaf"], still.get(row["queue"])) for row in served}
+    lots = settings.KUBERNETES_OPTIONS["lots"]
+    return {
+        row["queue"]: _Queue(
+            row["workers"],
+            row["deaf"],
+            still.get(row["queue"]),
+            (row["workers"] - row["deaf"]) * (lots if row["queue"] in DRIVERS else 1),
+        )
+        for row in served
+    }
 
 
 def _clock(moment: datetime) -> str:

@@ -9,6 +9,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 from pytest_django.fixtures import Settings
 
+from core.jobs.estimates import FEWEST, MEASURED, duration_words
 from core.jobs.lifecycle import job_hand_back, job_release
 from core.jobs.waits import TAKEN_OVER, Wait, WaitCode, standstill_key, wait_of, waits_of
 from core.jobs.workers import worker_appear, worker_stop
@@ -42,6 +43,84 @@ def test_a_job_in_line_says_how_many_are_before_it(submission: Submission) -> No
     assert wait(first) == Wait(WaitCode.IN_LINE, "It is next in the queue.", place=1)
     assert wait(second) == Wait(WaitCode.IN_LINE, "It is number 2 in the queue.", place=2)
     assert not wait(second).is_stuck
+
+
+def finished(submission: Submission, *seconds: float) -> None:
+    """Builds that succeeded one after another and ran so long."""
+    for number, length in enumerate(seconds):
+        begun = factories.NOON + timedelta(hours=number)
+        factories.build(submission, started_at=begun, ended_at=begun + timedelta(seconds=length))
+
+
+def test_a_job_in_line_says_when_it_begins_by_the_median_of_the_last_jobs(submission: Submission) -> None:
+    worker("build")
+    first, second = (factories.build(submission, JobState.QUEUED) for _ in range(2))
+    finished(submission, 240, 240, 3600, 1, 240)
+    assert wait(first).sentence == "It is next in the queue and begins in about 2 minutes."
+    assert wait(second).sentence == "It is number 2 in the queue and begins in about 6 minutes."
+    assert [wait(job).begins_in_seconds for job in (first, second)] == [120, 360]
+    # Two workers take them twice as fast; one whose engine does not answer takes none.
+    worker("build")
+    worker("build", engine_error="No Docker engine answers.")
+    assert [wait(job).begins_in_seconds for job in (first, second)] == [60, 180]
+
+
+def test_only_the_newest_jobs_count_for_an_estimate(submission: Submission) -> None:
+    worker("build")
+    build = factories.build(submission, JobState.QUEUED)
+    finished(submission, *[3600] * 21, *[60] * MEASURED)
+    assert wait(build).begins_in_seconds == 30
+
+
+def test_there_is_no_estimate_with_too_little_to_go_by_or_without_workers_that_work(submission: Submission) -> None:
+    build = factories.build(submission, JobState.QUEUED)
+    finished(submission, *[60] * (FEWEST - 1))
+    # Jobs that failed or were cancelled say little about how long work takes.
+    for state in (JobState.FAILED, JobState.CANCELLED):
+        factories.build(submission, state)
+    serving = worker("build")
+    assert wait(build) == Wait(WaitCode.IN_LINE, "It is next in the queue.", place=1)
+    finished(submission, 60)
+    assert wait(build).begins_in_seconds == 30
+    alarm_raise(key=standstill_key("build"), message="Nothing happens.")
+    assert wait(build).begins_in_seconds is None
+    worker_stop(worker=serving)
+    assert wait(build) == Wait(WaitCode.NO_WORKER, "No worker serves its queue now; it is next in the queue.", place=1)
+
+
+def test_where_workers_do_other_work_too_the_estimate_says_that_it_may_be_later(submission: Submission) -> None:
+    worker("duel")
+    task, owner = factories.task(), submission.agent.owner
+    player = factories.ready(factories.agent(owner, task))
+    waiting = factories.evaluation(player, JobState.QUEUED)
+    script = factories.script_evaluation(factories.script(factories.agent(owner, task)), JobState.QUEUED)
+    heavy = factories.evaluation(player, JobState.QUEUED, is_heavy=True)
+    validation = factories.validation(submission, JobState.QUEUED)
+    for _ in range(FEWEST):
+        for is_heavy in (False, True):
+            factories.evaluation(player, ended_at=factories.NOON + timedelta(minutes=20), is_heavy=is_heavy)
+        factories.validation(submission, ended_at=factories.NOON + timedelta(seconds=30))
+    shared = "It is next in the queue and begins in about 10 minutes, later if other work comes first."
+    assert wait(waiting).sentence == shared
+    assert wait(validation).sentence == "It is next in the queue and begins in less than a minute."
+    # No script has ended yet, and heavy jobs get only some of the workers.
+    assert [wait(job).begins_in_seconds for job in (script, heavy)] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "less than a minute"),
+        (50, "about a minute"),
+        (100, "about 2 minutes"),
+        (60 * 13, "about 15 minutes"),
+        (60 * 50, "about an hour"),
+        (3600 * 2.4, "about 2 hours"),
+        (3600 * 30, "more than a day"),
+    ],
+)
+def test_an_estimate_is_in_rounded_words(seconds: float, words: str) -> None:
+    assert duration_words(seconds) == words
 
 
 @pytest.mark.parametrize("state", [JobState.RUNNING, JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED])
@@ -175,6 +254,11 @@ def test_many_jobs_cost_no_more_than_few(
     with django_assert_num_queries(4):
         found = waits_of([*jobs, None])
     assert [found[job.KIND, job.pk].place for job in jobs] == [1, 2, 3, 4, 5] * 2
+    # With workers, the durations of the last jobs are read as well: once for each kind.
+    for queue in ("build", "duel"):
+        worker(queue)
+    with django_assert_num_queries(6):
+        waits_of(jobs)
     over = factories.build(submission, JobState.FAILED, fault=JobFault.PLATFORM)
     with django_assert_num_queries(0):
         assert waits_of([None, over]) == {}

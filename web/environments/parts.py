@@ -14,6 +14,7 @@ from arena_kit.examples import names
 from core.evaluations.episodes import spec_or_none
 from core.evaluations.selectors import practice_list
 from core.models import Environment, Tournament, User
+from core.submissions.examples import takes_example
 from core.submissions.selectors import own_agent_list
 from core.tournaments.calendar import tournament_planned_list
 from core.tournaments.results import Viewer
@@ -53,6 +54,8 @@ def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str
         "quotas": upload_quotas(viewer, row, form) if isinstance(viewer, User) else [],
         "players": names(row.slug),
         "kits": kits_of(row),
+        # Lazy, because visitors are shown a login in place of the form.
+        "example": lambda: example_for(viewer, row),
         # The folder of an organiser is not in arena-kit, nor is what a submission added.
         "is_outside": row.is_added or row.slug in own_slugs(),
         "contract": contract(spec, practice.seeds if practice else []) if spec and row.is_scored else None,
@@ -60,6 +63,12 @@ def writing_parts(viewer: Viewer, row: Environment, form: AgentForm) -> dict[str
         # The first is what an agent gets that does not ask for one.
         "pythons": [f"{major}.{minor}" for major, minor in settings.PLAYER_BASE_IMAGES],
     }
+
+
+def example_for(viewer: Viewer, row: Environment) -> Environment | None:
+    """Return the environment if its page offers the viewer, who has no agent there yet, to upload the example."""
+    is_first = isinstance(viewer, User) and not viewer.agents.filter(environment=row).exists()
+    return row if is_first and takes_example(row) else None
 
 
 def edition_table(query: QueryDict, viewer: Viewer, tournament: Tournament, *, is_newest: bool) -> dict[str, Any]:

@@ -56,6 +56,10 @@ class WaitAnswer(serializers.Serializer[Any]):
     sentence = serializers.CharField()
     is_stuck = serializers.BooleanField(help_text="Waiting longer does not help: the organisers have to act.")
     until = serializers.DateTimeField(allow_null=True, help_text="Time of the next attempt, if it is known.")
+    begins_in_seconds = serializers.IntegerField(
+        allow_null=True,
+        help_text="When it begins, estimated from the last jobs of its kind; null where there is too little to go by.",
+    )
 
 
 class AttemptAnswer(serializers.Serializer[Any]):

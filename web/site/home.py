@@ -1,5 +1,7 @@
 """The home page, and the icon and robots.txt that browsers and crawlers request."""
 
+from collections.abc import Sequence
+
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.templatetags.static import static
@@ -7,12 +9,15 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.duels.featured import featured_get
-from core.models import User
+from core.models import Environment, User
+from core.submissions.examples import takes_example
 from core.tournaments.calendar import tournament_planned_list, tournament_running_list
 from core.tournaments.cards import environment_cards
 from core.tournaments.registration_selectors import invited_to
 from core.watching.wall import running_duels
 
+EASIEST = ("tic-tac-toe", "cart-pole")
+"""The environments that the first steps of new people name."""
 RUNNING_SHOWN, PLANNED_SHOWN, PLAYING_SHOWN = 4, 4, 3
 
 
@@ -22,6 +27,7 @@ def home(request: HttpRequest) -> HttpResponse:
     tasks = [card for card in cards if card.environment.is_scored and not card.environment.is_app]
     waiting = [card for card in tasks if not card.agent_count] if any(card.agent_count for card in tasks) else []
     planned = tournament_planned_list(None, now=timezone.now())[:PLANNED_SHOWN]
+    is_new = isinstance(request.user, User) and not request.user.agents.exists()
     context = {
         "cards": cards,
         "planned": planned,
@@ -35,10 +41,17 @@ def home(request: HttpRequest) -> HttpResponse:
         "hero": featured.hero,
         "playing": running_duels()[:PLAYING_SHOWN],
         "running": tournament_running_list(None)[:RUNNING_SHOWN],
-        "is_new": isinstance(request.user, User) and not request.user.agents.exists(),
+        "is_new": is_new,
+        "example": _example_environment([card.environment for card in cards]) if is_new else None,
         "applications": [card for card in cards if card.environment.is_app],
     }
     return render(request, "web/site/home.html", context)
+
+
+def _example_environment(environments: Sequence[Environment]) -> Environment | None:
+    """Return the easiest environment that takes the random example; None without one."""
+    easiest = sorted(environments, key=lambda row: EASIEST.index(row.slug) if row.slug in EASIEST else len(EASIEST))
+    return next((row for row in easiest if takes_example(row)), None)
 
 
 def icon(request: HttpRequest) -> HttpResponse:

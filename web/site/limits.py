@@ -54,6 +54,7 @@ LIMITED: dict[str, Sequence[type[Throttle]]] = {
     "web:account_export": (ResultsThrottle,),
     "web:agent_describe": (ChangeThrottle,),
     "web:agent_create": (UploadThrottle,),
+    "web:agent_random": (UploadThrottle,),
     "web:submit": (StrangerThrottle, AccountThrottle, UploadThrottle),
     "web:submission_create": (UploadThrottle,),
     "web:agent_rest": (ChangeThrottle,),

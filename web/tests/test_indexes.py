@@ -13,6 +13,7 @@ from pytest_django import DjangoDbBlocker
 
 from core.evaluations.board import SORTS
 from core.evaluations.standing import standing
+from core.jobs.estimates import newest_done
 from core.listing import (
     agent_rows,
     duel_rows,
@@ -67,6 +68,7 @@ LISTS: Queries = {
         lambda _: Duel.objects.filter(state=JobState.SUCCEEDED).order_by("-ended_at").values("ended_at")[:1],
         ("duel_ended",),
     ),
+    "how long the last jobs took": (lambda _: newest_done(Duel), ("duel_ended",)),
     "what waits": (lambda _: Duel.objects.filter(state=JobState.QUEUED).order_by("pk")[:2], ("duel_waiting",)),
 }
 FOUND: Queries = {

@@ -70,6 +70,7 @@ NOT_READ = {
     ),
     "web": (
         "agent_create",
+        "agent_random",
         "agent_describe",
         "agent_play",
         "match_analyse",

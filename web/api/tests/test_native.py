@@ -276,6 +276,7 @@ def test_a_waiting_job_says_what_it_waits_for_and_what_was_tried(arena: Arena, p
         "sentence": "No worker serves its queue now; it is next in the queue.",
         "is_stuck": True,
         "until": None,
+        "begins_in_seconds": None,
     }
 
     running = factories.build(made, JobState.RUNNING)
