@@ -22,7 +22,7 @@ def piece_name(piece: int) -> str:
 
 
 def pieces_by_look(pieces: Iterable[int]) -> list[str]:
-    """Return the pieces in lines, those of one size and colour together, e.g. `small dark: solid square, solid round.`"""
+    """Return the pieces in lines, one for each size and colour, e.g. `small dark: solid square, solid round.`"""
     groups: dict[str, list[str]] = {}
     for piece in sorted(pieces, key=lambda piece: (piece & 4, piece & 1, piece & 2, piece & 8)):
         size, colour, *rest = piece_name(piece).split()
