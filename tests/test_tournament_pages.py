@@ -241,8 +241,9 @@ def test_a_knock_out_says_how_far_each_came_by_the_names_of_its_rounds(
         "Winner", "Final", "Semi-final", "Semi-final", "Quarter-final", "Quarter-final",
     ]  # fmt: skip
     # The meeting for third place is in the round of the final and takes nothing from its name.
-    third = reached(client, organised(SingleElimination(third_place=True), players[:4], edition=2, **first))
-    assert third == ["Winner", "–", "Final", "–", "Semi-final", "won", "Semi-final", "–"]
+    with_third = organised(SingleElimination(third_place=True), players[:4], edition=2, **first)
+    assert "Third place Losers of the semi-finals" in page(client, with_third)
+    assert reached(client, with_third) == ["Winner", "–", "Final", "–", "Semi-final", "won", "Semi-final", "–"]
     running = organised(SingleElimination(), players[:4], edition=3, until=lambda plan: plan.round == 2, **first)
     assert reached(client, running) == ["Still playing", "Still playing", "Semi-final", "Semi-final"]
 

@@ -271,7 +271,7 @@ def test_the_episodes_are_switched_by_keyboard_and_a_refresh_keeps_what_is_chose
     page.get_by_role("radio", name="Best").focus()
     page.keyboard.press("ArrowRight")
     expect(shown).to_have_id("recording-median")
-    meanwhile(lambda: Recording.objects.filter(pk=median.pk).update(state=JobState.FAILED))
+    meanwhile(lambda: factories.moved(Recording.objects.filter(pk=median.pk), JobState.FAILED))
     page.clock.run_for(3500)
     expect(shown).to_contain_text("The recording failed.")
     expect(shown).to_have_id("recording-median")

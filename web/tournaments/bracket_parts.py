@@ -170,6 +170,8 @@ def _round_name(stage: Stage, count: int, number: int) -> str:
     # Only in a knock-out do all remaining participants meet in one column, as these names imply.
     if stage.key == "knock-out":
         return ROUND_NAMES.get(count, f"Round of {2 * count}")
+    if stage.key == "third":
+        return "Losers of the semi-finals"
     return f"Round {number}"
 
 
