@@ -225,6 +225,10 @@ def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Subm
     assert "Reached" not in words
 
 
+def better_seed(one: int, other: int) -> int:
+    return 15 if one < other else 5
+
+
 def reached(client: Client, tournament: Tournament) -> list[str]:
     """What the final table says that each participant has reached, in its order."""
     shown = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/").content.decode()
@@ -236,25 +240,25 @@ def reached(client: Client, tournament: Tournament) -> list[str]:
 def test_a_knock_out_says_how_far_each_came_by_the_names_of_its_rounds(
     client: Client, players: list[Submission]
 ) -> None:
-    first = {"judge": lambda one, other: 15 if one < other else 5}
-    assert reached(client, organised(SingleElimination(), players[:6], **first)) == [
+    assert reached(client, organised(SingleElimination(), players[:6], judge=better_seed)) == [
         "Winner", "Final", "Semi-final", "Semi-final", "Quarter-final", "Quarter-final",
     ]  # fmt: skip
     # The meeting for third place is in the round of the final and takes nothing from its name.
-    with_third = organised(SingleElimination(third_place=True), players[:4], edition=2, **first)
+    with_third = organised(SingleElimination(third_place=True), players[:4], edition=2, judge=better_seed)
     assert "Third place Losers of the semi-finals" in page(client, with_third)
     assert reached(client, with_third) == ["Winner", "–", "Final", "–", "Semi-final", "won", "Semi-final", "–"]
-    running = organised(SingleElimination(), players[:4], edition=3, until=lambda plan: plan.round == 2, **first)
+    running = organised(
+        SingleElimination(), players[:4], edition=3, until=lambda plan: plan.round == 2, judge=better_seed
+    )
     assert reached(client, running) == ["Still playing", "Still playing", "Semi-final", "Semi-final"]
 
 
 def test_other_brackets_say_rounds_the_grand_final_and_the_group_stage(
     client: Client, players: list[Submission]
 ) -> None:
-    first = {"judge": lambda one, other: 15 if one < other else 5}
-    double = organised(DoubleElimination(), players[:4], **first)
+    double = organised(DoubleElimination(), players[:4], judge=better_seed)
     assert reached(client, double) == ["Winner", "Grand final", "Round 3", "Round 2"]
-    grouped = organised(GroupsKnockOut(groups=2, advance=1), players[:6], edition=2, **first)
+    grouped = organised(GroupsKnockOut(groups=2, advance=1), players[:6], edition=2, judge=better_seed)
     assert reached(client, grouped)[::2] == ["Winner", "Final", *4 * ["Group stage"]]
 
 
