@@ -284,6 +284,7 @@ def test_the_episodes_are_switched_by_keyboard_and_a_refresh_keeps_what_is_chose
 def test_a_video_has_its_bar_below_the_picture(page: Page, stage: Stage) -> None:
     scored.recording(stage.evaluation, Recording.Choice.MEDIAN, video=b"no film")
     page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    page.get_by_role("radio", name="Median").check()
     expect(page.locator("video")).not_to_have_attribute("controls", "")
     bar = page.locator(".clip")
     expect(bar.get_by_role("button", name="Play")).to_be_visible()
