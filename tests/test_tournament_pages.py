@@ -222,7 +222,44 @@ def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Subm
     assert "Group B" in words
     assert "Semi-finals 1st of group A 2nd of group B" in words
     # No participant has reached anything while all are in their groups.
-    assert "Reached round" not in words
+    assert "Reached" not in words
+
+
+def better_seed(one: int, other: int) -> int:
+    return 15 if one < other else 5
+
+
+def reached(client: Client, tournament: Tournament) -> list[str]:
+    """What the final table says that each participant has reached, in its order."""
+    shown = client.get(f"/environments/tic-tac-toe/editions/{tournament.edition}/").content.decode()
+    table = shown.partition('id="scroll-table"')[2].partition("</table>")[0]
+    assert ">Reached</th>" in table
+    return re.findall(r'<td class="num">([^<]*)</td>', table)
+
+
+def test_a_knock_out_says_how_far_each_came_by_the_names_of_its_rounds(
+    client: Client, players: list[Submission]
+) -> None:
+    assert reached(client, organised(SingleElimination(), players[:6], judge=better_seed)) == [
+        "Winner", "Final", "Semi-final", "Semi-final", "Quarter-final", "Quarter-final",
+    ]  # fmt: skip
+    # The meeting for third place is in the round of the final and takes nothing from its name.
+    with_third = organised(SingleElimination(third_place=True), players[:4], edition=2, judge=better_seed)
+    assert "Third place Losers of the semi-finals" in page(client, with_third)
+    assert reached(client, with_third) == ["Winner", "–", "Final", "–", "Semi-final", "won", "Semi-final", "–"]
+    running = organised(
+        SingleElimination(), players[:4], edition=3, until=lambda plan: plan.round == 2, judge=better_seed
+    )
+    assert reached(client, running) == ["Still playing", "Still playing", "Semi-final", "Semi-final"]
+
+
+def test_other_brackets_say_rounds_the_grand_final_and_the_group_stage(
+    client: Client, players: list[Submission]
+) -> None:
+    double = organised(DoubleElimination(), players[:4], judge=better_seed)
+    assert reached(client, double) == ["Winner", "Grand final", "Round 3", "Round 2"]
+    grouped = organised(GroupsKnockOut(groups=2, advance=1), players[:6], edition=2, judge=better_seed)
+    assert reached(client, grouped)[::2] == ["Winner", "Final", *4 * ["Group stage"]]
 
 
 def test_a_group_that_is_over_says_who_goes_on_by_the_places_that_decided(

@@ -11,6 +11,7 @@ from arena_kit.environment.protocol import Frame, IllegalAction, MatchOver, Obse
 from arena_kit.environment.svg import result_text
 
 from .rules import winning_line
+from .words import cell_name, piece_name, pieces_by_look
 
 FIRST_PIECE = 15
 SEATS = ("The first seat", "The second seat")
@@ -98,18 +99,23 @@ class Quarto:
         }
 
     def text(self) -> str:
-        """Return the board, with pieces as four bits and empty cells as numbers, then sentences about the match."""
-        names = [f"{cell:>4}" if piece < 0 else f"{piece:04b}" for cell, piece in enumerate(self._cells)]
-        lines = [" ".join(names[start : start + 4]) for start in (0, 4, 8, 12)]
+        """Return the board row by row and the pieces by their traits, then sentences about the match."""
+        lines = [self._row_text(start) for start in (0, 4, 8, 12)]
         if self._last is not None:
-            lines.append(f"Last move: {names[self._last]} {_where(self._last)}.")
+            lines.append(f"Last move: the {piece_name(self._cells[self._last])} on {cell_name(self._last)}.")
         if self._automatic is not None:
-            lines.append(f"The last piece, {names[self._automatic]}, went {_where(self._automatic)} by itself.")
+            piece, cell = piece_name(self._cells[self._automatic]), cell_name(self._automatic)
+            lines.append(f"The last piece, the {piece}, went on {cell} by itself.")
         if not self._over:
-            lines.append(f"In hand: {self._hand:04b}. Left: {' '.join(f'{piece:04b}' for piece in self._reserve)}.")
+            lines.append(f"In hand: the {piece_name(self._hand)}.")
+            lines += ["Left:", *pieces_by_look(self._reserve)]
         lines.append(result_text(self.frame(), SEATS))
         return "\n".join(lines)
 
-
-def _where(cell: int) -> str:
-    return f"on row {cell // 4 + 1}, column {cell % 4 + 1}"
+    def _row_text(self, start: int) -> str:
+        row = self._cells[start : start + 4]
+        said = ["free" if piece < 0 else piece_name(piece) for piece in row]
+        if max(row) < 0:
+            return f"Row {start // 4 + 1}: {cell_name(start)} to {cell_name(start + 3)} free."
+        cells = ", ".join(f"{cell_name(start + place)} {words}" for place, words in enumerate(said))
+        return f"Row {start // 4 + 1}: {cells}."

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from arena_kit.environment.protocol import Frame
 
 TRAITS = (("light", "dark"), ("square", "round"), ("small", "large"), ("solid", "hollow"))
@@ -17,6 +19,15 @@ def piece_name(piece: int) -> str:
     """Return the four traits of a piece, e.g. `small dark hollow round`."""
     colour, shape, size, inside = (TRAITS[bit][piece >> bit & 1] for bit in range(4))
     return f"{size} {colour} {inside} {shape}"
+
+
+def pieces_by_look(pieces: Iterable[int]) -> list[str]:
+    """Return the pieces in lines, one for each size and colour, e.g. `small dark: solid square, solid round.`"""
+    groups: dict[str, list[str]] = {}
+    for piece in sorted(pieces, key=lambda piece: (piece & 4, piece & 1, piece & 2, piece & 8)):
+        size, colour, *rest = piece_name(piece).split()
+        groups.setdefault(f"{size} {colour}", []).append(" ".join(rest))
+    return [f"{look}: {', '.join(rest)}." for look, rest in groups.items()]
 
 
 def move(frame: Frame, action: int) -> str:

@@ -200,6 +200,15 @@ def over_time(values: Sequence[float], name: str) -> Plot | None:
     )
 
 
+def constant(values: Sequence[float], name: str) -> str:
+    """Return a sentence about a figure that has one value at all steps of an episode, or an empty string."""
+    if not values or min(values) != max(values):
+        return ""
+    if len(values) == 1:
+        return f"The {name} of the only step is {short(values[0])}."
+    return f"The {name} is {short(values[0])} at each of the {len(values)} steps."
+
+
 def rounded(values: Iterable[float]) -> list[float]:
     """Round to nine significant digits: more are invisible and only make pages larger."""
     return [float(f"{value:.9g}") for value in values]

@@ -17,7 +17,7 @@ from core.models import Evaluation, JobState, Recording, Validation
 from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.evaluations.charts import over_time
+from web.evaluations.charts import constant, over_time
 from web.site.media import media_type
 from web.site.plots import Plot
 
@@ -47,7 +47,8 @@ class RecordingView:
     """A recorded episode.
 
     video_type: empty while there is no video. sentence: what the page says in place of the video.
-    plots: pairs of the name of a figure (return, reward) and its chart step by step.
+    plots: pairs of the name of a figure (return, reward) and its chart step by step. constants: a sentence for each
+    figure that has one value at all steps, which needs no chart.
     """
 
     recording: Recording
@@ -57,6 +58,7 @@ class RecordingView:
     is_cut: bool = False
     has_text: bool = False
     plots: tuple[tuple[str, Plot], ...] = ()
+    constants: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -147,5 +149,7 @@ def _view(row: Recording, episode: Episode | None, wait: Wait | None) -> Recordi
     except NotStored as missing:
         return RecordingView(row, episode, str(missing), kind, has_text=has_text)
     figures = {"return": steps.returns, "reward": steps.rewards}
-    plots = tuple((what, plot) for what, values in figures.items() if (plot := over_time(values, what)))
-    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, plots)
+    told = [(what, constant(values, what), over_time(values, what)) for what, values in figures.items()]
+    plots = tuple((what, plot) for what, said, plot in told if plot and not said)
+    constants = tuple(said for _, said, _ in told if said)
+    return RecordingView(row, episode, sentence, kind, steps.is_cut, has_text, plots, constants)

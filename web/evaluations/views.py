@@ -170,9 +170,10 @@ def _charts(row: Evaluation, *, can_see_episodes: bool) -> Context:
     scores = [float(score) for _, score, _, _ in row.episodes]
     is_over = row.state == JobState.SUCCEEDED
     context: Context = {}
-    context["all_equal"] = is_over and len(scores) > 1 and min(scores) == max(scores)
     # Equal scores need a sentence, not a chart.
-    is_drawn = can_see_episodes and not context["all_equal"]
+    are_equal = len(scores) > 0 and min(scores) == max(scores)
+    context["all_equal"], context["equal_so_far"] = is_over and are_equal, not is_over and are_equal
+    is_drawn = can_see_episodes and not are_equal
     context["formation"] = formation(scores, row.episode_count) if is_drawn else None
     spec = selectors.spec_or_none(row.environment_version)
     context["solved"] = spec.solved_score if spec else None

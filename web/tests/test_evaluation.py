@@ -271,6 +271,48 @@ def test_a_recording_that_cannot_be_watched_says_why(
 
 
 @pytest.mark.usefixtures("revealed")
+def test_recorded_episodes_are_one_switch_and_one_alone_has_none(client: Client, evaluation: Evaluation) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=b"best")
+    assert "Episode to watch" not in html(client, evaluation)
+    scored.recording(evaluation, Recording.Choice.WORST, video=b"worst")
+    page = html(client, evaluation)
+    switch = re.findall(r'<input type="radio" name="recording" id="show-(\w+)" value="\w+"( checked)?>', page)
+    assert switch == [("best", " checked"), ("worst", "")]
+    assert [page.count(f'id="recording-{key}"') for key in ("best", "worst")] == [1, 1]
+    # The part that htmx fetches again is the episode alone, so that what is chosen stays chosen.
+    part = html(client, evaluation, **{"HX-Request": "true", "HX-Target": "recording-worst"})
+    assert "Worst episode" in part
+    assert "radio" not in part
+
+
+@pytest.mark.usefixtures("revealed")
+def test_what_has_one_value_is_a_sentence_and_no_chart(client: Client, evaluation: Evaluation) -> None:
+    scored.recording(evaluation, Recording.Choice.BEST, video=b"best")
+    page = html(client, evaluation)
+    assert "The reward is 1 at each of the 60 steps." in page
+    assert 'id="best-return"' in page
+    assert 'id="best-reward"' not in page
+
+
+@pytest.mark.usefixtures("revealed")
+def test_equal_scores_of_a_running_evaluation_are_a_sentence(client: Client, player: Submission) -> None:
+    page = html(client, scored.evaluation(player, [10.0, 10.0, 10.0], state=JobState.RUNNING))
+    assert "Each of the 3 episodes so far scored 10." in page
+    assert "formation-plot" not in page
+
+
+@pytest.mark.usefixtures("revealed")
+def test_digests_of_an_evaluation_are_one_line_until_opened(client: Client, evaluation: Evaluation) -> None:
+    before, _, folded = html(client, evaluation).partition(
+        '<details id="digests"><summary>Digests and commands</summary>'
+    )
+    folded = folded.partition("</details>")[0]
+    for digest in (evaluation.record_sha256, scored.DIGEST, 'data-copy="recheck"'):
+        assert digest in folded
+        assert digest not in before
+
+
+@pytest.mark.usefixtures("revealed")
 def test_a_video_can_be_sought_in(client: Client, evaluation: Evaluation) -> None:
     video = bytes(range(256)) * 1000
     scored.recording(evaluation, Recording.Choice.BEST, video=video)

@@ -231,7 +231,7 @@ def test_all_charts_of_an_evaluation_are_drawn_and_read_by_keyboard(
     if not settings.CHART_LIBRARY.is_dir():
         pytest.skip("The chart library is not installed: npm ci")
     page.goto(f"/evaluations/{stage.evaluation.pk}/")
-    expect(page.locator("figure.plot canvas")).to_have_count(4)
+    expect(page.locator("figure.plot canvas")).to_have_count(3)
     for name, said in (
         ("distribution-plot", r"^Score of an episode [\d.]+ to [\d.]+: episodes \d+$"),
         ("formation-plot", r"^Episode 20: score [\d.]+, mean so far [\d.]+, within 1\.96 standard errors"),
@@ -263,10 +263,28 @@ def test_the_keyboard_stays_where_it_is_when_its_part_is_drawn_anew(page: Page, 
         expect(held).to_be_focused()
 
 
+def test_the_episodes_are_switched_by_keyboard_and_a_refresh_keeps_what_is_chosen(page: Page, stage: Stage) -> None:
+    median = scored.recording(stage.evaluation, Recording.Choice.MEDIAN, state=JobState.RUNNING)
+    page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    shown = page.locator(".recording:visible")
+    expect(shown).to_have_id("recording-best")
+    page.get_by_role("radio", name="Best").focus()
+    page.keyboard.press("ArrowRight")
+    expect(shown).to_have_id("recording-median")
+    meanwhile(lambda: factories.moved(Recording.objects.filter(pk=median.pk), JobState.FAILED))
+    page.clock.run_for(3500)
+    expect(shown).to_contain_text("The recording failed.")
+    expect(shown).to_have_id("recording-median")
+    page.get_by_role("radio", name="Best").check()
+    expect(page.locator("#best-return canvas")).to_be_visible()
+    assert page.evaluate(TROUBLES) == []
+
+
 @pytest.mark.nightly
 def test_a_video_has_its_bar_below_the_picture(page: Page, stage: Stage) -> None:
     scored.recording(stage.evaluation, Recording.Choice.MEDIAN, video=b"no film")
     page.goto(f"/evaluations/{stage.evaluation.pk}/")
+    page.get_by_role("radio", name="Median").check()
     expect(page.locator("video")).not_to_have_attribute("controls", "")
     bar = page.locator(".clip")
     expect(bar.get_by_role("button", name="Play")).to_be_visible()
@@ -318,6 +336,12 @@ def test_all_works_without_scripts(stage: Stage, live_server: LiveServer, chromi
         page.goto(f"/evaluations/{stage.evaluation.pk}/")
         expect(page.locator("figure.plot:visible")).to_have_count(0)
         expect(page.get_by_role("columnheader", name="Mean so far")).to_be_visible()
+        best, worst = page.locator("#recording-best"), page.locator("#recording-worst")
+        expect(best).to_be_visible()
+        expect(worst).to_be_hidden()
+        page.get_by_role("radio", name="Worst").check()
+        expect(best).to_be_hidden()
+        expect(worst).to_be_visible()
         page.goto(f"/evaluations/{stage.evaluation.pk}/episodes/best/")
         page.get_by_role("link", name="Forward").click()
         expect(page.locator("#count")).to_have_text("1 / 2")

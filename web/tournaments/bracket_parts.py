@@ -6,7 +6,7 @@ meeting stands in the middle of those that lead to it, and the style sheet can d
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -18,6 +18,8 @@ from web.templatetags.scores import ordinal
 MOST_CROSSED = 32
 """The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
+REACHED = "Reached round"
+"""The column of a table that says how far a participant has come."""
 
 
 class Join(StrEnum):
@@ -168,6 +170,8 @@ def _round_name(stage: Stage, count: int, number: int) -> str:
     # Only in a knock-out do all remaining participants meet in one column, as these names imply.
     if stage.key == "knock-out":
         return ROUND_NAMES.get(count, f"Round of {2 * count}")
+    if stage.key == "third":
+        return "Losers of the semi-finals"
     return f"Round {number}"
 
 
@@ -220,10 +224,31 @@ def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[TableLine]) -> tuple[
     return tuple(SwissRow(line, tuple(views.get(line.row.participant) for views in rounds)) for line in lines)
 
 
-def cell_words(column: str, value: float, last_round: int, *, is_over: bool) -> str:
-    """A figure of a table in words: participants who are not out have reached one round more than the bracket has."""
-    if column == "Reached round" and value > last_round:
-        return "winner" if is_over else "still playing"
+def round_names(drawn: Drawn) -> dict[int, str]:
+    """What participants have reached who went out in a round, by round: e.g. `Semi-final`, `Round 3`, `Group stage`."""
+    names: dict[int, str] = {}
+    for stage in drawn.outline.stages:
+        counts = _slot_counts(stage) if stage.key == "knock-out" else [0] * len(stage.rounds)
+        for count, meetings in zip(counts, stage.rounds, strict=True):
+            # A final comes before the meeting for third place in the same round.
+            for number in {meeting.round for meeting in meetings}:
+                names.setdefault(number, _reached(stage, count, number))
+    return names
+
+
+def _reached(stage: Stage, count: int, number: int) -> str:
+    if stage.kind is StageKind.ALL_PLAY_ALL:
+        return "Group stage"
+    return stage.name if stage.key == "final" else _round_name(stage, count, number).removesuffix("s")
+
+
+def cell_words(column: str, value: float, rounds: Mapping[int, str], *, is_over: bool) -> str:
+    """A figure of a table in words: participants who are not out have reached one round more than the bracket has.
+
+    rounds: the names of all rounds by number.
+    """
+    if column == REACHED:
+        return rounds.get(int(value), "Winner" if is_over else "Still playing")
     if column == "Third place":
         return "won" if value else "–"
     return f"{value:.2f}".rstrip("0").rstrip(".").replace("-", "−")

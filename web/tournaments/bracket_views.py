@@ -26,7 +26,15 @@ from core.tournaments.seasons import season_list
 from core.tournaments.selectors import tournament_progress
 from web.evaluations.parts import page_number
 from web.site.fragments import render_page
-from web.tournaments.bracket_parts import bracket_columns, cell_words, cross_table, last_round, swiss_rows
+from web.tournaments.bracket_parts import (
+    REACHED,
+    bracket_columns,
+    cell_words,
+    cross_table,
+    last_round,
+    round_names,
+    swiss_rows,
+)
 from web.tournaments.format_parts import round_count, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
 
@@ -115,7 +123,7 @@ def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
-        **_table(request, tournament, drawn, lines, rounds),
+        **_table(request, tournament, drawn, lines),
         **_one_round(request, drawn),
     }
 
@@ -141,13 +149,11 @@ def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
     return int(tournament.settings.get("advance", 0))
 
 
-def _table(
-    request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableLine], rounds: int
-) -> dict[str, Any]:
+def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableLine]) -> dict[str, Any]:
     """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
     is_over = tournament.state == TournamentState.FINISHED
     page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
-    shown, columns = list(page.object_list), drawn.outline.table.columns
+    shown, columns, rounds = list(page.object_list), drawn.outline.table.columns, round_names(drawn)
     words = [
         [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
         for line in shown
@@ -155,7 +161,7 @@ def _table(
     swiss = next((stage for stage in drawn.outline.stages if stage.kind == StageKind.SWISS), None)
     return {
         "table": page,
-        "columns": columns,
+        "columns": ["Reached" if column == REACHED else column for column in columns],
         "rows": list(zip(shown, words, strict=True)),
         "swiss": swiss,
         "swiss_rows": swiss_rows(drawn, swiss, shown) if swiss else (),

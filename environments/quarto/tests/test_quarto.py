@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,6 +10,7 @@ from arena_kit.environment.protocol import IllegalAction, MatchOver
 from arena_kit.environment.registry import get_spec
 from environments.quarto.environment import Quarto
 from environments.quarto.rules import LINES, winning_line
+from environments.quarto.words import piece_name
 
 SPEC = get_spec("quarto")
 # (pieces in order, their cells): full boards without a line before the sixteenth piece.
@@ -159,13 +162,46 @@ def test_random_matches_agree_with_a_plain_reading_of_the_rules(choices: list[in
     raise AssertionError("a match has at most fifteen moves")
 
 
-def test_the_text_tells_board_hand_reserve_and_result() -> None:
-    text = played((5, 3)).text()
-    assert text.splitlines()[1] == "   4 1111    6    7"
-    assert "Last move: 1111 on row 2, column 2." in text
-    assert "In hand: 0011. Left: 0000 0001 0010 0100" in text
-    assert text.endswith("The second seat to move.")
-    assert "went on row" in played(*last_line(completed=True)).text()
+def test_the_text_says_every_piece_by_its_traits() -> None:
+    assert played((5, 3)).text().splitlines() == [
+        "Row 1: a1 to d1 free.",
+        "Row 2: a2 free, b2 large dark hollow round, c2 free, d2 free.",
+        "Row 3: a3 to d3 free.",
+        "Row 4: a4 to d4 free.",
+        "Last move: the large dark hollow round on b2.",
+        "In hand: the small dark solid round.",
+        "Left:",
+        "small light: solid square, hollow square, solid round, hollow round.",
+        "small dark: solid square, hollow square, hollow round.",
+        "large light: solid square, hollow square, solid round, hollow round.",
+        "large dark: solid square, hollow square, solid round.",
+        "The second seat to move.",
+    ]
+
+
+def test_the_text_of_a_full_board_has_sixteen_pieces_and_no_numbers_for_them() -> None:
+    text = played(*last_line(completed=True)).text()
+    board = "".join(text.splitlines()[:4])
+    assert {name for piece in range(16) if (name := piece_name(piece)) in board} == {*map(piece_name, range(16))}
+    assert "free" not in text
+    assert "Left" not in text
+    assert re.search(r"^The last piece, the \w+ \w+ \w+ \w+, went on [a-d][1-4] by itself\.$", text, re.MULTILINE)
+    assert not re.search(r"[01]{4}", text)
+
+
+def test_the_text_changes_neither_frames_nor_the_version_of_the_rules() -> None:
+    assert SPEC.id == "quarto-v2"
+    assert played((5, 3)).frame() == {
+        "cells": [-1] * 5 + [15] + [-1] * 10,
+        "hand": 3,
+        "reserve": [0, 1, 2, *range(4, 15)],
+        "to_move": 1,
+        "last": 5,
+        "automatic": None,
+        "line": [],
+        "winner": None,
+        "over": False,
+    }
 
 
 def test_the_picture_marks_the_last_piece_and_the_winning_line() -> None:

@@ -29,5 +29,9 @@
   };
   const all = (root) => root.querySelectorAll(".recording video").forEach(dress);
   all(document);
+  // An episode that another one takes the place of stops, so that it does not play on unseen.
+  document.addEventListener("change", ({ target }) => {
+    if (target.name === "recording") document.querySelectorAll(".recording video").forEach((video) => video.pause());
+  });
   document.addEventListener("htmx:load", ({ target }) => all(target.parentElement ?? document));
 }
