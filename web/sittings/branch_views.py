@@ -87,7 +87,7 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     position = position_of(get_duel(request, duel_id), number, ply)
     try:
         first, second = (_agent(position, request.POST.get(name, "")) for name in ("agent_1", "agent_2"))
-        count = request.POST.get("matches", str(MATCHES[0]))
+        count = request.POST.get("match_count", str(MATCHES[0]))
         wanted = int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 0
         made = branch_create(user=request.user, position=position, agents=(first, second), match_count=wanted)
     except Refused as refusal:

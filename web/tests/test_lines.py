@@ -20,10 +20,10 @@ def test_two_agents_value_a_position_by_playing_it_out(stage: Stage, cast: Cast,
     played.ready(factories.agent(cast.alice, stage.environment, "alma"))
     here, alice = f"/duels/{stage.duel.pk}/matches/1/from/2/", visit(cast.alice)
     assertContains(alice.get(here), "<option>2</option><option>20</option><option>100</option>")
-    asked = {"agent_1": "anna", "agent_2": "alma", "matches": "20"}
+    asked = {"agent_1": "anna", "agent_2": "alma", "match_count": "20"}
     for wrong in ("3", "1000", "x", "-20"):
         assertContains(
-            alice.post(f"{here}play/", asked | {"matches": wrong}, follow=True), "Choose one of these numbers"
+            alice.post(f"{here}play/", asked | {"match_count": wrong}, follow=True), "Choose one of these numbers"
         )
     assert not Challenge.objects.exists()
 
