@@ -5,6 +5,9 @@ from __future__ import annotations
 from arena_kit.referee.live import LiveView
 from arena_kit.tests.duels import mixed, outline, play
 
+MATCHES = 60
+"""Both matches of a pair may end before a look; not all pairs do."""
+
 
 def test_a_look_at_a_duel_shows_the_beginnings_of_its_records_and_changes_nothing() -> None:
     view = LiveView()
@@ -17,8 +20,8 @@ def test_a_look_at_a_duel_shows_the_beginnings_of_its_records_and_changes_nothin
             if actions := view.actions(number):
                 seen.setdefault(number, []).append(actions)
 
-    record = play(mixed, matches=6, parallel=2, live=view, on_progress=look).record
-    look(6)
+    record = play(mixed, matches=MATCHES, parallel=2, live=view, on_progress=look).record
+    look(MATCHES)
     matches = {match.number: match for match in record.matches}
     assert ended == set(matches)
     assert seen, "no match was seen while it was played"
@@ -27,4 +30,4 @@ def test_a_look_at_a_duel_shows_the_beginnings_of_its_records_and_changes_nothin
         assert looks == sorted(looks, key=len)
     assert view.running() == []
     assert view.actions(1) is None
-    assert outline(record) == outline(play(mixed, matches=6, parallel=2).record)
+    assert outline(record) == outline(play(mixed, matches=MATCHES, parallel=2).record)
