@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
 
 from core.models import Audience, Environment, Participant, Registration, Tournament, TournamentState
 from core.tournaments.registration_selectors import HOLDS_PLACE
@@ -33,18 +32,19 @@ class TournamentEntry:
 
 def tournament_planned_list(environment: Environment | None, *, now: datetime) -> list[TournamentEntry]:
     """Planned tournaments, the next one first; those without a date last. environment: None for all."""
-    held = HOLDS_PLACE & Q(tournament=OuterRef("pk"))
-    counted = Registration.objects.filter(held).order_by().values("tournament").annotate(count=Count("pk"))
-    rows = _of(environment, TournamentState.PLANNED).annotate(
-        taking_part=Coalesce(Subquery(counted.values("count")), 0)
-    )
+    rows = list(_of(environment, TournamentState.PLANNED))
+    if not rows:
+        # As on most pages, which are then spared the second query.
+        return []
+    held = Registration.objects.filter(HOLDS_PLACE, tournament__in=[row.pk for row in rows])
+    counts = dict(held.order_by().values_list("tournament").annotate(count=Count("pk")))
     found = sorted(rows, key=lambda row: (row.starts_at is None, row.starts_at or 0, row.edition))
-    return [
-        TournamentEntry(
-            row, min(row.taking_part, row.max_participants or row.taking_part), (), *next_step(row, now=now)
-        )
-        for row in found
-    ]
+    return [TournamentEntry(row, _places(row, counts.get(row.pk, 0)), (), *next_step(row, now=now)) for row in found]
+
+
+def _places(tournament: Tournament, registered: int) -> int:
+    """Return how many of the registered agents take part."""
+    return min(registered, tournament.max_participants or registered)
 
 
 def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime | None]:
