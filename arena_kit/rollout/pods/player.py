@@ -15,6 +15,7 @@ from arena_kit.rollout.pods.manifest import PLAYER, PLAYER_FOLDER, WATCHER
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
+from arena_kit.sandbox.kubernetes.pod_player import KubeletBox
 from arena_kit.sandbox.kubernetes.status import OUT_OF_MEMORY, UNKNOWN_ENDS
 
 COME_UP_SECONDS = 30.0
@@ -55,7 +56,7 @@ def _carry(source: socket.socket, target: socket.socket) -> None:
             end.shutdown(socket.SHUT_RDWR)
 
 
-class WorldBox:
+class WorldBox(KubeletBox):
     """The player's container, whose end stands in the pod's status."""
 
     def __init__(self, calls: PodCalls) -> None:
@@ -80,18 +81,6 @@ class WorldBox:
             return Ending.OUT_OF_MEMORY
         is_from_outside = ended.get("reason") in UNKNOWN_ENDS or ended.get("exitCode") == KILLED_STATUS
         return Ending.KILLED_FROM_OUTSIDE if is_from_outside else Ending.EXITED
-
-    def raise_if_paused(self) -> None:
-        pass
-
-    def cpu_seconds(self) -> float | None:
-        return None
-
-    def throttle(self) -> None:
-        pass
-
-    def bring_forward(self) -> None:
-        pass
 
     def remove(self) -> None:
         """Leave it to the removal of the world."""

@@ -20,7 +20,7 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.containers import Containers, Ran
 from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.ports import Ports, ports_of
-from arena_kit.sandbox.base import Container, Launch
+from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.channel import Channel
 from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 
@@ -119,7 +119,7 @@ class World(ABC):
 
     def launch(self, player: Launch) -> Container:
         """Return the agent's player in this world. Raises SandboxError and PlayerDidNotStart."""
-        raise NotImplementedError
+        raise SandboxError("A player of this world runs outside of it.", code="no_player_here")
 
     def is_running(self, name: str) -> bool:
         """Return whether the first process of a container of this world still runs."""

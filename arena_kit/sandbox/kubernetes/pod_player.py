@@ -27,7 +27,23 @@ class PodChannel(Channel):
         pass
 
 
-class PodBox:
+class KubeletBox:
+    """What only the kubelet can do to a container is not done from here."""
+
+    def raise_if_paused(self) -> None:
+        pass
+
+    def cpu_seconds(self) -> float | None:
+        return None
+
+    def throttle(self) -> None:
+        pass
+
+    def bring_forward(self) -> None:
+        pass
+
+
+class PodBox(KubeletBox):
     """The player's container as the referee sees it: it cannot tell how the container ended."""
 
     def __init__(self, name: str) -> None:
@@ -45,18 +61,6 @@ class PodBox:
         """
         self.is_lost = True
         return Ending.OUT_OF_MEMORY
-
-    def raise_if_paused(self) -> None:
-        pass
-
-    def cpu_seconds(self) -> float | None:
-        return None
-
-    def throttle(self) -> None:
-        pass
-
-    def bring_forward(self) -> None:
-        pass
 
     def remove(self) -> None:
         """Leave it to the supervisor, which begins anew when the control connection closes."""
