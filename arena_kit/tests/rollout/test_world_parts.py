@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import io
+import itertools
 import json
 import tarfile
 import time
@@ -18,6 +19,7 @@ from arena_kit.rollout.attempt import Work, attempt_judge
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.packages.compose import Service
+from arena_kit.rollout.worlds import fetching
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.leases import MOST_STARTS, Leases, NoRoom
@@ -63,6 +65,59 @@ def test_an_export_of_anything_else_is_refused(pieces: Iterator[bytes], kind: st
     with pytest.raises(ExportRefused) as caught:
         files_of(pieces, kind, most_bytes=10 if code == "export_too_large" else 1 << 20)
     assert caught.value.code == code
+
+
+def header(kind: bytes, size: int) -> bytes:
+    """A block of a tar that announces so many bytes."""
+    entry = tarfile.TarInfo("x")
+    entry.type, entry.size = kind, size
+    return entry.tobuf(tarfile.GNU_FORMAT)
+
+
+def without_end(block: bytes, taken: list[int]) -> Iterator[bytes]:
+    """What a service prints that never stops; what was taken of it is counted."""
+    while True:
+        taken[0] += len(block)
+        assert taken[0] < 40 << 20, "Nothing stops the reader."
+        yield block
+
+
+@pytest.mark.parametrize(
+    ("begin", "again", "most", "code"),
+    [
+        # A header that is read whole, as large as it says.
+        (header(tarfile.XHDTYPE, 8 << 30), bytes(1 << 20), 1 << 20, "bad_export"),
+        (header(tarfile.GNUTYPE_LONGNAME, 8 << 30), b"a" * (1 << 20), 1 << 20, "bad_export"),
+        # Entries that hold nothing and never end.
+        (b"", header(tarfile.DIRTYPE, 0) * 64, 3 << 20, "export_too_large"),
+        # Headers of headers, one within the other.
+        (b"", (header(tarfile.XHDTYPE, 0) * 64), 1 << 20, "bad_export"),
+        # A list of holes without an end: it is read block by block into memory.
+        (
+            header(tarfile.XHDTYPE, 512) + b"22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n".ljust(512, b"\0")
+            + header(tarfile.REGTYPE, 512) + b"999999999\n".ljust(512, b"1"),
+            b"1\n" * (1 << 16), 3 << 20, "export_too_large",
+        ),
+    ],
+)  # fmt: skip
+def test_a_tar_that_a_hostile_service_writes_takes_little_memory(
+    begin: bytes, again: bytes, most: int, code: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "OVERHEAD_BYTES", 1 << 20)
+    taken = [0]
+    with pytest.raises(ExportRefused) as caught:
+        files_of(itertools.chain([begin], without_end(again, taken)), "file", most_bytes=1 << 20)
+    assert caught.value.code == code
+    assert taken[0] <= most
+
+
+@pytest.mark.parametrize("sparse", ["GNU.sparse.map=x", "GNU.sparse.size=", "size=-1"])
+def test_a_header_that_no_program_writes_is_a_bad_export(sparse: str) -> None:
+    record = f"{len(sparse) + 4} {sparse}\n".encode()
+    hostile = header(tarfile.XHDTYPE, len(record)) + record.ljust(512, b"\0") + header(tarfile.REGTYPE, 0)
+    with pytest.raises(ExportRefused) as caught:
+        files_of(iter([hostile, bytes(10240)]), "file")
+    assert caught.value.code == "bad_export"
 
 
 def test_memory_is_reserved_until_a_lease_ends_or_its_process_dies(tmp_path: Path) -> None:
