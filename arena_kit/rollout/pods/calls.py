@@ -14,6 +14,7 @@ from arena_kit.rollout.pods.streams import OUTPUT, Output, Stream
 from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.kubernetes.cluster import Plain
+from arena_kit.sandbox.kubernetes.status import disruption
 from arena_kit.text import plain_text
 
 LOOK_SECONDS = 1.0
@@ -44,7 +45,7 @@ class PodCalls:
         return str(self._pod["metadata"]["name"])
 
     def look(self, *, at_once: bool = False) -> Plain:
-        """Return the pod as the API shows it; empty while there is none. Raises PlatformFault once it is gone.
+        """Return the pod as the API shows it; empty while there is none. Raises PlatformFault once it is taken away.
 
         at_once: whether what is known must not be older than this call.
         """
@@ -60,28 +61,30 @@ class PodCalls:
                 if not found or found[0]["metadata"].get("deletionTimestamp"):
                     raise PlatformFault("The pod of the world was removed from outside.", code="world_lost")
             self._pod = found[0] if found else {}
+            if why := disruption(self._pod):
+                raise PlatformFault(f"The cluster took the pod away: {why}", code="pod_disrupted")
         return self._pod
 
-    def state(self, container: str) -> Plain:
-        """Return the state of a container, by the API: waiting, running or terminated."""
-        for status in self.look().get("status", {}).get("containerStatuses") or ():
-            if status["name"] == container:
-                return dict(status.get("state") or {})
-        return {}
+    def states(self, *, at_once: bool = False) -> dict[str, Plain]:
+        """Return the states of the containers by name, by the API: waiting, running or terminated. As `look`."""
+        statuses = self.look(at_once=at_once).get("status", {}).get("containerStatuses") or ()
+        return {
+            status["name"]: {key: value for key, value in (status.get("state") or {}).items() if value is not None}
+            for status in statuses
+        }
 
     def ended(self, container: str, seconds: float) -> Plain:
         """Return how a container ended, by the API; empty if it has not within so many seconds."""
         deadline = time.monotonic() + seconds
         while True:
-            self.look(at_once=True)
-            ended: Plain = self.state(container).get("terminated") or {}
+            ended: Plain = self.states(at_once=True).get(container, {}).get("terminated") or {}
             if ended or time.monotonic() > deadline:
                 return ended
             time.sleep(_POLL_SECONDS)
 
     def is_running(self, container: str) -> bool:
         """See Containers."""
-        return self.state(container).get("running") is not None
+        return "running" in self.states().get(container, {})
 
     def log(self, container: str) -> str:
         """See Containers."""

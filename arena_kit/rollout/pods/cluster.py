@@ -31,6 +31,8 @@ WORLD_RIGHTS = (
     Right("create", "pods", subresource="exec"),
 )
 """What a worker does that plays rollouts in pods."""
+WORLD = "arena/world"
+"""The label with the token of a world."""
 LOG_LINES, LOG_BYTES = 500, 256 << 10
 PROTOCOL = "v4.channel.k8s.io"
 SECURE = "https://"
@@ -120,7 +122,3 @@ def _tls(configuration: Any) -> dict[str, Any]:
         "server_hostname": configuration.tls_server_name,
     }  # fmt: skip
     return {**options, **{name: value for name, value in given.items() if value}}
-
-
-WORLD = "arena/world"
-"""The label with the token of a world."""

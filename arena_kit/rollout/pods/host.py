@@ -37,8 +37,8 @@ class PodWorlds:
     ) -> PodWorld:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
-        seconds: after this time the world may be removed by any reaper. labels: with the claim that it is for; without
-        one the next reaping removes it. beside: what is in the pod besides the services.
+        seconds: after this time the cluster may remove the world. labels: with the claim that it is for; a world
+        without one, as of a command, is left alone by reapers. beside: what is in the pod besides the services.
         """
         token, given = uuid.uuid4().hex, labels or {}
         pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, beside, self._browser_image)
@@ -65,7 +65,13 @@ class PodWorlds:
         with errors():
             found = self.cluster.jobs()
             keep = live()
-            dead = [job["metadata"] for job in found if job["metadata"]["labels"].get(CLAIM) not in keep]
+            dead = [job["metadata"] for job in found if _is_dead(job["metadata"]["labels"], keep)]
             for metadata in dead:
                 self.cluster.delete(metadata["name"], metadata["uid"])
             return len(dead)
+
+
+def _is_dead(labels: Mapping[str, str], live: frozenset[str]) -> bool:
+    """Return whether a world's claim is not alive. A world without a claim has its own token in its place."""
+    claim = labels.get(CLAIM)
+    return claim not in live and claim != labels.get(WORLD)

@@ -11,7 +11,7 @@ from pathlib import Path
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
-from arena_kit.rollout.pods.manifest import PLAYER, PLAYER_FOLDER, WATCHER
+from arena_kit.rollout.pods.manifest import PLAYER
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
@@ -86,10 +86,9 @@ class WorldBox(KubeletBox):
         """Leave it to the removal of the world."""
 
 
-def player_launch(calls: PodCalls, launch: Launch) -> Container:
-    """Return the player of a world that runs. Raises SandboxError and PlayerDidNotStart."""
+def player_launch(calls: PodCalls, channel: RelayedChannel, launch: Launch) -> Container:
+    """Return the player of a world that runs. channel: its folder. Raises SandboxError and PlayerDidNotStart."""
     box = WorldBox(calls)
-    channel = RelayedChannel(calls, WATCHER, PLAYER_FOLDER)
     if launch.model_folder:
         gateway_lead(channel, Path(launch.model_folder) / MODEL)
     return slot_once(PlayerHost(launch, channel, lambda _: box, come_up_seconds=COME_UP_SECONDS))

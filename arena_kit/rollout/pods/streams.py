@@ -15,6 +15,8 @@ INPUT, OUTPUT, ERRORS, STATUS = 0, 1, 2, 3
 INPUT_BYTES = 16 << 10
 """Of one frame that is sent."""
 SEND_SECONDS = 30.0
+PING_SECONDS = 20.0
+"""Proxies before a cluster's API end connections on which nothing is said for about a minute."""
 LEAST_SECONDS = 0.001
 
 
@@ -28,6 +30,7 @@ class Stream:
         """connection: of the package websocket-client. errors: what it raises. late: raised after its time-out."""
         self.connection, self._errors, self._late = connection, errors, late
         self.is_over, self.status, self._told = False, UNENDED, b""
+        self._spoken_at = time.monotonic()
 
     def fileno(self) -> int:
         """Return the descriptor that can be waited for. `pending` says what has arrived already."""
@@ -41,11 +44,12 @@ class Stream:
     def take(self, deadline: float) -> tuple[int, bytes]:
         """Return the channel and the content of the next frame; nothing after a monotonic deadline, or at the end."""
         while not self.is_over and (left := deadline - time.monotonic()) > 0:
-            self.connection.settimeout(max(left, LEAST_SECONDS))
+            self.keep()
+            self.connection.settimeout(max(min(left, PING_SECONDS), LEAST_SECONDS))
             try:
                 code, frame = self.connection.recv_data_frame(True)
             except self._late:
-                break
+                continue
             except self._errors:
                 self._end()
                 break
@@ -54,13 +58,14 @@ class Stream:
             elif code in (TEXT, BINARY) and frame.data:
                 channel, data = frame.data[0], bytes(frame.data[1:])
                 if channel == STATUS:
-                    self._told += data[:OUTPUT_BYTES]
+                    self._told = (self._told + data)[:OUTPUT_BYTES]
                 elif data:
                     return channel, data
         return OUTPUT, b""
 
     def send(self, data: bytes) -> None:
         """Write to the command's input. Raises PlatformFault."""
+        self._spoken_at = time.monotonic()
         try:
             self.connection.settimeout(SEND_SECONDS)
             for start in range(0, len(data), INPUT_BYTES):
@@ -68,13 +73,13 @@ class Stream:
         except self._errors as error:
             raise PlatformFault(f"A command in a pod takes no input: {error!r}"[:300], code="world_lost") from None
 
-    def ping(self) -> None:
-        """Keep what is between here and the pod from taking the connection for dead. Raises PlatformFault."""
-        try:
-            self.connection.settimeout(SEND_SECONDS)
-            self.connection.ping()
-        except self._errors as error:
-            raise PlatformFault(f"A command in a pod is lost: {error!r}"[:300], code="world_lost") from None
+    def keep(self) -> None:
+        """Say something after PING_SECONDS of silence. Whether the connection is lost, `take` finds out."""
+        if time.monotonic() - self._spoken_at >= PING_SECONDS:
+            self._spoken_at = time.monotonic()
+            with contextlib.suppress(*self._errors):
+                self.connection.settimeout(SEND_SECONDS)
+                self.connection.ping()
 
     def close(self) -> None:
         """Hang up."""

@@ -12,7 +12,16 @@ from arena_kit.rollout.browser.container import NAME as BROWSER
 from arena_kit.rollout.pods.calls import PodCalls, errors
 from arena_kit.rollout.pods.channel import RelayedChannel
 from arena_kit.rollout.pods.cluster import WorldCluster
-from arena_kit.rollout.pods.manifest import BROWSER_FOLDER, GO, OWN, WATCHER, WorldPod, container_of, world_manifest
+from arena_kit.rollout.pods.manifest import (
+    BROWSER_FOLDER,
+    GO,
+    OWN,
+    PLAYER_FOLDER,
+    WATCHER,
+    WorldPod,
+    container_of,
+    world_manifest,
+)
 from arena_kit.rollout.pods.player import player_launch
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.leases import NoRoom
@@ -24,7 +33,8 @@ from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.sandbox.kubernetes.status import Ended, Waiting, status_of
 
 logger = logging.getLogger(__name__)
-PATIENCE: Mapping[str, float] = {"no_capacity": 30.0, "image_missing": 60.0, "pod_refused": 30.0}
+UNAVAILABLE = "cluster_unavailable"
+PATIENCE: Mapping[str, float] = {"no_capacity": 30.0, "image_missing": 60.0, "pod_refused": 30.0, UNAVAILABLE: 30.0}
 """Seconds for which a pod may wait for a reason before its world is given up."""
 COME_UP_SECONDS = 600.0
 """For everything together, such as fetching large images for the first time."""
@@ -48,6 +58,7 @@ class PodWorld(World):
         super().__init__(pod.package, pod.token, labels, self._pod_calls)
         self._containers[PAUSE] = WATCHER
         self._is_removed = False
+        self._player = RelayedChannel(self._pod_calls, WATCHER, PLAYER_FOLDER)
         self.has_player = pod.beside.player is not None
 
     def come_up(self) -> None:
@@ -61,8 +72,7 @@ class PodWorld(World):
             raise PlatformFault(str(error), code=error.code) from None
         names = {each["name"] for each in manifest["spec"]["template"]["spec"]["containers"]}
         deadline, since, code = time.monotonic() + COME_UP_SECONDS, time.monotonic(), ""
-        while not self._has_come_up(names):
-            waits = self._waits()
+        while (waits := self._waits(names)) is not None:
             if waits.code != code:
                 since, code = time.monotonic(), waits.code
             now = time.monotonic()
@@ -94,6 +104,9 @@ class PodWorld(World):
         self._containers.pop(name, None)
 
     def export(self) -> dict[str, bytes]:
+        """See World. Raises WorldFault if the player was cut off, so that its silence is not taken for its fault."""
+        if self._player.is_lost:
+            raise WorldFault("The cluster has ended the connection to the player.", code="player_lost")
         if BROWSER in self._containers:
             self.leave(BROWSER)
         return super().export()
@@ -102,7 +115,7 @@ class PodWorld(World):
         return RelayedChannel(self._pod_calls, WATCHER, BROWSER_FOLDER)
 
     def launch(self, player: Launch) -> Container:
-        return player_launch(self._pod_calls, player)
+        return player_launch(self._pod_calls, self._player, player)
 
     def remove(self) -> None:
         if self._is_removed:
@@ -122,13 +135,23 @@ class PodWorld(World):
         if ran.status != 0:
             raise WorldFault(f"The container of {name} could not be let go.", code="world_lost", log=ran.output)
 
-    def _has_come_up(self, names: set[str]) -> bool:
-        statuses = self._pod_calls.look(at_once=True).get("status", {}).get("containerStatuses") or ()
-        running = {each["name"] for each in statuses if (each.get("state") or {}).get("running") is not None}
-        return running >= names
+    def _waits(self, names: set[str]) -> Waiting | None:
+        """Return what the pod waits for; None once containers of these names run. Raises PlatformFault if one ends."""
+        try:
+            states = self._pod_calls.states(at_once=True)
+            if ended := sorted(name for name in names if "terminated" in states.get(name, {})):
+                why = states[ended[0]]["terminated"]
+                said = str(why.get("message") or why.get("reason") or "")[:300]
+                sentence = f"The container {ended[0]} ended before the world was there. {said}".strip()
+                raise WorldFault(sentence, code="world_not_started", log=self._pod_calls.log(ended[0]))
+            return None if all("running" in states.get(name, {}) for name in names) else self._reason()
+        except PlatformFault as fault:
+            if fault.code != UNAVAILABLE:
+                raise
+            return Waiting(fault.code, str(fault))
 
-    def _waits(self) -> Waiting:
-        """Return what the pod waits for. Raises PlatformFault once it has ended."""
+    def _reason(self) -> Waiting:
+        """Return why the pod waits, as far as its cluster says. Raises PlatformFault once it has ended."""
         with errors():
             if not (job := self._cluster.job(self._pod.name)):
                 # E.g. because its claim was lost, and a reaper has taken it for a leftover.

@@ -73,13 +73,13 @@ def status_of(
     containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
     referee = _terminated(containers.get(main))
     has_result = referee is not None and referee.get("exitCode") in (0, PLATFORM_FAILED)
-    disruption = _disruption(pod, has_result=has_result)
-    if referee is not None and has_result and not disruption:
+    disrupted = disruption(pod, has_result=has_result)
+    if referee is not None and has_result and not disrupted:
         return Ended("", "", str(referee.get("message") or ""), _killed(containers))
     if "DeadlineExceeded" in (condition.get("Failed"), condition.get("FailureTarget")) or _is_late(job, pod):
         return Ended("lot_timed_out", "The Job took longer than its deadline.")
-    if disruption:
-        return Ended("pod_disrupted", f"The cluster took the pod away: {disruption}.")
+    if disrupted:
+        return Ended("pod_disrupted", f"The cluster took the pod away: {disrupted}")
     if referee is not None:
         return _failed(main, referee)
     for container in pod.get("status", {}).get("initContainerStatuses") or []:
@@ -165,10 +165,10 @@ def _is_late(job: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     return taken.total_seconds() >= float(seconds) + float(grace)
 
 
-def _disruption(pod: Mapping[str, Any], *, has_result: bool) -> str:
+def disruption(pod: Mapping[str, Any], *, has_result: bool = False) -> str:
     """Return why the cluster ended a pod; "" when it did not.
 
-    has_result: whether the referee ended by itself.
+    has_result: whether its main container ended by itself.
     """
     status = pod.get("status", {})
     for condition in status.get("conditions") or []:
@@ -180,7 +180,7 @@ def _disruption(pod: Mapping[str, Any], *, has_result: bool) -> str:
     # A pod that is being deleted and has not ended by itself was taken away: drained, or its node is gone.
     is_over = has_result and status.get("phase") in ("Succeeded", "Failed")
     if pod.get("metadata", {}).get("deletionTimestamp") and not is_over:
-        return "it is being deleted"
+        return "it is being deleted."
     return ""
 
 
