@@ -33,7 +33,7 @@ from core.models import JobFault, JobState, PackageBuild, Rollout
 from core.notices.alarms import alarm_raise
 from core.rollouts.packages import package_build_ensure, package_built
 from core.rollouts.quotas import model_has_budget
-from core.rollouts.reading import BESIDE_BYTES, task_of
+from core.rollouts.reading import BESIDE_BYTES, limits_of, task_of
 from core.rollouts.services import JudgedRollout, rollout_finish
 from rollout_runner.agents import PLAYER_LOG, agent_make
 from rollout_runner.building import package_here, postpone
@@ -63,15 +63,15 @@ def rollout_perform(rollout: Rollout, lease: Lease) -> None:
 
 
 def task_with_limits(rollout: Rollout) -> Task:
-    """Return the task of a rollout with the limits of its batch, which are never wider. Raises PlatformFault."""
+    """Return the task of a rollout with the limits of its package and its batch. Raises PlatformFault."""
     try:
-        task = task_of(rollout.task)
+        task, limits = task_of(rollout.task), limits_of(rollout.task, rollout.package)
     except ValueError as error:
         raise PlatformFault(str(error), code="task_unreadable") from None
     given: dict[str, Any] = dict(rollout.batch.limits)
-    own = dataclasses.asdict(task.limits)
+    own = dataclasses.asdict(limits)
     tighter = {name: min(own[name], value) if own[name] is not None else value for name, value in given.items()}
-    return dataclasses.replace(task, limits=dataclasses.replace(task.limits, **tighter))
+    return dataclasses.replace(task, limits=dataclasses.replace(limits, **tighter))
 
 
 def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from django.conf import settings
 
 from arena_kit.rollout.packages.compose import Caps
-from arena_kit.rollout.packages.manifest import WIDEST
 from arena_kit.rollout.packages.package import SiteLimits
 from arena_kit.rollout.tasks.reading import Rules, task_again
 from arena_kit.rollout.tasks.task import Limits
@@ -28,6 +29,20 @@ def site_limits() -> SiteLimits:
 def task_of(row: Task) -> TaskRead:
     """Return the task of a row, with its checks. Raises ValueError if this version cannot read it."""
     return task_again(row.key, row.definition, environment=row.environment.slug)
+
+
+def limits_of(row: Task, package: Package) -> Limits:
+    """Return the limits of a task in a package: its own, or those of the package, and never wider than the latter.
+
+    A task may be older than a package that allows less. Raises ValueError if this version cannot read the task.
+    """
+    own, most = asdict(task_of(row).limits), package.manifest["limits"]
+    written = row.definition.get("limits") or {}
+    found = dict(most)
+    for name, value in own.items():
+        if ("cost" if name == "cost_micros" else name) in written:
+            found[name] = value if most[name] is None else min(value, most[name])
+    return Limits(**found)
 
 
 def newest_package(environment: Environment) -> Package | None:
@@ -53,4 +68,4 @@ def rules_of_manifest(slug: str, manifest: dict[str, object]) -> Rules:
     assert isinstance(limits, dict)
     assert isinstance(logins, list)
     assert isinstance(origins, list)
-    return Rules(slug, WIDEST, Limits(**limits), tuple(logins), tuple(origins))
+    return Rules(slug, Limits(**limits), tuple(logins), tuple(origins))

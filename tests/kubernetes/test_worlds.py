@@ -113,6 +113,50 @@ HELD = {
     "API server": "refused", "metadata": "refused", "outside": "refused", "named": "refused", "token": False,
     "go": "refused", "queues": "refused", "caps": ["0" * 16], "calls": ["2"], "processes": True,
 }  # fmt: skip
+PROBER = """
+import ctypes, json, os, pathlib, socket
+def tried(make):
+    try:
+        make()
+    except OSError:
+        return "refused"
+    return "made"
+def written(path):
+    try:
+        pathlib.Path(path).write_text("x")
+    except OSError:
+        return "refused"
+    return "written"
+class Player:
+    def __init__(self, train_mode): pass
+    def start(self, state, valid_actions):
+        status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+        print("PROBED " + json.dumps({
+            "inet": tried(lambda: socket.create_connection(("127.0.0.1", 8000), 2)),
+            "unix": tried(lambda: socket.socket(socket.AF_UNIX)),
+            "token": pathlib.Path("/var/run/secrets/kubernetes.io").exists(),
+            "go": written("/arena/go/web"), "channel": written("/channel/x"), "shared": written("/dev/shm/x"),
+            "queues": written("/dev/mqueue/x"), "caps": status["CapEff"].strip(), "calls": status["Seccomp"].strip(),
+            "others": len([name for name in os.listdir("/proc") if name.isdigit()]) < 8,
+        }))
+        return {"action": "answer", "value": 3}
+    def step(self, state, valid_actions, prev_reward): pass
+    def end(self, state, prev_reward): pass
+"""
+PROBED = {
+    "inet": "refused", "unix": "refused", "token": False, "go": "refused", "channel": "refused", "shared": "refused",
+    "queues": "refused", "caps": "0" * 16, "calls": "2", "others": True,
+}  # fmt: skip
+SLOW = """
+import time
+class Player:
+    def __init__(self, train_mode): pass
+    def start(self, state, valid_actions):
+        time.sleep(120)
+        return {"action": "answer", "value": 3}
+    def step(self, state, valid_actions, prev_reward): pass
+    def end(self, state, prev_reward): pass
+"""
 _claims = itertools.count(1)
 
 
@@ -244,7 +288,7 @@ def player_image(client: docker.DockerClient, place: Place, base: str, code: str
         client.images.remove(tag)
 
 
-def player_agent(image: str, made: list[PlayerAgent]) -> PlayerAgent:
+def player_agent(image: str, made: list[PlayerAgent], kind: type[PlayerAgent] = PlayerAgent) -> PlayerAgent:
     limits = Limits(start_seconds=60.0)
 
     def launch(world: World | None) -> Container:
@@ -252,7 +296,7 @@ def player_agent(image: str, made: list[PlayerAgent]) -> PlayerAgent:
         return world.launch(Launch("", "in-a-pod", limits=limits, labels={}))
 
     made.append(
-        PlayerAgent(
+        kind(
             launch,
             Meter(),
             environment="pods",
@@ -294,6 +338,41 @@ def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerCli
         assert world.run(NAME, ["ls", "/channel"], seconds=10).output.split() == ["browser_server", "policies"]
         assert len(users) == 2
         assert world.has_player
+
+
+def test_a_player_reaches_nothing_of_its_pod(place: Place, client: docker.DockerClient, base: str) -> None:
+    image, made = player_image(client, place, base, PROBER, "prober"), list[PlayerAgent]()
+    played, _ = place.run(lambda: player_agent(image, made), task(place))
+    assert played.attempt.work.ended_by is EndedBy.DONE, played.verdict
+    assert json.loads(made[0].log.partition("PROBED ")[2].splitlines()[0]) == PROBED
+
+
+def test_a_player_that_the_cluster_cuts_off_is_not_at_fault(
+    place: Place, client: docker.DockerClient, base: str, cluster: RealCluster
+) -> None:
+    """Kubelets that are started again end all connections to their pods, which run on."""
+    image, made = player_image(client, place, base, SLOW, "slow"), list[PlayerAgent]()
+
+    class Cut(PlayerAgent):
+        def choose(self, *given: Any, **more: Any) -> Any:
+            cut = threading.Timer(15.0, lambda: [cluster.node(number, "restart") for number in (1, 2)])
+            cut.start()
+            try:
+                return super().choose(*given, **more)
+            finally:
+                cut.join()
+
+    played, _ = place.run(lambda: player_agent(image, made, Cut), task(place))
+    assert played.verdict.fault is Fault.PLATFORM, (played.verdict, played.attempt.work)
+    assert played.verdict.code == "player_lost"
+
+
+def test_a_world_without_a_claim_is_left_to_its_deadline(place: Place, cluster: RealCluster) -> None:
+    with place.worlds.open(place.built, seconds=300) as world:
+        assert place.worlds.reap(frozenset) == 0
+        (job,) = cluster.listed("jobs", WORLDS)
+        assert job["spec"]["activeDeadlineSeconds"] == 300 + 900
+        assert world.run("web", ["true"], seconds=30).status == 0
 
 
 def test_a_worker_that_is_killed_leaves_nothing_that_is_not_reaped(place: Place, cluster: RealCluster) -> None:

@@ -12,7 +12,7 @@ from arena_kit.rollout.exports.requests import address_of
 from arena_kit.rollout.packages.compose import Service
 from arena_kit.rollout.packages.documents import document_read, size, words
 from arena_kit.rollout.tasks.reading import Rules
-from arena_kit.rollout.tasks.task import Limits
+from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, Limits
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
 from arena_kit.rollout.values.strict_json import Flaw
@@ -21,8 +21,6 @@ FILE = "environment.yml"
 HOOKS = ("seed", "check")
 FORMATS = ("csv", "sqlite", "json", "file")
 MOST_LOGINS, MOST_EXPORTS = 20, 20
-MOST_COST = 1_000
-WIDEST = Limits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
 _SLUG = re.compile(r"[a-z](?:[a-z0-9-]{0,48}[a-z0-9])?\Z")
 _EXPORTED = re.compile(r"/(?!.*(?:^|/)\.\.(?:/|$))[\w./-]{1,200}\Z", re.ASCII)
 
@@ -82,7 +80,7 @@ class Manifest:
     def rules(self) -> Rules:
         """What tasks of this application may say."""
         names = tuple(login.name for login in self.logins)
-        return Rules(self.slug, WIDEST, self.limits, names, self.origins)
+        return Rules(self.slug, self.limits, names, self.origins)
 
 
 def manifest_read(text: str, services: Sequence[Service], most_memory_bytes: int, found: list[Flaw]) -> Manifest | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from arena_kit.rollout.checks.base import Check
@@ -12,7 +12,7 @@ from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.checks.kinds import check_read, guard_read
 from arena_kit.rollout.checks.values import FormatCheck, answer_equals
 from arena_kit.rollout.exports.requests import address_of
-from arena_kit.rollout.tasks.task import Difficulty, Limits, Split, Task
+from arena_kit.rollout.tasks.task import MOST_COST, WIDEST, Difficulty, Limits, Split, Task
 from arena_kit.rollout.values.actions import ENDINGS, Action, ActionRefused, action_read
 from arena_kit.rollout.values.equality import shown
 from arena_kit.rollout.values.fields import Fields
@@ -30,11 +30,14 @@ _MEANT_AS_JSON = ("{", "[", '"')
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the environment of a file allows. logins, origins: those of its package, or None where it is not known."""
+    """What the environment of a file allows.
+
+    limits: the defaults of its tasks, and the most that they may ask for. logins, origins: those of its package. None
+    where the package is not known.
+    """
 
     environment: str = ""
-    limits: Limits = field(default_factory=lambda: Limits(1_000, 7_200, 7_200, 20_000_000, 1_000_000_000))
-    defaults: Limits = field(default_factory=Limits)
+    limits: Limits | None = None
     logins: Sequence[str] | None = None
     origins: Sequence[str] | None = None
 
@@ -59,7 +62,7 @@ def task_read(value: Mapping[str, Any], path: str, rules: Rules) -> tuple[Task |
         guards=tuple(filter(None, _each(fields, "guards", guard_read))),
         expect=fields.choice("expect", STATUSES, default=SUCCESS),
         pass_score=fields.number("pass_score", default=1.0, least=0.0, most=1.0, above=True),
-        limits=_limits(fields, rules),
+        limits=_limits(fields, rules, key),
         tags=_tags(fields),
         split=Split(fields.choice("split", tuple(Split), default=Split.PRACTICE)),
         oracle=_oracle(fields),
@@ -148,24 +151,37 @@ def _login(fields: Fields, rules: Rules) -> str:
     return login
 
 
-def _limits(fields: Fields, rules: Rules) -> Limits:
+def _limits(fields: Fields, rules: Rules, key: str) -> Limits:
+    usual = rules.limits or Limits()
     value = fields.object("limits")
     if value is None:
-        return rules.defaults
-    inner, most, usual = Fields(value, f"{fields.path}.limits", fields.flaws), rules.limits, rules.defaults
+        return usual
+    inner = Fields(value, f"{fields.path}.limits", fields.flaws)
+    cost = inner.number("cost", default=MOST_COST, least=0.0, most=MOST_COST, above=True) if "cost" in inner else None
     found = Limits(
-        steps=inner.whole("steps", default=usual.steps, least=1, most=most.steps),
-        seconds=inner.whole("seconds", default=usual.seconds, least=10, most=most.seconds),
-        agent_seconds=inner.whole("agent_seconds", default=usual.agent_seconds, least=1, most=most.agent_seconds),
-        tokens=inner.whole("tokens", default=usual.tokens, least=1, most=most.tokens),
-        cost_micros=usual.cost_micros,
+        steps=inner.whole("steps", default=usual.steps, least=1, most=WIDEST.steps),
+        seconds=inner.whole("seconds", default=usual.seconds, least=10, most=WIDEST.seconds),
+        agent_seconds=inner.whole("agent_seconds", default=usual.agent_seconds, least=1, most=WIDEST.agent_seconds),
+        tokens=inner.whole("tokens", default=usual.tokens, least=1, most=WIDEST.tokens),
+        cost_micros=usual.cost_micros if cost is None else round(cost * 1e6),
     )
-    if "cost" in inner:
-        largest = (most.cost_micros or 0) / 1e6
-        cost = inner.number("cost", default=largest, least=0.0, most=largest, above=True)
-        found = replace(found, cost_micros=round(cost * 1e6))
     inner.finish()
+    if rules.limits is not None:
+        _check_limits(inner, found, rules.limits, key)
     return found
+
+
+def _check_limits(fields: Fields, asked: Limits, allowed: Limits, key: str) -> None:
+    """Add a flaw for each limit that is wider than that of the package."""
+    values, most = asdict(asked), asdict(allowed)
+    for name, value in values.items():
+        if most[name] is None or value is None or value <= most[name]:
+            continue
+        wide, wanted, given = name, f"{value:,}", f"{most[name]:,}"
+        if name == "cost_micros":
+            wide, wanted, given = "cost", f"{value / 1e6:g}", f"{most[name] / 1e6:g}"
+        sentence = f"The task {key} asks for {wanted}, and its package allows {given}."
+        fields.flaw("limit_too_wide", wide, f"{sentence} Lower it here, or raise limits.{wide} in environment.yml.")
 
 
 def _tags(fields: Fields) -> tuple[str, ...]:

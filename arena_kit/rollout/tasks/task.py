@@ -51,6 +51,11 @@ class Limits:
     cost_micros: int | None = None
 
 
+MOST_COST = 1_000
+WIDEST = Limits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
+"""What a package may allow at most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """A task that was read and found good.

@@ -195,6 +195,25 @@ def test_limits_logins_and_origins_are_those_of_the_environment() -> None:
     assert read([good], **rules).skipped == ()
 
 
+def test_a_limit_wider_than_that_of_the_package_is_refused_with_both_values_and_the_way_out() -> None:
+    package = Limits(40, 600, 300, 500_000, 2_500_000)
+    asked = {"steps": 60, "seconds": 600, "tokens": 1_000_000, "cost": 3}
+    reasons = read([{"id": "refund-17", "task": "x", "limits": asked}], limits=package).skipped[0].reasons
+    assert [flaw.path for flaw in reasons] == ["$[0].limits.steps", "$[0].limits.tokens", "$[0].limits.cost"]
+    told = [flaw.message.removesuffix(" in environment.yml.") for flaw in reasons]
+    assert told == [
+        "The task refund-17 asks for 60, and its package allows 40. Lower it here, or raise limits.steps",
+        "The task refund-17 asks for 1,000,000, and its package allows 500,000. Lower it here, or raise limits.tokens",
+        "The task refund-17 asks for 3, and its package allows 2.5. Lower it here, or raise limits.cost",
+    ]
+    equal = {"steps": 40, "cost": 2.5}
+    (task,) = read([{"id": "a", "task": "x", "limits": equal}], limits=package).tasks
+    assert task.limits == package
+    # Without a limit of the package there is none to be wider than, and what was kept is read as it was written.
+    assert read([{"id": "a", "task": "x", "limits": {"cost": 900}}], limits=Limits()).skipped == ()
+    assert task_again("a", {"task": "x", "limits": asked}).limits.steps == 60
+
+
 @pytest.mark.parametrize(
     ("document", "code"),
     [
