@@ -67,6 +67,26 @@ def test_limits_of_a_batch_are_never_wider_than_those_of_the_task(desk: Environm
     assert (limits.steps, limits.seconds, limits.cost_micros, limits.tokens) == (5, 900, 9, 500_000)
 
 
+def test_limits_of_a_package_hold_for_tasks_without_their_own_and_for_older_wider_ones(ann: User) -> None:
+    desk = applications.package(limits={"steps": 7, "seconds": 60, "cost": 2}).environment
+    rollout = applications.batch(ann, desk, "count").rollouts.get()
+    limits = task_with_limits(rollout).limits
+    assert (limits.steps, limits.seconds, limits.agent_seconds, limits.cost_micros) == (7, 60, 300, 2_000_000)
+    # As of a package that allowed more.
+    rollout.task.definition = {**rollout.task.definition, "limits": {"steps": 40, "seconds": 30, "cost": 0.5}}
+    limits = task_with_limits(rollout).limits
+    assert (limits.steps, limits.seconds, limits.agent_seconds, limits.cost_micros) == (7, 30, 300, 500_000)
+
+
+def test_a_task_that_asks_for_more_than_its_package_allows_is_not_taken() -> None:
+    desk = applications.package(limits={"steps": 7}).environment
+    wide = {"id": "wide", "task": "Look.", "answer": 1, "limits": {"steps": 8}}
+    assert applications.uploaded(applications.organiser(), desk, wide) == []
+    assert [task.key for task in applications.uploaded(applications.organiser(), desk, {**wide, "limits": {}})] == [
+        "wide"
+    ]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_rollout_waits_for_its_package_and_fails_with_one_that_is_refused(ann: User) -> None:
     package = applications.package(slug="seeded", seeds=True)

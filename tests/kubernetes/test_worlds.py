@@ -353,9 +353,13 @@ def test_a_player_that_the_cluster_cuts_off_is_not_at_fault(
     """Kubelets that are started again end all connections to their pods, which run on."""
     image, made = player_image(client, place, base, SLOW, "slow"), list[PlayerAgent]()
 
+    def restart() -> None:
+        for number in (1, 2):
+            cluster.node(number, "restart")
+
     class Cut(PlayerAgent):
         def choose(self, *given: Any, **more: Any) -> Any:
-            cut = threading.Timer(15.0, lambda: [cluster.node(number, "restart") for number in (1, 2)])
+            cut = threading.Timer(15.0, restart)
             cut.start()
             try:
                 return super().choose(*given, **more)

@@ -55,7 +55,7 @@ class _Entry(tarfile.TarInfo):
     """An entry whose headers are small. Python's own reader would read any that is announced, as large as it is."""
 
     @classmethod
-    def frombuf(cls, buf: bytes | bytearray, encoding: str | None, errors: str) -> Self:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
         found = super().frombuf(buf, encoding, errors)
         if found.type in _HEADERS and found.size > HEADER_BYTES:
             raise ExportRefused("The tar of the export has a header that is too large.", code="bad_export")
