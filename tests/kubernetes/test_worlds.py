@@ -429,6 +429,14 @@ def test_what_the_cluster_has_no_room_for_waits(place: Place) -> None:
     assert full.value.code == "no_capacity"
 
 
+def test_a_service_gets_what_compose_says_letter_by_letter(place: Place) -> None:
+    """A cluster would fill in names of variables, and take one of two dollar signs for an escape."""
+    told = {"PRICE": "5$", "WORTH": "$(PRICE) $$ $$(PRICE) ${PRICE}"}
+    service = dataclasses.replace(place.built.services[0].service, environment=told)
+    with place.open(services=(dataclasses.replace(place.built.services[0], service=service),)) as world:
+        assert world.run("web", ["printenv", "WORTH"], seconds=30).output == told["WORTH"]
+
+
 def test_a_service_that_does_not_become_healthy_is_named_with_its_log(place: Place) -> None:
     service = dataclasses.replace(
         place.built.services[0].service, command=("python3", "-c", "print('I give up', flush=True)")

@@ -277,4 +277,4 @@ def _memory(name: str, size: int) -> dict[str, Any]:
 
 def _plain(value: str) -> str:
     """Return a value in which Kubernetes replaces no names of variables."""
-    return value.replace("$(", "$$(")
+    return value.replace("$", "$$")

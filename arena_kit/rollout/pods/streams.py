@@ -65,13 +65,14 @@ class Stream:
 
     def send(self, data: bytes) -> None:
         """Write to the command's input. Raises PlatformFault."""
-        self._spoken_at = time.monotonic()
         try:
             self.connection.settimeout(SEND_SECONDS)
             for start in range(0, len(data), INPUT_BYTES):
                 self.connection.send(bytes([INPUT]) + data[start : start + INPUT_BYTES], opcode=BINARY)
         except self._errors as error:
             raise PlatformFault(f"A command in a pod takes no input: {error!r}"[:300], code="world_lost") from None
+        finally:
+            self._spoken_at = time.monotonic()
 
     def keep(self) -> None:
         """Say something after PING_SECONDS of silence. Whether the connection is lost, `take` finds out."""

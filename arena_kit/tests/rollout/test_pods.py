@@ -35,7 +35,7 @@ DB = Service(
     memory_bytes=256 << 20, health=HealthCheck(("pg_isready",)),
 )  # fmt: skip
 WEB = Service(
-    "web", "base:python", entrypoint=("tini", "--"), command=("python", "-m", "$(shop)"), ports=(8000,), after=("db",),
+    "web", "base:python", entrypoint=("tini", "--"), command=("python", "-m", "$(shop)", "$$(PRICE) $x"), ports=(8000,), after=("db",),
     environment={"PRICE": "$(DB)"}, tmpfs={"/tmp": 16 << 20}, memory_bytes=128 << 20, read_only=True, cpu_count=0.5,
 )  # fmt: skip
 PACKAGE = BuiltPackage(
@@ -121,7 +121,7 @@ def test_services_wait_for_their_file_and_then_run_what_compose_says() -> None:
     web = containers()["service-web"]
     assert web["command"][:2] == ["/bin/sh", "-c"]
     assert web["command"][3] == f"{GO}/web"
-    assert web["args"] == ["tini", "--", "python", "-m", "$$(shop)"]
+    assert web["args"] == ["tini", "--", "python", "-m", "$$(shop)", "$$$$(PRICE) $$x"]
     assert {"name": "PRICE", "value": "$$(DB)"} in web["env"]
     assert {"name": "PYTHONPATH", "value": "/p"} in web["env"]
     assert pod()["hostAliases"] == [{"ip": "127.0.0.1", "hostnames": ["db", "web"]}]
