@@ -35,8 +35,9 @@ DB = Service(
     memory_bytes=256 << 20, health=HealthCheck(("pg_isready",)),
 )  # fmt: skip
 WEB = Service(
-    "web", "base:python", entrypoint=("tini", "--"), command=("python", "-m", "$(shop)", "$$(PRICE) $x"), ports=(8000,), after=("db",),
-    environment={"PRICE": "$(DB)"}, tmpfs={"/tmp": 16 << 20}, memory_bytes=128 << 20, read_only=True, cpu_count=0.5,
+    "web", "base:python", entrypoint=("tini", "--"), command=("python", "-m", "$(shop)", "$$(PRICE) $x"),
+    ports=(8000,), after=("db",), environment={"PRICE": "$(DB)"}, tmpfs={"/tmp": 16 << 20}, memory_bytes=128 << 20,
+    read_only=True, cpu_count=0.5,
 )  # fmt: skip
 PACKAGE = BuiltPackage(
     "b" * 64, "shop",
