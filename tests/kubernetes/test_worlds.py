@@ -31,6 +31,7 @@ from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import NAME, BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.checks.exported import SqlCheck
+from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import EndedBy, TaskOutcome
 from arena_kit.rollout.loop import Way
 from arena_kit.rollout.packages.package import Package
@@ -419,6 +420,28 @@ def test_an_export_that_is_missing_or_no_file_spoils_the_rollout(place: Place) -
         labels=claimed(),
     )  # fmt: skip
     assert (gone.verdict.fault, gone.verdict.code) == (Fault.PLATFORM, "export_failed")
+
+
+ENDLESS = """#!/usr/bin/env python3
+import sys, tarfile
+entry = tarfile.TarInfo("x")
+entry.type, entry.size = tarfile.XHDTYPE, 8 << 30
+sys.stdout.buffer.write(entry.tobuf(tarfile.GNU_FORMAT))
+while True:
+    sys.stdout.buffer.write(bytes(1 << 20))
+"""
+WRITE = "import os, sys; os.mkdir(sys.argv[1]); open(sys.argv[2], 'w').write(sys.argv[3]); os.chmod(sys.argv[2], 0o755)"
+
+
+def test_a_service_whose_tar_never_ends_spoils_its_own_rollout_alone(place: Place) -> None:
+    service = place.built.services[0].service
+    path = {"PATH": "/var/tmp/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+    own = dataclasses.replace(service, environment={**service.environment, **path})
+    with place.open(services=(dataclasses.replace(place.built.services[0], service=own),)) as world:
+        wrote = world.run("web", ["python3", "-c", WRITE, "/var/tmp/bin", "/var/tmp/bin/tar", ENDLESS], seconds=30)
+        assert wrote.status == 0, wrote.output
+        with pytest.raises(ExportRefused, match="a header that is too large"):
+            world.export()
 
 
 def test_what_the_cluster_has_no_room_for_waits(place: Place) -> None:
