@@ -101,7 +101,11 @@ def playouts_request(*, user: User, duel: Duel, number: int, agents: tuple[Agent
 
 def playouts_of(duel: Duel, number: int) -> Playouts | None:
     """Return the newest playouts of a match of which anything is or may come; None without any."""
-    rows = list(_duels(duel, number).select_related("player_1__agent", "player_2__agent").defer("log", "history"))
+    asked = _duels(duel, number)
+    if not asked.exists():
+        # As for most matches, whose pages are then spared a query of many columns.
+        return None
+    rows = list(asked.select_related("player_1__agent", "player_2__agent").defer("log", "history"))
     useful = [row for row in rows if row.state not in (JobState.FAILED, JobState.CANCELLED)]
     if not useful:
         return None
