@@ -16,6 +16,10 @@ LONGEST_SHOWN = 100
 """The home page plays matches of games with at most so many steps."""
 UPSET_SHARE = 0.4
 """A duel is an upset if its winner was expected to take less than this share of the points."""
+CLOSE_DISTANCE = 0.3
+"""A duel is close if its two shares of the matches differ by at most this: 65 to 35."""
+SKILLED = 0.5
+"""From this strength of the weaker player on, a close duel is worth a look."""
 STRENGTH_WEIGHT = 2.0
 """How much the strength of the weaker player counts in the interest of a duel, beside closeness and surprise, which
 count 1 each: two players of no skill often come close and often surprise."""
@@ -33,6 +37,7 @@ class FeaturedDuel:
 class Featured:
     """Duels worth a look. hero: the most interesting one whose first match the home page can play.
 
+    The closest duel is one of two players in the upper half by skill: two of no skill often come close.
     Interest is the strength of the weaker player, how close the two are, and how little the winner was expected.
     """
 
@@ -61,12 +66,13 @@ def featured_get() -> Featured:
         .order_by("-pk")[:LOOKED_AT]
     )  # fmt: skip
     upsets = [row for row in rows if _winner_expected(row) < UPSET_SHARE]
-    closest = sorted(rows, key=_distance)
+    strengths = _strengths(rows)
+    skilled = (row for row in rows if strengths[row.pk] >= SKILLED and _distance(row) <= CLOSE_DISTANCE)
+    closest = sorted(skilled, key=_distance)
     shown: dict[int, FeaturedDuel] = {}
     for why, chosen in (("Last upset", upsets[:1]), ("Closest duel", closest[:1]), ("Newest duel", rows[:1])):
         for row in chosen:
             shown.setdefault(row.pk, FeaturedDuel(why, row))
-    strengths = _strengths(rows)
     # The first of equals is the newest.
     return Featured(
         list(shown.values()),
