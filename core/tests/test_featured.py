@@ -61,7 +61,7 @@ def test_a_match_that_was_forfeited_is_not_shown_and_players_without_a_rating_co
     rated(four, WEAK, MIDDLE, STRONG, STRONG)
     between(four[2], four[3], player_1_wins=9, player_2_errors=1)
     second = Duel.objects.filter(player_1=four[1], player_2=four[3]).get()
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert featured_get().hero == second
     Rating.objects.filter(submission=four[3]).delete()
     assert featured_get().hero == Duel.objects.filter(player_1=four[1], player_2=four[2]).get()
