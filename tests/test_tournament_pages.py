@@ -359,7 +359,7 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
     assert HIDDEN in page(client, tournament)
     client.force_login(cast.olga)
     assert winner in page(client, tournament)
-    assert "Until the results are released, only organisers can see this page." in page(client, tournament)
+    assert "Until the organisers release the results, only organisers can see this page." in page(client, tournament)
     assert client.get(standing).status_code == 200
     Tournament.objects.update(results="PARTICIPANTS")
     client.force_login(cast.alice)
