@@ -271,6 +271,12 @@ def test_who_takes_a_mailbox_in_advance_is_put_out_by_its_owner(cast: Cast, clie
     assert is_logged_in(client), "no code is asked for that only the stranger has"
 
 
+def test_the_owner_of_a_taken_address_is_led_to_a_new_password(cast: Cast, client: Client) -> None:
+    assert "choose a new password" not in client.get("/sign-up/").content.decode()
+    page = client.post("/sign-up/", NEW | {"email": cast.alice.email}).content.decode()
+    assert 'If the address is yours and the account is not, <a href="/password-reset/">choose a new password' in page
+
+
 def test_the_link_that_confirms_names_the_account_and_the_way_for_people_who_did_not_open_it(client: Client) -> None:
     client.post("/sign-up/", NEW)
     mails_send()
