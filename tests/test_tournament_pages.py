@@ -165,7 +165,7 @@ def test_a_running_bracket_says_who_waits_for_whom(client: Client, players: list
     tournament = organised(SingleElimination(), players[:6], until=lambda plan: plan.round == 2)
     words = page(client, tournament)
 
-    assert "Round 2 of 3 is being played." in words
+    assert "Round 2 of 3 is being played: the semi-finals." in words
     # Two good seeds begin in the second round; the final has no players yet.
     assert "Quarter-finals 1 agent-a has a bye" in words
     assert "Final winner of W2.1 winner of W2.2" in words
@@ -209,9 +209,28 @@ def test_a_swiss_table_shows_opponents_seats_and_byes(client: Client, players: l
     assert "won 15:5 against agent-b, as player 1" in words
     assert "lost 5:15 against agent-a, as player 2" in words
     assert "bye" in words
-    assert "Meetings of round 2" in words
-    assert "Meetings of round 1" in page(client, tournament, "?round=1")
-    assert "Meetings of round 2" in page(client, tournament, "?round=9999999")
+    assert "Meetings of round 2 of 2" in words
+    assert "Each round is drawn from the results before it." in words
+    assert "Meetings of round 1 of 2" in page(client, tournament, "?round=1")
+    assert "Meetings of round 2 of 2" in page(client, tournament, "?round=9999999")
+
+
+def test_a_round_robin_says_that_no_round_waits_for_another(client: Client, players: list[Submission]) -> None:
+    tournament = organised(RoundRobin(), players[:4], most=2)
+    words = page(client, tournament)
+
+    assert "2 of the 6 meetings are decided. The meetings of all rounds are played at the same time" in words
+    assert "is being played" not in words
+    assert re.search(r"Meetings of round [123] of 3 In a round each agent plays at most one meeting", words)
+    groups = organised(GroupsKnockOut(groups=2, advance=2), players, edition=2, most=3)
+    words = page(client, groups)
+    assert "3 of the 12 meetings in the groups are decided." in words
+    # The bracket has the fourth and the fifth round.
+    assert re.search(r"Meetings of round [123] of 3 in the groups", words)
+    after = organised(
+        GroupsKnockOut(groups=2, advance=2), players, edition=3, until=lambda plan: plan.round == 4, judge=better_seed
+    )
+    assert "Round 4 of 5 is being played: the semi-finals." in page(client, after)
 
 
 def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Submission]) -> None:
@@ -340,7 +359,7 @@ def test_results_that_are_held_back_are_nowhere(client: Client, cast: Cast, play
     assert HIDDEN in page(client, tournament)
     client.force_login(cast.olga)
     assert winner in page(client, tournament)
-    assert "Until the results are released, only organisers can see this page." in page(client, tournament)
+    assert "Until the organisers release the results, only organisers can see this page." in page(client, tournament)
     assert client.get(standing).status_code == 200
     Tournament.objects.update(results="PARTICIPANTS")
     client.force_login(cast.alice)

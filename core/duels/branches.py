@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -45,20 +46,41 @@ def branch_create(
         raise Refused(f"Choose one of these numbers of matches: {', '.join(map(str, MATCHES))}.")
     with transaction.atomic():
         locked = owner_lock(user)
-        for agent in agents:
-            position_check(position, agent.environment)
-        if agents[0].pk == agents[1].pk:
-            raise Refused("Choose two different agents.")
-        first, second = (line_player(agent, locked) for agent in agents)
+        players = players_on(position, agents, locked)
         challenge_quota_check(owner=locked, environment=environment, duel_count=1, what="line")
-        challenge = Challenge.objects.create(user=locked, submission=first, kind=ChallengeKind.BRANCH)
+        reason = f"{locked.username} lets the two go on from a position."
+        return duels_from([position], players, locked, ChallengeKind.BRANCH, match_count=match_count, reason=reason)
+
+
+def players_on(position: Position, agents: tuple[Agent, Agent], asker: User) -> tuple[Submission, Submission]:
+    """Return the versions with which two agents go on from a position. Raises Refused with what to do."""
+    if agents[0].pk == agents[1].pk:
+        raise Refused("Choose two different agents.")
+    for agent in agents:
+        position_check(position, agent.environment)
+    return _line_player(agents[0], asker), _line_player(agents[1], asker)
+
+
+def duels_from(
+    positions: Sequence[Position],
+    players: tuple[Submission, Submission],
+    asker: User,
+    kind: ChallengeKind,
+    *,
+    match_count: int,
+    reason: str,
+) -> Challenge:
+    """Create the challenge in which two players go on from positions, with a duel for each of them."""
+    challenge = Challenge.objects.create(user=asker, submission=players[0], kind=kind)
+    for number, position in enumerate(positions, start=1):
         duel_create(
             challenge=challenge,
-            player_1=first,
-            player_2=second,
+            number=number,
+            player_1=players[0],
+            player_2=players[1],
             seed=position.seed,
             match_count=match_count,
-            reason=f"{locked.username} lets the two go on from a position.",
+            reason=reason,
             position=position,
         )
     return challenge
@@ -95,7 +117,7 @@ def worth_of(duel: Duel) -> tuple[Interval, int] | None:
     return None
 
 
-def line_player(agent: Agent, asker: User) -> Submission:
+def _line_player(agent: Agent, asker: User) -> Submission:
     """Return the version that plays. Raises Refused: of other people's agents, for what no challenge may ask either."""
     version = active_version(agent)
     if agent.owner_id != asker.pk:

@@ -110,9 +110,8 @@ class Report:
 
 
 def active_version(agent: Agent) -> Submission | None:
-    """Return the version that plays for an agent now; None without one."""
-    rows = Submission.objects.active().filter(agent=agent).select_related("agent__environment")
-    return rows.order_by("-number").first()
+    """Return the version that plays for an agent now, with its rating; None without one."""
+    return agent.submissions.active().select_related("rating").order_by("-number").first()
 
 
 def challenger_hindrance(agent: Agent, version: Submission | None) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import OuterRef
 
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
-from core.models import Audience, Duel, DuelOutcome, JobState
+from core.models import Audience, Duel, DuelOutcome, JobState, Rating
 
 LOOKED_AT = 200
 """How many of the newest duels are compared."""
@@ -16,6 +19,10 @@ LONGEST_SHOWN = 100
 """The home page plays matches of games with at most so many steps."""
 UPSET_SHARE = 0.4
 """A duel is an upset if its winner was expected to take less than this share of the points."""
+CLOSE_DISTANCE = 0.3
+"""A duel is close if its two shares of the matches differ by at most this: 65 to 35."""
+SKILLED = 0.5
+"""From this strength of the weaker player on, a close duel is worth a look."""
 STRENGTH_WEIGHT = 2.0
 """How much the strength of the weaker player counts in the interest of a duel, beside closeness and surprise, which
 count 1 each: two players of no skill often come close and often surprise."""
@@ -33,6 +40,7 @@ class FeaturedDuel:
 class Featured:
     """Duels worth a look. hero: the most interesting one whose first match the home page can play.
 
+    The closest duel is one of two players in the upper half by skill: two of no skill often come close.
     Interest is the strength of the weaker player, how close the two are, and how little the winner was expected.
     """
 
@@ -40,85 +48,109 @@ class Featured:
     hero: Duel | None
 
 
+class _Compared(NamedTuple):
+    """What is asked of a duel to compare it with others. The names are those of the model."""
+
+    pk: int
+    outcome: str
+    expected: float | None
+    environment_version: str
+    draws: int
+    player_1_wins: int
+    player_2_wins: int
+    player_1_errors: int
+    player_2_errors: int
+    environment: int
+    rating_1: float | None
+    rating_2: float | None
+
+    @property
+    def ratings(self) -> list[float]:
+        """Those that are known."""
+        return [value for value in (self.rating_1, self.rating_2) if value is not None]
+
+
+_ASKED = (*_Compared._fields[:-3], "tournament__environment", "rating_1", "rating_2")
+_SHOWN = (
+    "outcome", "draws", "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "environment_version",
+    "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
+    "player_1__agent__environment__name", "player_1__agent__environment__slug",
+)  # fmt: skip
+
+
 def featured_get() -> Featured:
-    """Return up to three different duels whose matches can be watched, and the one to play. One query."""
-    related = ("player_1__agent__environment", "player_2__agent", "player_1__rating", "player_2__rating")
+    """Return up to three different duels whose matches can be watched, and the one to play. Two queries."""
     found = Duel.objects.filter(
         state=JobState.SUCCEEDED,
         void=None,
         tournament__results=Audience.PUBLIC,
         tournament__environment__is_active=True,
     ).exclude(records="")
-    rows = list(
-        found.select_related(*related)
-        .only(
-            "outcome", "expected", "environment_version", "draws",
-            "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors",
-            "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
-            "player_1__agent__environment__name", "player_1__agent__environment__slug",
-            "player_1__rating__value", "player_2__rating__value",
-        )
-        .order_by("-pk")[:LOOKED_AT]
-    )  # fmt: skip
+    # Hundreds are compared by a few figures, and only the chosen ones become objects with their players. Ratings are
+    # subqueries, because planning four more joins takes PostgreSQL longer than all the rest.
+    ratings = {
+        f"rating_{player}": Rating.objects.filter(submission=OuterRef(f"player_{player}")).values("value")
+        for player in (1, 2)
+    }
+    asked = found.annotate(**ratings).order_by("-pk").values_list(*_ASKED)[:LOOKED_AT]
+    rows = [_Compared(*row) for row in asked]
     upsets = [row for row in rows if _winner_expected(row) < UPSET_SHARE]
-    closest = sorted(rows, key=_distance)
-    shown: dict[int, FeaturedDuel] = {}
+    strengths = _strengths(rows)
+    skilled = (row for row in rows if strengths[row.pk] >= SKILLED and _distance(row) <= CLOSE_DISTANCE)
+    closest = sorted(skilled, key=_distance)
+    reasons: dict[int, str] = {}
     for why, chosen in (("Last upset", upsets[:1]), ("Closest duel", closest[:1]), ("Newest duel", rows[:1])):
         for row in chosen:
-            shown.setdefault(row.pk, FeaturedDuel(why, row))
-    strengths = _strengths(rows)
+            reasons.setdefault(row.pk, why)
     # The first of equals is the newest.
-    return Featured(
-        list(shown.values()),
-        max(filter(_is_shown_well, rows), key=lambda row: _interest(row, strengths[row.pk]), default=None),
-    )
+    hero = max(filter(_is_shown_well, rows), key=lambda row: _interest(row, strengths[row.pk]), default=None)
+    players = ("player_1__agent__environment", "player_2__agent")
+    named = Duel.objects.select_related(*players).only(*_SHOWN)
+    duels = named.in_bulk([*reasons, *([] if hero is None else [hero.pk])]) if rows else {}
+    # A duel can be deleted between the two queries.
+    shown = [FeaturedDuel(why, duels[key]) for key, why in reasons.items() if key in duels]
+    return Featured(shown, None if hero is None else duels.get(hero.pk))
 
 
-def _interest(duel: Duel, strength: float) -> float:
+def _interest(duel: _Compared, strength: float) -> float:
     """Return how much a duel is worth a look. strength: of its weaker player, 0 to 1."""
     return STRENGTH_WEIGHT * strength + (1 - _distance(duel)) + (1 - _winner_expected(duel))
 
 
-def _strengths(rows: Sequence[Duel]) -> dict[int, float]:
+def _strengths(rows: Sequence[_Compared]) -> dict[int, float]:
     """Return the strength of the weaker player of each duel: from 0 for the weakest of its environment's players in
     these duels, and for one without a rating, to 1 for the strongest."""
-    values: dict[str, list[float]] = defaultdict(list)
+    values: dict[int, list[float]] = defaultdict(list)
     for row in rows:
-        values[row.environment.slug] += [value for value in _ratings(row) if value is not None]
+        values[row.environment] += row.ratings
     found = {}
     for row in rows:
-        rated = [value for value in _ratings(row) if value is not None]
-        known = values[row.environment.slug]
+        known = values[row.environment]
         span = max(known, default=0.0) - min(known, default=0.0)
-        found[row.pk] = (min(rated) - min(known)) / span if len(rated) == 2 and span else 0.0
+        found[row.pk] = (min(row.ratings) - min(known)) / span if len(row.ratings) == 2 and span else 0.0
     return found
 
 
-def _ratings(duel: Duel) -> tuple[float | None, float | None]:
-    first, second = (getattr(player, "rating", None) for player in (duel.player_1, duel.player_2))
-    return None if first is None else first.value, None if second is None else second.value
-
-
-def _is_shown_well(duel: Duel) -> bool:
+def _is_shown_well(duel: _Compared) -> bool:
     """Return whether the first match of a duel is short and was played to its end."""
     return not duel.player_1_errors and not duel.player_2_errors and _is_short(duel)
 
 
-def _is_short(duel: Duel) -> bool:
+def _is_short(duel: _Compared) -> bool:
     try:
         return get_spec(duel.environment_version).max_steps <= LONGEST_SHOWN
     except UnknownEnvironment:
         return False
 
 
-def _winner_expected(duel: Duel) -> float:
+def _winner_expected(duel: _Compared) -> float:
     """Return the share of the points that the winner was expected to take; 1 if it is unknown or no player won."""
     if duel.expected is None or duel.outcome not in (DuelOutcome.PLAYER_1, DuelOutcome.PLAYER_2):
         return 1.0
     return duel.expected if duel.outcome == DuelOutcome.PLAYER_1 else 1 - duel.expected
 
 
-def _distance(duel: Duel) -> float:
+def _distance(duel: _Compared) -> float:
     """Return how far apart the two are, 0 to 1. A duel of draws alone counts as far apart, as it shows little."""
     first, second = duel.player_1_wins + duel.player_2_errors, duel.player_2_wins + duel.player_1_errors
     played = first + second + duel.draws

@@ -13,9 +13,8 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from arena_kit.ranking.scores import Interval
-from core.duels.branches import line_player, worth_of
-from core.duels.positions import Position, position_check, positions_of
-from core.duels.services import duel_create
+from core.duels.branches import duels_from, players_on, worth_of
+from core.duels.positions import Position, positions_of
 from core.errors import Refused
 from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, User
 from core.people.quotas import challenge_quota_check, owner_lock
@@ -70,38 +69,27 @@ def playouts_request(*, user: User, duel: Duel, number: int, agents: tuple[Agent
     positions = chosen(positions_of(duel, number))
     if not positions:
         raise Refused("This match has no position to go on from.")
-    if agents[0].pk == agents[1].pk:
-        raise Refused("Choose two different agents.")
     with transaction.atomic():
         locked = owner_lock(user)
-        for agent in agents:
-            position_check(positions[0], agent.environment)
-        first, second = (line_player(agent, locked) for agent in agents)
-        same = _duels(duel, number).filter(player_1=first, player_2=second)
+        players = players_on(positions[0], agents, locked)
+        same = _duels(duel, number).filter(player_1=players[0], player_2=players[1])
         if found := same.exclude(state__in=(JobState.FAILED, JobState.CANCELLED)).first():
             assert found.challenge is not None
             return found.challenge
         challenge_quota_check(
             owner=locked, environment=duel.environment, duel_count=len(positions), what="analysis by playouts"
         )
-        challenge = Challenge.objects.create(user=locked, submission=first, kind=ChallengeKind.PLAYOUT)
-        for place, position in enumerate(positions, start=1):
-            duel_create(
-                challenge=challenge,
-                number=place,
-                player_1=first,
-                player_2=second,
-                seed=position.seed,
-                match_count=MATCHES,
-                reason=f"{locked.username} asked what the positions of a match are worth.",
-                position=position,
-            )
-    return challenge
+        reason = f"{locked.username} asked what the positions of a match are worth."
+        return duels_from(positions, players, locked, ChallengeKind.PLAYOUT, match_count=MATCHES, reason=reason)
 
 
 def playouts_of(duel: Duel, number: int) -> Playouts | None:
     """Return the newest playouts of a match of which anything is or may come; None without any."""
-    rows = list(_duels(duel, number).select_related("player_1__agent", "player_2__agent").defer("log", "history"))
+    asked = _duels(duel, number)
+    if not asked.exists():
+        # As for most matches, whose pages are then spared a query of many columns.
+        return None
+    rows = list(asked.select_related("player_1__agent", "player_2__agent").defer("log", "history"))
     useful = [row for row in rows if row.state not in (JobState.FAILED, JobState.CANCELLED)]
     if not useful:
         return None

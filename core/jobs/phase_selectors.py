@@ -9,7 +9,17 @@ from enum import Enum
 from django.db.models import Prefetch, QuerySet
 
 from core.jobs.waits import Wait, waits_of
-from core.models import Build, Evaluation, Job, JobState, Publication, Submission, SubmissionForm, Validation
+from core.models import (
+    Agent,
+    Build,
+    Evaluation,
+    Job,
+    JobState,
+    Publication,
+    Submission,
+    SubmissionForm,
+    Validation,
+)
 
 
 class SubmissionStatus(Enum):
@@ -54,15 +64,17 @@ class OpenLog:
     is_live: bool
 
 
-def submissions_with_phases() -> QuerySet[Submission]:
-    """Return submissions with their jobs, without the jobs' logs, which can be long."""
+def submissions_with_phases(agent: Agent | None = None) -> QuerySet[Submission]:
+    """Return submissions, or those of an agent, with their jobs, without the jobs' logs, which can be long."""
     models = {"builds": Build, "validations": Validation, "publications": Publication}
     jobs = [Prefetch(name, model._default_manager.defer("log")) for name, model in models.items()]
     shown = Evaluation.objects.select_related("seed_list").defer(
         "log", "verification", "episodes", "metrics", "seed_list__seeds"
     )
     evaluations = Prefetch("evaluations", shown)
-    return Submission.objects.select_related("agent__environment").prefetch_related(*jobs, evaluations)
+    # Those of one agent share it, so its many columns are not read again.
+    rows = Submission.objects.select_related("agent__environment") if agent is None else agent.submissions.all()
+    return rows.prefetch_related(*jobs, evaluations)
 
 
 def phases_of(submissions: Sequence[Submission], *, is_publishing: bool) -> list[tuple[Phase, ...]]:

@@ -1,12 +1,11 @@
-"""The jobs that failed last by the arena's fault, and those that workers do now."""
+"""The jobs that failed last by the arena's fault."""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from core.jobs.kinds import JOB_MODELS
-from core.jobs.worker_selectors import workers_alive
-from core.models import Job, JobFault, JobState, Worker
+from core.models import Job, JobFault, JobState
 
 SHOWN = 5
 """The most failed jobs of a kind that are listed."""
@@ -21,8 +20,3 @@ def failed_list(since: datetime) -> list[Job]:
             :SHOWN
         ]
     return sorted(found, key=lambda job: job.ended_at or since, reverse=True)
-
-
-def working_list() -> list[Worker]:
-    """Return the living workers that do a job now."""
-    return list(workers_alive().exclude(job_id=None).order_by("queue", "host", "pid"))

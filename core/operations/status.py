@@ -141,7 +141,7 @@ def status() -> ArenaStatus:
         watched_by=duty.worker if duty else "",
         queues=queue_statuses(),
         workers=_workers(),
-        running=_running(),
+        running=running_list(),
         tournaments=_tournaments(),
         stuck=_stuck(),
         alarms=[OpenAlarm(row.key, row.message, row.raised_at) for row in Alarm.objects.filter(settled_at=None)],
@@ -174,7 +174,8 @@ def _workers() -> list[WorkerStatus]:
     ]
 
 
-def _running() -> list[RunningJob]:
+def running_list() -> list[RunningJob]:
+    """Return all running jobs by kind, those of a kind that have run longest first. One query for each kind."""
     return [
         RunningJob(model.KIND, *row)
         for model in JOB_MODELS.values()

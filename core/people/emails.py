@@ -9,18 +9,32 @@ from __future__ import annotations
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from core.errors import Refused
 from core.models import ApiToken, LetterKind, User
 from core.notices.letters import letter_write
+
+OF_ANOTHER = "This address belongs to another account. Log in to that one, or choose a new password for it."
 
 
 def email_confirmed(*, user: User, email: str) -> None:
     """Note that the owner of an account has confirmed an address, which is the account's from now on.
 
-    The address before is told, so that a thief of the account does not take it unseen.
+    The address before is told, so that a thief of the account does not take it unseen. Raises Refused when another
+    account has the address, even if it was confirmed there at the same moment.
     """
+    if email_is_of_another(user=user, email=email):
+        raise Refused(OF_ANOTHER, field="email")
+    try:
+        _email_set(user=user, email=email)
+    except IntegrityError:
+        raise Refused(OF_ANOTHER, field="email") from None
+
+
+def _email_set(*, user: User, email: str) -> None:
+    """Make an address the account's, confirmed. Raises IntegrityError when another account has it."""
     with transaction.atomic():
         EmailAddress.objects.filter(user=user).exclude(email=email.lower()).delete()
         EmailAddress.objects.update_or_create(
@@ -66,13 +80,14 @@ def email_proved(*, user: User) -> None:
     """Confirm an account's address after its owner has chosen a new password by a link sent there.
 
     If it was never confirmed before, another person may have opened the account with this address. What would
-    still let that person in goes: API tokens, passkeys and logins of providers. An organiser's account is known to be
-    theirs, and the mailbox alone must not remove its second factor.
+    still let that person in, or keep the owner of the mailbox out, goes: API tokens, every second factor with its
+    recovery codes, and logins of providers. An organiser's account is known to be theirs, and the mailbox alone must
+    not remove its second factor.
     """
     with transaction.atomic():
         if user.email_confirmed_at is None and not user.is_staff:
             ApiToken.objects.filter(owner=user).delete()
-            Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN).delete()
+            Authenticator.objects.filter(user=user).delete()
             SocialAccount.objects.filter(user=user).delete()
         email_confirmed(user=user, email=user.email)
 

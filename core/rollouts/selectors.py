@@ -37,6 +37,7 @@ class TaskFilter:
     split: str = ""
     often: str = ""
     acceptance: str = ""
+    duplicates: bool = False
 
 
 def application_list() -> list[Environment]:
@@ -74,7 +75,8 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
 
 
 def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
-    """Narrow a list of tasks that `tasks_current` has returned."""
+    """Narrow a list of tasks that `tasks_current` has returned. Duplicates are those among all tasks of that list."""
+    seen = rows
     for word in wanted.query.split():
         rows = rows.filter(Q(instruction__icontains=word) | Q(key__icontains=word))
     if wanted.tag:
@@ -92,7 +94,15 @@ def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
             rows = rows.filter(Exists(mine.filter(SOLVED)), Exists(mine.exclude(SOLVED)))
         case Often.NEVER:
             rows = rows.filter(Exists(mine)).exclude(Exists(mine.filter(SOLVED)))
-    return rows
+    return rows.filter(fingerprint__in=_repeated(seen)) if wanted.duplicates else rows
+
+
+def _repeated(rows: QuerySet[Task]) -> QuerySet[Any]:
+    """Return the fingerprints that several of the listed tasks share."""
+    # Without the joins of the counts, which would count a task once for each of its rollouts.
+    plain = Task.objects.filter(pk__in=rows.order_by().values("pk"))
+    shared = plain.order_by().values("environment", "fingerprint").annotate(count=Count("pk")).filter(count__gt=1)
+    return shared.values("fingerprint")
 
 
 def tags_of(environment: Environment, viewer: Viewer) -> list[str]:

@@ -175,6 +175,7 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
 def version_list(
     agent: Agent,
     *,
+    playing: Submission | None,
     is_publishing: bool,
     viewer: Viewer | None = None,
     number: int | None = None,
@@ -183,13 +184,14 @@ def version_list(
 ) -> list[Version]:
     """Return versions of an agent, newest first; all without a limit, only one with `number`.
 
+    playing: the result of `active_version`, unless agents are ranked by scores.
     Places in tournaments whose results are held back from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
     held_back = held_back_from(viewer or AnonymousUser())
     participations = Participant.objects.select_related("tournament")
     participations = participations.exclude(tournament__in=held_back).order_by("-tournament__edition")
-    submissions = submissions_with_phases().filter(agent=agent).select_related("rating")
+    submissions = submissions_with_phases(agent).select_related("rating")
     if number is not None:
         submissions = submissions.filter(number=number)
     ordered = submissions.prefetch_related(
@@ -201,7 +203,7 @@ def version_list(
     phases = phases_of(rows, is_publishing=is_publishing)
     if agent.environment.is_scored:
         return [_scored_version(row, shown, is_newest=row is newest) for row, shown in zip(rows, phases, strict=True)]
-    lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent)
+    lineups, (latest, outlook) = lineups_of(agent, rows), _playing(agent, playing)
     can_see_source = viewer is not None and agent_source_visible(agent, viewer)
     runs = {row.pk: _first_run(row) for row in rows if row == latest}
     return [
@@ -241,11 +243,9 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]
 
 
-def _playing(agent: Agent) -> tuple[Submission | None, str]:
+def _playing(agent: Agent, playing: Submission | None) -> tuple[Submission | None, str]:
     """Return the version that plays for an agent, and a sentence about its ladder, empty without a ladder."""
-    if agent.environment.play == Play.LADDER:
-        return agent_outlook(agent)
-    return Submission.objects.active().filter(agent=agent).order_by("-number").first(), ""
+    return agent_outlook(agent) if agent.environment.play == Play.LADDER else (playing, "")
 
 
 def _first_run(row: Submission) -> FirstRun | None:

@@ -61,7 +61,24 @@ def test_a_match_that_was_forfeited_is_not_shown_and_players_without_a_rating_co
     rated(four, WEAK, MIDDLE, STRONG, STRONG)
     between(four[2], four[3], player_1_wins=9, player_2_errors=1)
     second = Duel.objects.filter(player_1=four[1], player_2=four[3]).get()
-    with django_assert_num_queries(1):
+    with django_assert_num_queries(2):
         assert featured_get().hero == second
     Rating.objects.filter(submission=four[3]).delete()
     assert featured_get().hero == Duel.objects.filter(player_1=four[1], player_2=four[2]).get()
+
+
+def closest() -> list[Duel]:
+    return [one.duel for one in featured_get().duels if one.why == "Closest duel"]
+
+
+def test_the_closest_duel_is_one_of_players_in_the_upper_half_or_none(four: list[Submission]) -> None:
+    rated(four, WEAK, WEAK, STRONG, STRONG)
+    between(four[0], four[1], player_1_wins=5, player_2_wins=5)
+    assert closest() == [], "all others are 10 to 0"
+    near = between(four[2], four[3], player_1_wins=6, player_2_wins=4)
+    # That of the weak is nearer still.
+    assert closest() == [near]
+    between(four[2], four[3], player_1_wins=7, player_2_wins=3)
+    assert closest() == []
+    Rating.objects.all().delete()
+    assert closest() == []

@@ -374,7 +374,7 @@ def test_tasks_are_found_by_words_tags_and_how_often_they_are_solved(desk: Envir
         solved = rollout.task.key == "count" or rollout.attempt_number == 1
         finished(rollout, "SOLVED" if solved else "NOT_SOLVED")
 
-    def found(**wanted: str) -> list[str]:
+    def found(**wanted: Any) -> list[str]:
         return [task.key for task in tasks_filtered(tasks_current(ann, desk), TaskFilter(**wanted))]
 
     assert found(query="letters count") == ["count"]

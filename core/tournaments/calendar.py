@@ -101,5 +101,7 @@ def tournament_past_list(tournaments: Iterable[Tournament]) -> list[TournamentEn
 
 def _of(environment: Environment | None, *states: TournamentState) -> QuerySet[Tournament]:
     """Return the tournaments in these states, of one environment or of all that are active."""
-    rows = Tournament.objects.select_related("environment").filter(state__in=states)
-    return rows.filter(environment__is_active=True) if environment is None else rows.filter(environment=environment)
+    if environment is not None:
+        # The rows share this environment, so its many columns are not read again.
+        return environment.tournaments.filter(state__in=states)
+    return Tournament.objects.filter(state__in=states, environment__is_active=True).select_related("environment")

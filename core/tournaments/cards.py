@@ -63,17 +63,22 @@ def _cards(environments: list[Environment]) -> list[EnvironmentCard]:
 
 
 def _counts(environments: list[Environment]) -> dict[int, tuple[int, int]]:
-    """By environment: how many agents can play or are on the board, and how many owners they have."""
-    on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
-    playing = Submission.objects.active().filter(agent=OuterRef("pk"))
-    rows = Agent.objects.filter(environment__in=environments, is_disabled=False, owner__is_active=True)
-    ranked = Rollout.objects.filter(submission__agent=OuterRef("pk"), is_ranked=True, submission__deleted_at=None)
-    at_work = Exists(ranked.exclude(outcome=""))
-    rows = rows.filter(
-        (Q(environment__seats=1) & (Exists(on_board) | at_work)) | (Q(environment__seats__gt=1) & Exists(playing))
-    )
-    counted = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
-    return {row["environment"]: (row["agents"], row["owners"]) for row in counted}
+    """By environment: how many agents can play or are on the board, and how many owners they have. One query.
+
+    It asks only for the kinds of environments that are given: the head of a page gives one, and pays for one.
+    """
+    counted = Q(pk=None)
+    if games := [row for row in environments if not row.is_scored]:
+        counted |= Q(Exists(Submission.objects.active().filter(agent=OuterRef("pk"))), environment__in=games)
+    if tasks := [row for row in environments if row.is_scored and not row.is_app]:
+        on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
+        counted |= Q(Exists(on_board), environment__in=tasks)
+    if applications := [row for row in environments if row.is_app]:
+        ranked = Rollout.objects.filter(submission__agent=OuterRef("pk"), is_ranked=True, submission__deleted_at=None)
+        counted |= Q(Exists(ranked.exclude(outcome="")), environment__in=applications)
+    rows = Agent.objects.filter(counted, is_disabled=False, owner__is_active=True)
+    found = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
+    return {row["environment"]: (row["agents"], row["owners"]) for row in found}
 
 
 def _tasks(environments: list[Environment]) -> dict[int, int]:
@@ -95,15 +100,15 @@ def _leaders(environments: list[Environment]) -> dict[int, Participant]:
     has_leader = Q(tournament__state=TournamentState.FINISHED)
     has_leader |= Q(tournament__state=TournamentState.RUNNING, tournament__format=LADDER, withdrawn_at=None)
     ranked = Participant.objects.filter(
-        has_leader,
-        tournament__environment=OuterRef("pk"),
-        tournament__is_automatic=True,
-        tournament__results=Audience.PUBLIC,
-        rank=1,
-    )
-    first = ranked.order_by("-tournament__edition", "submission__agent__name").values("pk")[:1]
-    chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Participant.objects.filter(pk__in=chosen).select_related("tournament", "submission__agent__owner").only(
+        has_leader, tournament__is_automatic=True, tournament__results=Audience.PUBLIC, rank=1
+    ).order_by("-tournament__edition", "submission__agent__name")
+    if len(environments) == 1:
+        shown = ranked.filter(tournament__environment=environments[0])[:1]
+    else:
+        first = ranked.filter(tournament__environment=OuterRef("pk")).values("pk")[:1]
+        chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
+        shown = Participant.objects.filter(pk__in=chosen)
+    shown = shown.select_related("tournament", "submission__agent__owner").only(
         "rank", "tournament__environment", "tournament__name", "tournament__edition", "tournament__format",
         "submission__number", "submission__agent__name", "submission__agent__owner__username",
     )  # fmt: skip
@@ -124,5 +129,6 @@ def _best(environments: list[Environment]) -> dict[int, Evaluation]:
     )
     first = board.order_by("-is_verified", "-score", "created_at", "pk").values("pk")[:1]
     chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
-    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent__owner")
-    return {row.environment_id: row for row in shown.defer("log", "episodes", "metrics")}
+    shown = Evaluation.objects.filter(pk__in=chosen).select_related("submission__agent")
+    shown = shown.only("score", "is_verified", "environment", "submission__agent__name")
+    return {row.environment_id: row for row in shown}

@@ -10,6 +10,10 @@ from django.db.models.functions import Coalesce
 from core.models import LADDER, Audience, Duel, JobState, Tournament, TournamentState
 from core.watching.services import why_not_told
 
+FOLLOWED = (
+    "state", "claim_token", "environment_version", "seed", "opening", "match_count", "matches_done", "started_at",
+)  # fmt: skip
+"""What else is asked of a running duel, to show its moves and how far it is."""
 MOST_TOURNAMENTS, MOST_RUNNING, MOST_RESULTS = 24, 12, 12
 NAMED = (
     "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
@@ -51,6 +55,7 @@ def wall_get() -> Wall:
 def running_duels() -> list[Duel]:
     """Return the running duels that everyone may see, the one that has run longest first. One query."""
     rows = _public().filter(state=JobState.RUNNING).select_related("player_1__agent__environment", "player_2__agent")
+    rows = rows.only(*NAMED, *FOLLOWED)
     return list(rows.order_by("started_at", "pk")[:MOST_RUNNING])
 
 

@@ -51,7 +51,9 @@ def frame_to_svg(frame: Frame) -> str:
     parts.append(label(340, 24, 14, "In hand", anchor="start"))
     if frame["hand"] is not None:
         parts += piece_parts(frame["hand"], 372, 66, 64)
-        parts.append(label(412, 70, 14, f"{frame['hand']:04b}", anchor="start"))
+        size, colour, inside, shape = piece_name(frame["hand"]).split()
+        parts.append(label(412, 62, 14, f"{size} {colour}", anchor="start"))
+        parts.append(label(412, 80, 14, f"{inside} {shape}", anchor="start"))
     parts.append(label(340, 128, 14, "Left", anchor="start"))
     for index, piece in enumerate(frame["reserve"]):
         parts += piece_parts(piece, 356 + 44 * (index % 4), 156 + 44 * (index // 4), 40)

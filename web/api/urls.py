@@ -145,6 +145,7 @@ routes = [
     *native("batches/", batches.BatchList, "batches"),
     *native("batches/<uuid:public_id>/", batches.BatchShown, "batch"),
     *native("batches/<uuid:public_id>/cancel/", batches.BatchCancel, "batch_cancel"),
+    *native("batches/<uuid:public_id>/export/", batches.BatchTrajectories, "batch_trajectories"),
     *native("batches/<uuid:public_id>/events/", batches.BatchEvents, "batch_events"),
     *native("models/", applications.ModelList, "models"),
     *native("rollouts/", rollouts.RolloutList, "rollouts"),

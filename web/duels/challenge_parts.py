@@ -8,7 +8,6 @@ from django.contrib.auth.models import AnonymousUser
 
 from core.duels.challenge_selectors import (
     Report,
-    active_version,
     challenge_list,
     challenger_hindrance,
     challengers,
@@ -36,17 +35,20 @@ class ChallengePart:
     testable: list[Submission] = field(default_factory=list)
 
 
-def challenge_part(viewer: User | AnonymousUser, agent: Agent) -> ChallengePart | None:
-    """Return what a visitor sees of challenges on an agent's page; None if they see nothing."""
+def challenge_part(viewer: User | AnonymousUser, agent: Agent, playing: Submission | None) -> ChallengePart | None:
+    """Return what a visitor sees of challenges on an agent's page; None if they see nothing.
+
+    playing: the result of `active_version`.
+    """
     if not isinstance(viewer, User) or agent.environment.is_scored:
         return None
     quotas = challenge_quotas(viewer, agent.environment)
     if agent.owner_id == viewer.pk:
-        hindrance = challenger_hindrance(agent, active_version(agent))
+        hindrance = challenger_hindrance(agent, playing)
         rivals = [] if hindrance else top_rivals(agent)
         testable = [] if hindrance_of_tests(agent) else versions_testable(agent)
         return ChallengePart(hindrance, challenge_list(agent), rivals, [], quotas, testable)
     own = challengers(viewer, agent.environment)
-    if not own or active_version(agent) is None or not is_rated(agent):
+    if not own or playing is None or not is_rated(agent):
         return None
     return ChallengePart("", [], [], own, quotas)

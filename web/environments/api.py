@@ -164,7 +164,7 @@ class LeaderboardRow(serializers.Serializer[Any]):
     value = serializers.FloatField(help_text="Strength in points of the Elo scale, fitted to all rated matches.")
     low = serializers.FloatField(allow_null=True, help_text="Lower end of the 95% interval.")
     high = serializers.FloatField(allow_null=True, help_text="Upper end of the 95% interval.")
-    live = serializers.FloatField(allow_null=True, help_text="Live Elo rating.")
+    live = serializers.FloatField(allow_null=True, help_text="Live rating (Elo).")
 
 
 class LeaderboardAnswer(serializers.Serializer[Any]):

@@ -43,9 +43,8 @@ def environment(request: HttpRequest, slug: str) -> HttpResponse:
 def edition(request: HttpRequest, slug: str, edition: int) -> HttpResponseBase:
     """Show the page of an environment with one edition."""
     row = get_object_or_404(Environment, slug=slug)
-    tournament = (
-        Tournament.objects.select_related("environment", "season").filter(environment=row, edition=edition).first()
-    )
+    # Through the environment, so that its many columns are not read again.
+    tournament = row.tournaments.select_related("season").filter(edition=edition).first()
     if tournament is None:
         raise Http404(f"{row} has no edition {edition}.")
     if tournament.is_ladder and tournament.state != TournamentState.PLANNED:

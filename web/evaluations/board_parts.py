@@ -14,7 +14,7 @@ from arena_kit.ranking.paired import Paired
 from arena_kit.ranking.verdicts import same_seeds_sentence
 from core.evaluations.board import SORTS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Evaluation
-from web.evaluations.charts import Series, overlaid
+from web.evaluations.charts import Series, overlaid, short
 from web.evaluations.parts import page_number
 from web.evaluations.whiskers import Whisker, whiskers
 from web.ratings.as_of import MomentField
@@ -147,13 +147,26 @@ def pairs(compared: Sequence[Compared], differences: Sequence[Sequence[Paired | 
 
 
 def distributions(compared: Sequence[Compared]) -> Plot | None:
-    """Draw the scores of all submissions in one chart; None if no episodes are known."""
+    """Draw the scores of all submissions in one chart; None if none has different scores."""
+    if all(len(set(scores(one.evaluation))) < 2 for one in compared):
+        return None
     return overlaid(
         [
             Series(one.letter, str(one.evaluation.submission), scores(one.evaluation), one.colour, one.dash)
             for one in compared
         ]
     )
+
+
+def constants(compared: Sequence[Compared]) -> list[str]:
+    """Return a sentence for each submission whose episodes all scored the same."""
+    found = []
+    for one in compared:
+        own = scores(one.evaluation)
+        if own and min(own) == max(own):
+            episodes = "The only episode" if len(own) == 1 else f"All {len(own)} episodes"
+            found.append(f"{one.letter}: {episodes} of {one.evaluation.submission} scored {short(own[0])}.")
+    return found
 
 
 def scores(evaluation: Evaluation) -> list[float]:

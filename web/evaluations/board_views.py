@@ -16,6 +16,7 @@ from web.comparisons.parts import Asked, offered
 from web.evaluations.board_parts import (
     BoardForm,
     board_view,
+    constants,
     distributions,
     pairs,
     side_by_side,
@@ -56,6 +57,7 @@ def scores_compared(request: HttpRequest, row: Environment, asked: Asked) -> Htt
         "compared": compared,
         "pairs": pairs(compared, found.differences),
         "chart": distributions(compared),
+        "constants": constants(compared),
         "most": COMPARED,
         "missing": len(asked.versions) - len(compared),
     }

@@ -21,6 +21,8 @@ from core.notices.mails import unsubscribe_find
 from core.notices.services import choices_save, mail_stop, notices_read
 
 NOTICES_A_PAGE = 30
+OPEN_GROUPS = 10
+"""Groups of notices of a page that are shown at once; the earlier ones are folded."""
 
 
 @login_required
@@ -28,7 +30,14 @@ def inbox(request: HttpRequest) -> HttpResponse:
     """Show the notices of the account, newest first."""
     assert isinstance(request.user, User)
     page = Paginator(notices.inbox(request.user), NOTICES_A_PAGE).get_page(request.GET.get("page"))
-    context = {"page": page, "groups": _grouped(page), "has_unread": notices.unread_count(request.user)}
+    groups = _grouped(page)
+    context = {
+        "page": page,
+        "groups": groups[:OPEN_GROUPS],
+        "earlier": groups[OPEN_GROUPS:],
+        "earlier_count": sum(map(len, groups[OPEN_GROUPS:])),
+        "has_unread": notices.unread_count(request.user),
+    }
     return render(request, "web/people/inbox.html", context)
 
 

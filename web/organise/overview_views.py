@@ -11,14 +11,14 @@ from django.utils import timezone
 
 from core.environments.availability import environment_missing_list
 from core.models import Alarm, Audience, Tournament, TournamentState
-from core.operations.failures import failed_list, working_list
-from core.operations.status import watchdog_runs
+from core.operations.failures import failed_list
+from core.operations.status import running_list, watchdog_runs
 from core.tournaments.calendar import tournament_past_list, tournament_planned_list, tournament_running_list
 from web.operations.parts import queue_figures
 from web.organise.access import may, organisers
 from web.organise.alarms import advised
 
-ALARMS_SHOWN = 20
+ALARMS_SHOWN, RUNNING_SHOWN = 20, 20
 FAILURES = timedelta(days=1)
 
 
@@ -31,10 +31,14 @@ def overview(request: HttpRequest) -> HttpResponse:
     if may(request.user, "core.view_environment"):
         context["missing"] = environment_missing_list()
     if may(request.user, "core.view_worker"):
+        jobs = running_list()
         context |= {
             **queue_figures(),
+            # Of the list below it: a second look at the rows could find another number.
+            "running": len(jobs),
+            "jobs": jobs[:RUNNING_SHOWN],
+            "more_jobs": len(jobs[RUNNING_SHOWN:]),
             "watchdog_runs": watchdog_runs(),
-            "working": working_list(),
             "failed": failed_list(timezone.now() - FAILURES),
         }
     if may(request.user, "core.view_tournament"):

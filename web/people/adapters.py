@@ -21,10 +21,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from core.addresses import client_address
+from core.errors import Refused
 from core.models import LetterKind, User
 from core.notices.letters import letter_write
 from core.people.audit_log import account_record
-from core.people.emails import email_confirmed, email_is_of_another
+from core.people.emails import email_confirmed
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
 from web.people.logins import account_named, is_locked_here, locked_out
@@ -106,12 +107,15 @@ class AccountAdapter(DefaultAccountAdapter):
     def confirm_email(self, request: HttpRequest, email_address: EmailAddress) -> bool:
         """Confirm an address, unless another account has it by now."""
         user = email_address.user
-        with transaction.atomic():
-            if not user.is_active or email_is_of_another(user=user, email=email_address.email):
-                messages.error(request, "This address belongs to another account by now.")
-                return False
-            account_record(request, user, "change_email", note="Confirmed by the link that was sent there.")
-            email_confirmed(user=user, email=email_address.email)
+        try:
+            with transaction.atomic():
+                if not user.is_active:
+                    raise Refused("This account is closed.")
+                account_record(request, user, "change_email", note="Confirmed by the link that was sent there.")
+                email_confirmed(user=user, email=email_address.email)
+        except Refused as refusal:
+            messages.error(request, str(refusal))
+            return False
         self.add_message(request, messages.SUCCESS, "account/messages/email_confirmed.txt")
         return True
 

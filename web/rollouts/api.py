@@ -125,6 +125,7 @@ class TaskQuery(serializers.Serializer[Any]):
     difficulty = serializers.CharField(required=False, default="", max_length=10)
     split = serializers.ChoiceField(choices=TaskSplit.choices, required=False, default="")
     acceptance = serializers.ChoiceField(choices=("ACCEPTED", "REFUSED"), required=False, default="")
+    duplicates = serializers.BooleanField(required=False, default=False)
     often = serializers.ChoiceField(choices=("always", "sometimes", "never"), required=False, default="")
 
 

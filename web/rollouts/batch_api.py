@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db.models import QuerySet
-from django.http import HttpResponse
+from django.http import HttpResponse, StreamingHttpResponse
 from django_filters import rest_framework as filters
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
@@ -19,6 +19,7 @@ from arena_kit.rollout.numbers.attempts import SetFigure
 from core.models import Batch, BatchPurpose, Environment
 from core.rollouts.batches import AgentChoice, Wish, batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
+from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
 from core.rollouts.permissions import may_change_batch
 from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current
@@ -172,6 +173,21 @@ class BatchCancel(Acting):
         if not may_change_batch(batch, account):
             raise PermissionDenied("Only the person who asked for a batch and organisers may cancel it.")
         return Response({"cancelled": batch_cancel(batch=batch, by_owner=batch.owner_id == account.pk)})
+
+
+@extend_schema(parameters=[PATH])
+class BatchTrajectories(Acting):
+    """The trajectories of a batch in the Agent Trajectory Interchange Format (ATIF), one a line."""
+
+    tag = "rollouts"
+
+    @extend_schema(responses={(200, "application/jsonl"): OpenApiTypes.STR})
+    def get(self, request: Request, public_id: UUID) -> StreamingHttpResponse:
+        """Send those that are over, whose steps are kept, and whose steps you may see."""
+        viewer = viewer_of(request)
+        row = one(batch_rows(viewer), public_id=public_id)
+        headers = {"Content-Disposition": f'attachment; filename="batch-{row.public_id}-atif.jsonl"'}
+        return StreamingHttpResponse(batch_trajectories(row, viewer), content_type="application/jsonl", headers=headers)
 
 
 @extend_schema(parameters=[PATH])

@@ -42,6 +42,7 @@ class TaskFilterForm(forms.Form):
     split = forms.ChoiceField(required=False, choices=(ANY, *TaskSplit.choices))
     often = forms.ChoiceField(required=False, choices=OFTEN, label="Solved")
     acceptance = forms.ChoiceField(required=False, choices=(ANY, *Acceptance.choices[1:]), label="Tested")
+    duplicates = forms.BooleanField(required=False, label="Only duplicates of others")
 
     def __init__(self, *args: Any, tags: Iterable[str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -34,6 +34,7 @@ from web.evaluations.parts import page_number
 from web.evaluations.views import viewer_of
 from web.evaluations.whiskers import whiskers
 from web.rollouts.forms import TaskFileForm, TaskFilterForm
+from web.rollouts.task_parts import revision_changes, strips
 from web.site.fragments import render_page
 
 Context = dict[str, Any]
@@ -100,8 +101,10 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     context: Context = {
         "environment": row, "task": found, "revisions": revisions, "sees_answers": answers_visible(found, viewer),
         "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
-        "page": request.path, "limits": found.definition.get("limits", {}),
+        "page": request.path, "most": ROLLOUTS_SHOWN, "limits": found.definition.get("limits", {}),
     }  # fmt: skip
+    context["strips"] = strips(context["rollouts"])
+    context["changed"] = revision_changes(revisions, request.GET, viewer)
     context["is_live"] = any(not each.is_over for each in context["rollouts"])
     return render_page(request, "web/rollouts/task.html", context, {"attempts": "web/rollouts/attempts.html"})
 

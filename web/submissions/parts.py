@@ -31,22 +31,35 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     }
 
 
-def shown_standing(agent: Agent) -> dict[str, Any]:
-    """Return what the head of the page says of the version that plays, or is on the board; None without one."""
+def shown_standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
+    """Return what the head of the page says of the version that plays, or is on the board; None without one.
+
+    playing: the result of `active_version`.
+    """
     if agent.environment.is_scored:
         current = agent.evaluations.filter(is_current=True).select_related("submission").defer("log").first()
         return {"standing": current, "standing_rank": None if current is None else board_rank(current)}
-    playing = Submission.objects.active().filter(agent=agent).select_related("rating").order_by("-number").first()
     return {"standing": playing}
 
 
-def shown_versions(agent: Agent, viewer: Viewer, query: QueryDict, wanted: int | None) -> dict[str, Any]:
-    """Return one page of versions, newest first, or only the version with the number `wanted`."""
+def shown_versions(
+    agent: Agent, playing: Submission | None, viewer: Viewer, query: QueryDict, wanted: int | None
+) -> dict[str, Any]:
+    """Return one page of versions, newest first, or only the version with the number `wanted`.
+
+    playing: the result of `active_version`.
+    """
     pages = _pages(agent, query)
     offset = 0 if wanted is not None else max(0, pages.start_index() - 1)
     is_publishing = bool(settings.PUBLISHER_REMOTE)
     found = version_list(
-        agent, is_publishing=is_publishing, viewer=viewer, number=wanted, offset=offset, limit=VERSIONS_A_PAGE
+        agent,
+        playing=playing,
+        is_publishing=is_publishing,
+        viewer=viewer,
+        number=wanted,
+        offset=offset,
+        limit=VERSIONS_A_PAGE,
     )
     return {"pages": pages, "versions": found, "version": found[0] if found else None}
 

@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
+from core.duels.challenge_selectors import active_version
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
@@ -186,19 +187,20 @@ def agent_page(
     number = request.headers.get("HX-Target", "").removeprefix("v")
     wanted = int(number) if number.isdecimal() and len(number) < 9 else None
     rights = agent_rights(row, request.user)
+    playing = None if row.environment.is_scored else active_version(row)
     context = {
         "agent": row,
         "environment": row.environment,
         "page": reverse("web:agent", args=[row.environment.slug, row.name]),
         **rights,
-        **shown_versions(row, request.user, request.GET, wanted),
+        **shown_versions(row, playing, request.user, request.GET, wanted),
         **shown_history(row, wanted),
-        **({} if wanted is not None else shown_standing(row)),
+        **({} if wanted is not None else shown_standing(row, playing)),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
-        **sitting_part(row, request.user),
+        **sitting_part(row, playing, request.user),
         # Lazy, because a version that refreshes itself does not show challenges.
-        "challenges": SimpleLazyObject(partial(challenge_part, request.user, row)),
+        "challenges": SimpleLazyObject(partial(challenge_part, request.user, row, playing)),
         **(more or {}),
     }
     fragments = {f"v{wanted}": "web/submissions/version.html"} if context["versions"] else {}

@@ -8,15 +8,20 @@ from functools import cache
 import nh3
 from django import template
 from django.templatetags.static import static
-from django.utils.html import format_html
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
 
 from arena_kit.ranking.formats import format_name
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
+from web.docs.rendering import anchor_of
 
 register = template.Library()
+
+GLOSSARY = "participant/glossary"
+"""The name of the page that explains the words of the site."""
 
 STATE_TONES = {"SUCCEEDED": "good", "FAILED": "bad", "RUNNING": "busy", "QUEUED": "calm", "CANCELLED": "calm"}
 
@@ -56,6 +61,16 @@ def number(value: float | None) -> str:
 
 
 register.filter("format_name", format_name)
+
+
+@register.simple_tag
+def glossary(*words: str) -> SafeString:
+    """Write a line of words that a reader may not know, each with a link to its heading in the glossary."""
+    page = reverse("web:doc", args=[GLOSSARY])
+    links = format_html_join(
+        " · ", '<a id="word-{1}" href="{0}#{1}">{2}</a>', ((page, anchor_of(word), word) for word in words)
+    )
+    return format_html('<p class="muted words">What the words mean: {} · <a href="{}">all words</a></p>', links, page)
 
 
 @register.filter

@@ -392,6 +392,7 @@ GET    /api/v1/batches/                                             200 200 200 
 POST   /api/v1/batches/                                             401 415 415 415
 GET    /api/v1/batches/{batch}/                                     200 200 200 200
 GET    /api/v1/batches/{batch}/events/                              200 200 200 200
+GET    /api/v1/batches/{batch}/export/                              200 200 200 200
 GET    /api/v1/batches/{batch}/cancel/                              405 405 405 405
 POST   /api/v1/batches/{batch}/cancel/                              401 200 403 200
 GET    /api/v1/models/                                              200 200 200 200

@@ -171,7 +171,7 @@ def test_a_rated_version_shows_how_sure_its_rating_is(agent: Agent, client: Clie
     row = factories.ready(agent)
     factories.rating(row, 1534, low=1506, high=1562, rank=3, best_rank=2, worst_rank=5, best_chance=0.12, live=1541)
     page = " ".join(client.get(address(agent)).content.decode().split())
-    for words in ("1534", "± 28", "3rd", "2nd to 5th", "12%", "Live Elo</dt><dd>1541<"):
+    for words in ("1534", "± 28", "3rd", "2nd to 5th", "12%", "Live rating</dt><dd>1541<"):
         assert words in page
 
     factories.rating(row, 1534, rank=None, best_rank=None, worst_rank=None, best_chance=None)

@@ -103,6 +103,20 @@ def test_evaluations_are_compared_seed_by_seed(client: Client, cast: Cast) -> No
     assert answer["sentence"].startswith(said)
 
 
+def test_equal_scores_are_a_sentence_and_no_chart(client: Client, cast: Cast) -> None:
+    task = scored.environment(episodes=3)
+    for name, scores in (("best", [500.0] * 3), ("worst", [9.0] * 3), ("other", [8.0, 9.0, 10.0])):
+        scored.evaluation(scored.submission(cast.alice, task, name), scores)
+    page = client.get("/environments/cart-pole/compare/?id=best&id=worst")
+    assertContains(page, "A: All 3 episodes of best v1 scored 500.")
+    assertContains(page, "B: All 3 episodes of worst v1 scored 9.")
+    assertNotContains(page, "distribution-plot")
+    mixed = client.get("/environments/cart-pole/compare/?id=best&id=other")
+    assertContains(mixed, "A: All 3 episodes of best v1 scored 500.")
+    assertNotContains(mixed, "of other v1 scored")
+    assertContains(mixed, "distribution-plot")
+
+
 def test_an_agents_versions_lead_to_their_comparison(client: Client, stage: Stage) -> None:
     newer = played.ready(stage.anna.agent)
     page = client.get("/environments/tic-tac-toe/agents/anna/")

@@ -43,6 +43,23 @@ def test_links_between_pages_lead_to_their_pages_and_headings() -> None:
     assert lost == []
 
 
+def test_every_word_that_a_page_explains_is_in_the_glossary_in_a_sentence_or_two() -> None:
+    sections = doc_pages()["participant/glossary"].sections
+    entries = {one.heading.title: one for one in sections if one.heading.level > 2}
+    assert len({one.heading.anchor for one in entries.values()}) == len(entries) > 40
+    assert [title for title, one in entries.items() if not 20 < len(one.text) < 320] == []
+    templates = (Path(settings.BASE_DIR) / "web" / "templates").rglob("*.html")
+    lines = [tag for path in templates for tag in re.findall(r"{% glossary ([^%]+)%}", path.read_text())]
+    assert len(lines) >= 6
+    assert [word for line in lines for word in re.findall(r'"([^"]+)"', line) if word not in entries] == []
+
+
+@pytest.mark.parametrize("word", ["ply", "provisional", "bye"])
+def test_the_search_finds_a_word_in_the_glossary_first(word: str) -> None:
+    hit = doc_search(word.split(), limit=1)[0]
+    assert (hit.page.name, hit.section.heading.title.lower()) == ("participant/glossary", word)
+
+
 def test_raw_html_is_shown_as_text_and_code_is_no_word_of_a_script() -> None:
     done = render_document(
         "# A\n\n<script>x()</script> [b](javascript:x)\n\n## B `c`\n\n```\nd\n```", "pages/a.md", str

@@ -183,6 +183,7 @@ def test_a_new_address_counts_once_its_link_was_opened(cast: Cast, client: Clien
     mails_send()
     (letter,) = mail.outbox
     assert letter.to == ["new@arena.example"]
+    assert "<strong>alice</strong> is to have this address" in Client().get(link_in(str(letter.body))).content.decode()
 
     client.post(link_in(str(letter.body)))
 
@@ -254,7 +255,8 @@ def test_who_takes_a_mailbox_in_advance_is_put_out_by_its_owner(cast: Cast, clie
     User.objects.filter(pk=cast.alice.pk).update(email_confirmed_at=None)
     stranger = log_in(cast.alice)
     SocialAccount.objects.create(user=cast.alice, provider="github", uid="1", extra_data={})
-    Authenticator.objects.create(user=cast.alice, type=Authenticator.Type.WEBAUTHN, data={})
+    for factor in Authenticator.Type:
+        Authenticator.objects.create(user=cast.alice, type=factor, data={})
     token_create(owner=cast.alice, name="later", now=timezone.now(), days=None)
 
     client.post("/password-reset/", {"email": cast.alice.email})
@@ -265,15 +267,33 @@ def test_who_takes_a_mailbox_in_advance_is_put_out_by_its_owner(cast: Cast, clie
     assert stranger.get("/profile/").status_code == 302
     for kind in (SocialAccount, Authenticator, ApiToken):
         assert not kind.objects.exists()
+    client.post("/login/", {"username": cast.alice.email, "password": "quite-another-one"})
+    assert is_logged_in(client), "no code is asked for that only the stranger has"
+
+
+def test_the_owner_of_a_taken_address_is_led_to_a_new_password(cast: Cast, client: Client) -> None:
+    assert "choose a new password" not in client.get("/sign-up/").content.decode()
+    page = client.post("/sign-up/", NEW | {"email": cast.alice.email}).content.decode()
+    assert 'If the address is yours and the account is not, <a href="/password-reset/">choose a new password' in page
+
+
+def test_the_link_that_confirms_names_the_account_and_the_way_for_people_who_did_not_open_it(client: Client) -> None:
+    client.post("/sign-up/", NEW)
+    mails_send()
+    page = Client().get(link_in(str(mail.outbox[0].body))).content.decode()
+    assert "The account <strong>dora</strong> was opened with this address" in page
+    assert 'href="/password-reset/"' in page
 
 
 def test_a_confirmed_account_keeps_its_ways_in_when_its_password_is_reset(cast: Cast, client: Client) -> None:
     SocialAccount.objects.create(user=cast.alice, provider="github", uid="1", extra_data={})
+    Authenticator.objects.create(user=cast.alice, type=Authenticator.Type.TOTP, data={})
     client.post("/password-reset/", {"email": cast.alice.email})
     mails_send()
     address = client.get(link_in(str(mail.outbox[0].body)), follow=True).redirect_chain[-1][0]
     client.post(address, {"new_password1": "quite-another-one", "new_password2": "quite-another-one"})
     assert SocialAccount.objects.exists()
+    assert Authenticator.objects.exists()
 
 
 @pytest.mark.parametrize("email", ["free@arena.example", "bob@arena.example"])

@@ -15,7 +15,17 @@ from pytest_django import DjangoAssertNumQueries
 
 from core.duels.selectors import file_get
 from core.duels.verdicts import verdict_keep
-from core.models import Environment, Evaluation, JobFault, JobState, RecheckVerdict, Recording, SeedList, Submission
+from core.models import (
+    Environment,
+    Evaluation,
+    JobFault,
+    JobState,
+    RecheckVerdict,
+    Recording,
+    SeedList,
+    SeedPurpose,
+    Submission,
+)
 from core.people.services import anonymous_ensure
 from core.tests import factories
 from core.tests.factories import Cast
@@ -89,6 +99,19 @@ def test_everyone_sees_the_score_with_its_interval_and_how_it_is_made_up(
     assert "hx-trigger" not in page
     assert evaluation.record_sha256 in page
     assert scored.DIGEST in page
+
+
+def test_a_page_says_when_hidden_seeds_are_revealed(client: Client, evaluation: Evaluation) -> None:
+    no_date = "There is no fixed date: the seeds are revealed when the organisers start the final phase"
+    board = "/environments/cart-pole/rules/"
+    for page in (html(client, evaluation), client.get(board).content.decode()):
+        assert no_date in page
+    SeedList.objects.filter(purpose=SeedPurpose.RANKING).update(purpose=SeedPurpose.FINAL)
+    for page in (html(client, evaluation), client.get(board).content.decode()):
+        assert no_date not in page
+        assert "The seeds of the final phase stay hidden as long as they rank agents." in page
+    SeedList.objects.update(revealed_at=timezone.now())
+    assert "stay hidden" not in html(client, evaluation)
 
 
 def test_hidden_seeds_and_what_tells_them_come_out_for_staff_alone(

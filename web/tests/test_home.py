@@ -110,7 +110,6 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     page = client.get("/").content.decode()
     assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
         ("Last upset", first),
-        ("Closest duel", other),
         ("Newest duel", newest),
     ]
     assert f'<a href="/duels/{first.pk}/matches/1/">Watch a match</a>' in page
@@ -118,6 +117,14 @@ def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client
     assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
     Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
     assert client.get("/").context["hero"] == other
+    for player in players:
+        factories.rating(player, 1500 + (player in (other.player_1, other.player_2)))
+    # Close duels are those of players with a rating in the upper half.
+    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+        ("Last upset", first),
+        ("Closest duel", other),
+        ("Newest duel", newest),
+    ]
     edition.results = Audience.HIDDEN
     edition.save()
     assert client.get("/").context["featured"] == []

@@ -60,6 +60,20 @@ def test_notices_that_lead_to_one_page_stand_together(cast: Cast) -> None:
     ]  # fmt: skip
 
 
+def test_ten_groups_are_shown_and_the_earlier_ones_are_folded(cast: Cast) -> None:
+    for number in range(10):
+        notify(user=cast.alice, kind=NoticeKind.VALIDATED, title=f"notice {number}.", text="", address=f"/{number}/")
+    alice = logged_in(cast.alice)
+    assert 'id="earlier"' not in text(alice, "/inbox/")
+    for address in ("/0/", "/new/", "/other/"):
+        notify(user=cast.alice, kind=NoticeKind.VALIDATED, title=f"late {address}", text="", address=address)
+    first, _, folded = text(alice, "/inbox/").partition('<details id="earlier">')
+    assert "<summary>Show 2 earlier</summary>" in folded
+    assert re.findall(r"notice \d(?=\.</h2>)", folded) == ["notice 2", "notice 1"]
+    # The older one of a group stands with its newest.
+    assert "notice 0.</h2>" in first
+
+
 def test_who_is_not_logged_in_costs_no_query_for_an_inbox(
     cast: Cast, django_assert_num_queries: pytest.FixtureRequest
 ) -> None:

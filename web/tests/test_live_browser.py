@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import pytest
 from django.utils import timezone
@@ -63,6 +64,10 @@ def test_the_home_page_plays_a_match_until_it_is_paused(page: Page, stage: Stage
     picture = page.locator("#hero img")
     first = picture.get_attribute("src") or ""
     assert first.startswith("data:image/svg+xml")
+    states = page.request.get(f"/duels/{stage.duel.pk}/matches/1/frames.json").json()["frames"]
+    begun = unquote(first.partition(",")[2])
+    assert begun == states[len(states) // 4]["svg"], "an empty board shows nothing"
+    assert begun != states[0]["svg"]
     expect(picture).not_to_have_attribute("src", first)
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

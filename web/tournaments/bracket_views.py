@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
-from arena_kit.ranking.formats import FORMATS, Meeting, Stage, StageKind
+from arena_kit.ranking.formats import FORMATS, Stage, StageKind
 from core.duels.stopping import tournament_test
 from core.models import Environment, Tournament, TournamentState
 from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
@@ -37,6 +37,7 @@ from web.tournaments.bracket_parts import (
 )
 from web.tournaments.format_parts import round_count, settings_words, stopping_words
 from web.tournaments.registration_views import shown_registration
+from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
 
 FRAGMENTS = {"tournament": "web/tournaments/live.html"}
 ROWS_A_PAGE = 100
@@ -113,18 +114,20 @@ def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
 
 
 def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
-    rounds = last_round(drawn)
     lines = drawn.lines(drawn.outline.table)
     best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
     is_over = tournament.state == TournamentState.FINISHED
+    rounds = round_count(tournament, len(lines), last_round(drawn))
     return {
-        "round_count": round_count(tournament, len(lines), rounds),
+        "round_count": rounds,
+        "running_words": running_words(drawn, rounds),
+        "is_all_at_once": is_all_at_once(drawn),
         "progress": tournament_progress(tournament),
         "podium": best[:MOST_ON_PODIUM] if is_over else [],
         "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
         **_stages(tournament, drawn),
         **_table(request, tournament, drawn, lines),
-        **_one_round(request, drawn),
+        "shown": shown_round(drawn, request.GET.get("round", ""), rounds),
     }
 
 
@@ -173,17 +176,3 @@ def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
     if len(grouped) == 1:
         return False
     return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)
-
-
-def _one_round(request: HttpRequest, drawn: Drawn) -> dict[str, Any]:
-    """The meetings of a round outside brackets: the requested one, else the current one, else the last."""
-    rounds: dict[int, list[tuple[Stage, Sequence[Meeting]]]] = {}
-    for stage in drawn.outline.stages:
-        for meetings in stage.rounds if stage.kind != StageKind.BRACKET else ():
-            rounds.setdefault(meetings[0].round, []).append((stage, meetings))
-    if not rounds:
-        return {"round_numbers": []}
-    asked = request.GET.get("round", "")
-    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else drawn.round
-    shown = number if number in rounds else max(rounds)
-    return {"round_numbers": sorted(rounds), "shown_round": shown, "shown_meetings": rounds[shown]}

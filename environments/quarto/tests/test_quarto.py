@@ -210,3 +210,10 @@ def test_the_picture_marks_the_last_piece_and_the_winning_line() -> None:
     assert (running.count('class="glow"'), running.count('class="mark"')) == (1, 0)
     assert won.count('class="mark"') == 4
     assert "<desc>The second seat has won.</desc>" in won
+
+
+def test_the_picture_names_the_piece_in_hand_by_its_traits() -> None:
+    picture = SPEC.render(played((5, 3)).frame())
+    assert ">small dark<" in picture
+    assert ">solid round<" in picture
+    assert not re.search(r">[01]{4}<", picture)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from core.jobs.workers import worker_appear
-from core.models import Agent, AuditEntry, Delivery, Environment, User, Webhook, Worker
+from core.models import Agent, AuditEntry, Delivery, Environment, JobState, TournamentState, User, Webhook, Worker
 from core.people.audit_log import Operator, audit_record
 from core.tests import factories
 from core.tests.factories import Cast
@@ -62,10 +62,28 @@ def test_workers_say_what_they_do(stage: Stage, cast: Cast, visit: As) -> None:
     worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
     Worker.objects.filter(pk=worker.pk).update(job_kind="duel", job_id=stage.duel.pk)
     olga = visit(cast.olga)
-    for address in ("/organise/workers/", "/organise/"):
-        page = olga.get(address).content.decode()
-        assert worker.name in page
-        assert f'href="/duels/{stage.duel.pk}/"' in page
+    page = olga.get("/organise/workers/").content.decode()
+    assert worker.name in page
+    assert f'href="/duels/{stage.duel.pk}/"' in page
+
+
+def test_the_overview_counts_the_running_jobs_that_it_lists(stage: Stage, cast: Cast, visit: As) -> None:
+    """A worker tells what it does some seconds late: the rows of the jobs are what counts."""
+    worker = worker_appear(name="host:1", host="host", pid=1, queue="duel", version="1", python="3")
+    over = stage.duel
+    Worker.objects.filter(pk=worker.pk).update(job_kind="duel", job_id=over.pk)
+    page = visit(cast.olga).get(reverse("web:organise")).content.decode()
+    assert "<dt>Running jobs</dt><dd>0</dd>" in page
+    assert f">duel {over.pk}</a>" not in page
+    others = factories.tournament(
+        [factories.ready(factories.agent(cast.alice, factories.environment("quarto"), name)) for name in ("x", "y")],
+        state=TournamentState.RUNNING,
+    )
+    factories.moved(others.duels.all(), JobState.RUNNING)
+    Worker.objects.filter(pk=worker.pk).update(job_kind="", job_id=None)
+    page = visit(cast.olga).get(reverse("web:organise")).content.decode()
+    assert "<dt>Running jobs</dt><dd>1</dd>" in page
+    assert f">duel {others.duels.get().pk}</a>" in page
 
 
 def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import zipfile
 from typing import Any
 
@@ -16,7 +17,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from core.models import Batch, Rollout, User
+from core.models import Batch, Rollout, Task, TaskSplit, User
 from core.tests import applications, factories
 from web.rollouts.parts import Mark, aligned, mark_of
 from web.templatetags.rollouts import limit_words, step_words
@@ -336,6 +337,62 @@ def test_what_became_of_equal_tasks_is_told(client: Client, batch: Batch, sent: 
         page = client.post("/environments/desk/tasks/", {"file": file, **sent}).content.decode()
     assert f"{said} an equal task exists already: <strong>two</strong> (as one)." in page
     assert "Nearly the same" not in page
+
+
+def test_duplicates_are_found_among_the_tasks_that_a_person_sees(client: Client, batch: Batch) -> None:
+    client.force_login(batch.owner)
+    sent = [
+        {"id": "one", "task": "Sort the letters.", "answer": 1},
+        {"id": "two", "task": "sort  the letters.", "answer": 1},
+        {"id": "seen", "task": "Read the letters.", "answer": 1},
+        {"id": "unseen", "task": "Read the letters.", "answer": 1},
+    ]
+    file = SimpleUploadedFile("tasks.json", json.dumps(sent).encode())
+    with applications.MEMBERS:
+        client.post("/environments/desk/tasks/", {"file": file, "allow_duplicates": "on"})
+    Task.objects.filter(key="unseen").update(split=TaskSplit.HIDDEN)
+    filtered = "/environments/desk/tasks/?duplicates=on"
+    assert names_in(shown(client, filtered)) == ["one", "seen", "two", "unseen"]
+    # A filter narrows what is shown, not among what duplicates are looked for.
+    assert names_in(shown(client, f"{filtered}&split=HIDDEN")) == ["unseen"]
+    assert names_in(shown(Client(), filtered)) == ["one", "two"], "that a hidden task is the same is not told"
+
+
+def names_in(page: str) -> list[str]:
+    return re.findall(r'<td class="what"><a [^>]*>([^<]+)</a>', page)
+
+
+def test_a_task_shows_the_attempts_of_each_agent_in_a_strip(client: Client, batch: Batch) -> None:
+    page = shown(client, "/environments/desk/tasks/count/")
+    strip = page.partition('<dl class="strips">')[2].partition("</dl>")[0]
+    assert "1 of 2 solved" in strip
+    assert re.findall(r'class="mark-(\w+)"', strip) == ["good", "bad"], "the oldest attempt first"
+    assert re.findall(r'aria-hidden="true">(.)</span><span class="sr">([^<]+)', strip) == [
+        ("✓", "Solved"), ("✗", "Not solved")
+    ]  # fmt: skip
+    first = batch.rollouts.filter(task__key="count").earliest("pk")
+    assert f'href="/rollouts/{first.public_id}/"' in strip
+
+
+def test_what_a_revision_has_changed_is_for_those_who_see_answers(client: Client, batch: Batch) -> None:
+    author = batch.owner
+    for answer in (1, 2):
+        client.force_login(author)
+        sent = json.dumps([{"id": "mine", "task": "<b>Count</b> them.", "answer": answer}]).encode()
+        with applications.MEMBERS:
+            client.post("/environments/desk/tasks/", {"file": SimpleUploadedFile("tasks.json", sent)})
+    address = "/environments/desk/tasks/mine/"
+    assert 'href="?changes=2#changed"' in shown(client, address)
+    page = shown(client, f"{address}?changes=2")
+    changed = page.partition('id="changed"')[2].partition("</table>")[0]
+    assert re.findall(r'<tr class="(\w+)">.*?<code>([^<]*)</code>', changed) == [
+        ("removed", "  &quot;answer&quot;: 1,"), ("added", "  &quot;answer&quot;: 2,")
+    ]  # fmt: skip
+    assert "&lt;b&gt;Count&lt;/b&gt;" in changed
+    for wrong in ("1", "3", "x"):
+        assert 'id="changed"' not in shown(client, f"{address}?changes={wrong}")
+    assert 'id="changed"' not in shown(Client(), f"{address}?changes=2")
+    assert "?changes=" not in shown(Client(), address)
 
 
 def test_limits_of_a_task_are_told_in_words(client: Client) -> None:

@@ -271,6 +271,23 @@ def test_a_log_is_read_as_atif_and_as_the_dashboard_has_it(desk: Environment, an
     assert client.get(f"{base}?form=else").status_code == 400
 
 
+def test_a_batch_is_read_as_atif_by_those_who_see_what_its_agent_did(desk: Environment, ann: User) -> None:
+    rollout = of_ranking(ann, desk)
+    batch, client = rollout.batch, as_user(ann)
+    address = f"/api/v1/batches/{batch.public_id}/export/"
+    answer: Any = client.get(address)
+    assert (answer.status_code, answer["Content-Type"]) == (200, "application/jsonl")
+    lines = [json.loads(line) for line in b"".join(answer.streaming_content).splitlines()]
+    assert lines == [client.get(f"/api/v1/rollouts/{rollout.public_id}/export/").json()]
+    # Others see the outcome at a ranking task, and not what was done.
+    other: Any = as_user(factories.user("zoe")).get(address)
+    assert (other.status_code, b"".join(other.streaming_content)) == (200, b"")
+    assert rollout.steps.name
+    default_storage.delete(rollout.steps.name)
+    gone: Any = client.get(address)
+    assert b"".join(gone.streaming_content) == b""
+
+
 def test_events_tell_what_is_new_and_end(desk: Environment, ann: User) -> None:
     rollout = applications.batch(ann, desk, "count", choice=AgentChoice(RolloutAgent.NULL)).rollouts.get()
     running(rollout)

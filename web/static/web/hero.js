@@ -5,6 +5,7 @@ const hero = document.getElementById("hero");
 const pauseButton = hero.querySelector("button");
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 let pictures = [];
+let first = 0;
 let at = 0;
 let playing = 0;
 
@@ -14,7 +15,7 @@ function showState() {
 
 function step() {
   if (!document.hidden) {
-    at = (at + 1) % pictures.length;
+    at = at === pictures.length - 1 ? first : at + 1;
     showState();
   }
   play();
@@ -41,8 +42,10 @@ async function begin() {
   hero.querySelector("svg").replaceWith(picture);
   pauseButton.hidden = false;
   pauseButton.addEventListener("click", () => (playing ? pause() : play()));
+  // An empty board shows nothing yet: the match begins when a quarter of its moves are made.
+  first = Math.floor(pictures.length / 4);
   // People who want no motion see the end, and may still play it.
-  at = still.matches ? pictures.length - 1 : 0;
+  at = still.matches ? pictures.length - 1 : first;
   showState();
   if (still.matches) pause(); else play();
 }

@@ -46,6 +46,7 @@ document.addEventListener("timeupdate", ({ target }) => {
 // j and k go on and back, wherever nothing is typed.
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea, video")) return;
+  if (document.querySelector("dialog[open]")) return;
   const by = { j: "nextElementSibling", k: "previousElementSibling" }[event.key];
   const link = by && current()?.parentNode[by]?.querySelector("a");
   if (!link) return;

@@ -196,6 +196,8 @@ const keys = { " ": "play", ArrowLeft: "back", ArrowRight: "forward", Home: "fir
 function onKey(event) {
   const action = keys[event.key];
   if (!action || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+  // Nothing moves behind a dialog.
+  if (document.querySelector("dialog[open]")) return;
   // Keys keep the meaning that they have for the focused element.
   if (event.key === " " && event.target.closest("a, button, summary, input[type=radio]")) return;
   if (event.target.closest("input[type=radio], textarea, select")) return;

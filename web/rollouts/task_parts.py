@@ -1,0 +1,83 @@
+"""What the page of a task shows besides its fields: attempts by agent, and what a revision has changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from django.http import QueryDict
+
+from core.models import Rollout, RolloutOutcome, Task
+from core.rollouts.permissions import Viewer, answers_visible
+from web.submissions.changes import Line, changes
+from web.templatetags.rollouts import rollout_words
+
+SIGNS = {"good": "✓", "busy": "½", "bad": "✗"}
+"""What a mark shows besides its colour; a dot for attempts that are not over or do not count."""
+JUDGED = (RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An attempt in a strip. words: what became of it."""
+
+    rollout: Rollout
+    sign: str
+    tone: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """The attempts of one agent at a task, the oldest first. judged: those that count."""
+
+    agent: str
+    marks: tuple[Mark, ...]
+    solved: int
+    judged: int
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionChanges:
+    """What a revision of a task has changed. lines: None where the texts are too long to compare."""
+
+    before: Task
+    after: Task
+    lines: tuple[Line, ...] | None
+
+
+def strips(rollouts: Iterable[Rollout]) -> list[Strip]:
+    """Return the attempts by agent, the agent with the newest attempt first. rollouts: newest first."""
+    by_agent: dict[str, list[Rollout]] = {}
+    for row in rollouts:
+        by_agent.setdefault(row.batch.agent_name, []).insert(0, row)
+    found = []
+    for agent, rows in by_agent.items():
+        outcomes = [row.outcome for row in rows]
+        judged = sum(outcome in JUDGED for outcome in outcomes)
+        found.append(Strip(agent, tuple(map(_mark, rows)), outcomes.count(RolloutOutcome.SOLVED), judged))
+    return found
+
+
+def _mark(row: Rollout) -> Mark:
+    words, tone = rollout_words(row)
+    return Mark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
+
+
+def revision_changes(revisions: Sequence[Task], query: QueryDict, viewer: Viewer) -> RevisionChanges | None:
+    """Return what the revision that an address names, as `?changes=3`, has changed; None without one to show.
+
+    revisions: those that the viewer sees, the newest first. The whole definition is compared, so only people who see
+    the answers of both are shown it.
+    """
+    asked = query.get("changes", "")
+    for after, before in pairwise(revisions):
+        if str(after.revision) == asked and answers_visible(after, viewer) and answers_visible(before, viewer):
+            return RevisionChanges(before, after, changes(_text(before), _text(after)))
+    return None
+
+
+def _text(task: Task) -> str:
+    return json.dumps(task.definition, indent=2, sort_keys=True, ensure_ascii=False)
