@@ -31,13 +31,9 @@ def overview(request: HttpRequest) -> HttpResponse:
     if may(request.user, "core.view_environment"):
         context["missing"] = environment_missing_list()
     if may(request.user, "core.view_worker"):
-        jobs = running_list()
         context |= {
             **queue_figures(),
-            # Of the list below it: a second look at the rows could find another number.
-            "running": len(jobs),
-            "jobs": jobs[:RUNNING_SHOWN],
-            "more_jobs": len(jobs[RUNNING_SHOWN:]),
+            **_running(),
             "watchdog_runs": watchdog_runs(),
             "failed": failed_list(timezone.now() - FAILURES),
         }
@@ -49,3 +45,9 @@ def overview(request: HttpRequest) -> HttpResponse:
             "held": tournament_past_list(held.select_related("environment").order_by("-ended_at")),
         }
     return render(request, "web/organise/overview.html", context)
+
+
+def _running() -> dict[str, Any]:
+    """Return the running jobs, and their number from the same look at the rows, so that the two agree."""
+    jobs = running_list()
+    return {"running": len(jobs), "jobs": jobs[:RUNNING_SHOWN], "more_jobs": len(jobs[RUNNING_SHOWN:])}

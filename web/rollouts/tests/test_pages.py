@@ -16,8 +16,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoAssertNumQueries
 
 from core.models import Batch, Rollout, Task, TaskSplit, User
+from core.rollouts.exports import batch_trajectories
 from core.tests import applications, factories
 from web.rollouts.parts import Mark, aligned, mark_of
 from web.templatetags.rollouts import limit_words, step_words
@@ -356,6 +358,14 @@ def test_duplicates_are_found_among_the_tasks_that_a_person_sees(client: Client,
     # A filter narrows what is shown, not among what duplicates are looked for.
     assert names_in(shown(client, f"{filtered}&split=HIDDEN")) == ["unseen"]
     assert names_in(shown(Client(), filtered)) == ["one", "two"], "that a hidden task is the same is not told"
+
+
+def test_the_trajectories_of_a_batch_are_read_with_one_query(
+    batch: Batch, anna: User, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    with django_assert_num_queries(1):
+        lines = list(batch_trajectories(batch, anna))
+    assert len(lines) == 4
 
 
 def names_in(page: str) -> list[str]:
