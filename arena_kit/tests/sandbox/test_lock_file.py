@@ -48,7 +48,7 @@ def test_of_a_worker_that_died_before_its_file_had_a_name_nothing_is_left(tmp_pa
 def test_a_worker_whose_file_is_swept_before_it_is_locked_begins_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, swept = fcntl.flock, []
+    lock, swept = fcntl.flock, list[int]()
 
     def lock_late(descriptor: int, operation: int) -> None:
         if not swept and operation == fcntl.LOCK_EX:
