@@ -18,6 +18,7 @@ here=$PWD
 [ ! -e /etc/rl-arena/host.env ] || . /etc/rl-arena/host.env
 DOMAIN=${DOMAIN:-} DATA_VOLUME=${DATA_VOLUME:-} ORGANISER_EMAIL=${ORGANISER_EMAIL:-} WORKER_HOST=${WORKER_HOST:-$(hostname)}
 STEPS=${STEPS:-volume packages firewall settings images start}
+DATA_ROOT=/srv/rl-arena/docker
 export DEBIAN_FRONTEND=noninteractive
 install -d -m 711 /etc/rl-arena
 
@@ -26,6 +27,12 @@ volume() {
     # A cloud attaches it after the host has begun.
     for _ in $(seq 300); do [ ! -b "$DATA_VOLUME" ] || break; sleep 1; done
     [ -b "$DATA_VOLUME" ] || { echo "There is no $DATA_VOLUME: attach the volume, and run this again." >&2; exit 1; }
+    if [ -n "$(find /var/lib/docker/volumes -mindepth 1 -type d 2>/dev/null)" ] \
+        && ! grep -qs "\"$DATA_ROOT\"" /etc/docker/daemon.json; then
+        # From its next start on, the engine would show an empty arena in the place of this one.
+        echo "An engine keeps data in /var/lib/docker already: move them to $DATA_ROOT first, or unset DATA_VOLUME." >&2
+        exit 1
+    fi
     # Only an empty volume gets a file system: 2 says that there is nothing of any kind on it.
     found=0
     blkid --probe "$DATA_VOLUME" >/dev/null || found=$?
@@ -34,17 +41,21 @@ volume() {
         2) mkfs.ext4 -q "$DATA_VOLUME" ;;
         *) echo "What is on $DATA_VOLUME cannot be told." >&2; exit 1 ;;
     esac
+    uuid=$(blkid --probe --match-tag UUID --output value "$DATA_VOLUME") || true
+    kind=$(blkid --probe --match-tag TYPE --output value "$DATA_VOLUME") || true
+    [ -n "$uuid" ] && [ -n "$kind" ] || { echo "There is no file system on $DATA_VOLUME, but something else is." >&2; exit 1; }
     install -d /srv/rl-arena
-    uuid=$(blkid --probe --match-tag UUID --output value "$DATA_VOLUME")
-    grep -q " /srv/rl-arena " /etc/fstab || echo "UUID=$uuid /srv/rl-arena ext4 defaults,nofail 0 2" >>/etc/fstab
     mountpoint -q /srv/rl-arena || mount "$DATA_VOLUME" /srv/rl-arena
+    grep -q " /srv/rl-arena " /etc/fstab || echo "UUID=$uuid /srv/rl-arena $kind defaults,nofail 0 2" >>/etc/fstab
     # Without the volume the engine must not start: it would begin an empty arena on the host's own disk.
-    install -d -m 711 /etc/docker /etc/systemd/system/docker.service.d /srv/rl-arena/docker
+    install -d -m 711 /etc/docker /etc/systemd/system/docker.service.d "$DATA_ROOT"
     printf '[Unit]\nRequiresMountsFor=/srv/rl-arena\n' >/etc/systemd/system/docker.service.d/rl-arena.conf
     if [ ! -e /etc/docker/daemon.json ]; then
-        printf '{"data-root": "/srv/rl-arena/docker"}\n' >/etc/docker/daemon.json
-    elif ! grep -q '"/srv/rl-arena/docker"' /etc/docker/daemon.json; then
-        echo "Set data-root to /srv/rl-arena/docker in /etc/docker/daemon.json, and run this again." >&2
+        printf '{"data-root": "%s"}\n' "$DATA_ROOT" >/etc/docker/daemon.json
+        # One that runs without any data goes on there at once.
+        ! systemctl is-active --quiet docker 2>/dev/null || { systemctl daemon-reload && systemctl restart docker; }
+    elif ! grep -q "\"$DATA_ROOT\"" /etc/docker/daemon.json; then
+        echo "Set data-root to $DATA_ROOT in /etc/docker/daemon.json, and run this again." >&2
         exit 1
     fi
 }
@@ -78,7 +89,8 @@ settings() {
     group=$(getent group docker | cut -d: -f3)
     if [ "$what" = worker ]; then
         [ -e deploy/worker/.env ] || { echo "Put the arena's .env into $here/deploy/worker/.env first." >&2; exit 1; }
-        # The last line counts: the group of this host, whatever it is elsewhere.
+        # The group of this host, whatever it is elsewhere. A file from elsewhere may lack its last line break.
+        sed -i -e '/^DOCKER_GROUP_ID=/d' -e '$a\' deploy/worker/.env
         echo "DOCKER_GROUP_ID=${group:-0}" >>deploy/worker/.env
         return
     fi

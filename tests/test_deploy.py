@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from string import Template
 
@@ -94,10 +94,14 @@ def test_the_script_writes_settings_with_which_the_site_starts(tmp_path: Path) -
     assert (copy / ".env").read_text() == written + "SITE_NAME=Ours\n", "what is there stays"
 
 
-ON_A_VOLUME = """
+WITH_A_VOLUME = """
 set -eu
-for place in /etc/rl-arena /etc/docker /etc/systemd/system /srv; do mkdir -p $place && mount -t tmpfs none $place; done
+for place in /etc/rl-arena /etc/docker /etc/systemd/system /srv /var/lib/docker; do
+    mkdir -p $place && mount -t tmpfs none $place
+done
 cp /etc/fstab "$1/fstab" && mount --bind "$1/fstab" /etc/fstab
+"""
+ON_A_VOLUME = f"""{WITH_A_VOLUME}
 STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site
 echo kept >/srv/rl-arena/docker/kept
 umount /srv/rl-arena
@@ -105,32 +109,99 @@ STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site
 cat /srv/rl-arena/docker/kept /etc/docker/daemon.json /etc/systemd/system/docker.service.d/rl-arena.conf
 findmnt --noheadings --output SOURCE,FSTYPE /srv/rl-arena
 umount /srv/rl-arena
-printf '{}' >/etc/docker/daemon.json
+echo other >/etc/docker/daemon.json
 STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site && echo taken || echo refused
 umount /srv/rl-arena
 """
+REFUSED = f"""{WITH_A_VOLUME}
+$3
+STEPS=volume DATA_VOLUME=$2 deploy/debian-host.sh site && echo taken || echo refused
+test -e /etc/docker/daemon.json && echo the engine is elsewhere || echo the engine stays
+! mountpoint -q /srv/rl-arena || umount /srv/rl-arena
+"""
 
 
-@pytest.mark.nightly
-@pytest.mark.skipif(os.geteuid() != 0, reason="a device of its own takes root")
-def test_the_script_puts_the_engine_on_a_volume_and_keeps_what_is_there(tmp_path: Path) -> None:
-    """On a real block device, in a tree of mounts of its own."""
+@pytest.fixture
+def volume(tmp_path: Path) -> Iterator[str]:
+    """A real block device without anything on it."""
     image = tmp_path / "volume"
     with image.open("wb") as file:
         file.truncate(32 << 20)
     device = done(["losetup", "--find", "--show", str(image)]).stdout.strip()
     if not device:
         pytest.skip("this machine gives no loop device")
-    try:
-        ran = done(["unshare", "--mount", "sh", "-c", ON_A_VOLUME, "sh", str(tmp_path), device])
-    finally:
-        done(["losetup", "--detach", device])
+    yield device
+    done(["losetup", "--detach", device])
+
+
+def entries(folder: Path) -> list[str]:
+    """How the host mounts its volume at the next start."""
+    return [line for line in (folder / "fstab").read_text().splitlines() if " /srv/rl-arena " in line]
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a device of its own takes root")
+def test_the_script_puts_the_engine_on_a_volume_and_keeps_what_is_there(tmp_path: Path, volume: str) -> None:
+    """In a tree of mounts of its own."""
+    ran = done(["unshare", "--mount", "sh", "-c", ON_A_VOLUME, "sh", str(tmp_path), volume])
     assert ran.returncode == 0, ran.stderr
     lines = [line for line in ran.stdout.splitlines() if not line.startswith("===")]
     assert lines[:3] == ["kept", '{"data-root": "/srv/rl-arena/docker"}', "[Unit]"]
-    assert lines[3:] == ["RequiresMountsFor=/srv/rl-arena", f"{device} ext4", "refused"]
+    assert lines[3:] == ["RequiresMountsFor=/srv/rl-arena", f"{volume} ext4", "refused"]
     assert "Set data-root" in ran.stderr
-    assert (tmp_path / "fstab").read_text().count(" /srv/rl-arena ext4 defaults,nofail ") == 1
+    (entry,) = entries(tmp_path)
+    assert " ext4 defaults,nofail " in entry
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a device of its own takes root")
+@pytest.mark.parametrize(
+    ("before", "sentence"),
+    [
+        pytest.param("mkdir -p /var/lib/docker/volumes/arena_database", "keeps data in /var/lib/docker", id="data"),
+        pytest.param("printf 'label: gpt\n,\n' | sfdisk -q $2", "There is no file system on", id="partitions"),
+    ],
+)
+def test_a_volume_is_refused_if_the_next_start_would_show_an_empty_arena(
+    tmp_path: Path, volume: str, before: str, sentence: str
+) -> None:
+    script = REFUSED.replace("$3", before)
+    ran = done(["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), volume])
+    assert ran.stdout.splitlines()[1:] == ["refused", "the engine stays"], ran.stderr
+    assert sentence in ran.stderr
+    assert entries(tmp_path) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="a device of its own takes root")
+def test_a_volume_with_a_file_system_is_mounted_as_what_it_is(tmp_path: Path, volume: str) -> None:
+    script = REFUSED.replace(
+        "$3", "mkfs.ext2 -q $2 && mkdir -p /var/lib/docker/volumes && touch /var/lib/docker/volumes/metadata.db"
+    )
+    ran = done(["unshare", "--mount", "sh", "-c", script, "sh", str(tmp_path), volume])
+    assert ran.stdout.splitlines()[1:] == ["taken", "the engine is elsewhere"], ran.stderr
+    (entry,) = entries(tmp_path)
+    assert " ext2 defaults,nofail " in entry
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(os.geteuid() != 0, reason="the script runs as root only")
+def test_a_host_of_workers_has_its_own_group_once_and_the_other_settings_as_they_are(tmp_path: Path) -> None:
+    """Terraform gives the file as it is written, which may be without a line break at its end."""
+    copy = tmp_path / "arena"
+    shutil.copytree(DEPLOY, copy / "deploy")
+    (copy / "deploy/worker/.env").write_text("DOCKER_GROUP_ID=7\nSECRET_KEY=x")
+    script = "".join(
+        f"mkdir -p {place} && mount -t tmpfs none {place}\n" for place in ("/etc/rl-arena", "/var/lib/rl-arena")
+    )
+    for _ in range(2):
+        ran = done(
+            ["unshare", "--mount", "sh", "-ec", f"{script}{copy}/deploy/debian-host.sh worker"], STEPS="settings"
+        )
+        assert ran.returncode == 0, ran.stderr
+    kept, group = (copy / "deploy/worker/.env").read_text().splitlines()
+    assert kept == "SECRET_KEY=x"
+    assert re.fullmatch(r"DOCKER_GROUP_ID=\d+", group)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the script runs as root only")
@@ -138,6 +209,14 @@ def test_a_host_without_a_volume_keeps_the_engine_as_it_is(tmp_path: Path) -> No
     script = "mkdir -p /etc/rl-arena && mount -t tmpfs none /etc/rl-arena && mount -t tmpfs none /srv"
     ran = done(["unshare", "--mount", "sh", "-c", f"{script} && deploy/debian-host.sh site && ls /srv"], STEPS="volume")
     assert (ran.returncode, ran.stdout) == (0, "=== volume\n"), ran.stderr
+
+
+def test_the_runbook_of_a_lost_host_leaves_no_step_out_but_the_start() -> None:
+    """Above all not the volume: what is restored before it would be on the host's own disk, and not seen later."""
+    script, runbook = (DEPLOY / "debian-host.sh").read_text(), (ROOT / "docs/operator/runbooks.md").read_text()
+    (steps,) = re.findall(r"^STEPS=\$\{STEPS:-([a-z ]+)\}$", script, re.MULTILINE)
+    (told,) = re.findall(r'`STEPS="([a-z ]+)"`', runbook)
+    assert [*told.split(), "start"] == steps.split()
 
 
 def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:

@@ -24,6 +24,7 @@ KINDS = (
     "worker killed mid-duel", "result and ack", "half written", "container killed", "connections cut", "flushed",
     "twice", "store full", "database restarted",
 )  # fmt: skip
+OF_SCALER = ("scale", "killed mid-duel")
 OF_BUCKET = ("artifact store", "half written", "killed mid-duel", "killed before")
 
 
@@ -72,6 +73,17 @@ def test_nothing_is_lost_or_left_in_a_bucket_when_the_object_store_and_its_worke
     assert report["injected"] >= 5
     assert {kind for kind in report["kinds"] if kind.startswith("artifact store")}
     assert "artifact half written" in report["kinds"]
+
+
+@pytest.mark.nightly
+@pytest.mark.docker
+@pytest.mark.redis
+def test_nothing_is_lost_or_left_while_a_scaler_and_its_hosts_come_and_go(tmp_path: Path) -> None:
+    report = short_season(tmp_path / "faults.json", "--scaler", "--faults", "8", "--kinds", ",".join(OF_SCALER))
+    assert {"scaler killed"} < {kind for kind in report["kinds"] if kind.startswith("scale")}
+    of_scaler = report["scaler"]
+    assert of_scaler["duels"] >= 1
+    assert of_scaler["hosts"] == of_scaler["ended"] + of_scaler["failed"] >= 2
 
 
 def children(pid: int) -> list[int]:

@@ -6,7 +6,6 @@ import io
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -50,6 +49,7 @@ from duel_runner.tasks import leftovers_reap
 from duel_runner.workplace import leave_workplace, worker_label
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
+from tests.season.hosts import host_dies
 from tests.season.stores import FolderStore
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly, pytest.mark.slow]
@@ -163,13 +163,9 @@ def containers() -> set[str]:
         return {str(one.id) for one in client.containers.list(all=True, filters={"label": worker_label()})}
 
 
-def die(hosts: LocalProvider, name: str) -> None:
+def die(name: str) -> None:
     """Take a machine away: its processes and its containers, at once and without a word."""
-    lock = (hosts.folder / f"{name}.lock").stat().st_ino
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if any(one.stat().st_ino == lock for one in (folder / "fd").iterdir()):
-                os.kill(int(folder.name), signal.SIGKILL)
+    host_dies(name)
     with engine() as client:
         for one in client.containers.list(filters={"label": worker_label()}, ignore_removed=True):
             # Some end with their worker.
@@ -198,7 +194,7 @@ def test_duels_of_a_lost_host_are_played_by_another_without_a_hand(hosts: LocalP
     wait_until(playing.exists, "a duel in play on the first host")
     assert containers()
 
-    die(hosts, "lost")
+    die("lost")
     wait_until(lambda: hosts.hosts() == [], "the end of the first host")
     (lost,) = Duel.objects.filter(state=JobState.RUNNING)
     hosts.create("other")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from django.core.files.storage import default_storage
 from pytest_django.fixtures import Settings
 
 from core.object_place import file_store
+from core.operations.scaling.providers.local import LocalProvider
 from core.tests import factories
 from tests.object_stores import StoreServer
 from tests.season.driver import NotInjected, partial_file
 from tests.season.findings import unnamed_files
+from tests.season.hosts import host_dies, processes_of
 from tests.season.kinds import OF_BUCKETS, deck
+from tests.season.scaling import OF_SCALERS
+from tests.season.services import until
 from tests.season.stores import BucketStore
 from tests.season.worker import half_sent
 
@@ -35,6 +40,27 @@ def test_only_a_season_with_a_bucket_lets_the_object_store_go_away() -> None:
     both = [{name for name, _ in deck(200, 1, has_bucket=has_bucket)} for has_bucket in (False, True)]
     assert both[1] - both[0] == OF_BUCKETS.keys()
     assert both[0] <= both[1]
+
+
+def test_only_a_season_with_a_scaler_kills_it() -> None:
+    both = [{name for name, _ in deck(200, 1, has_scaler=has_scaler)} for has_scaler in (False, True)]
+    assert both[1] - both[0] == OF_SCALERS.keys()
+    assert both[0] <= both[1]
+
+
+def test_a_host_dies_with_all_its_processes_and_no_other_does(tmp_path: Path) -> None:
+    fork = "import os, time; os.fork(); print(flush=True); time.sleep(600)"
+    hosts = LocalProvider(tmp_path / "hosts", [sys.executable, "-c", fork], 1)
+    try:
+        for name in ("one", "two"):
+            hosts.create(name)
+        until(lambda: [len(processes_of(name)) for name in ("one", "two")] == [2, 2], 30, "both have begun")
+        host_dies("one")
+        until(lambda: hosts.hosts() == ["two"], 30, "the first is dead")
+        assert len(processes_of("two")) == 2
+    finally:
+        host_dies("two")
+        hosts.close()
 
 
 def test_a_file_is_half_written_if_a_folder_has_a_part_of_it_and_a_bucket_nothing() -> None:

@@ -1,11 +1,15 @@
 """The Terraform modules, read by a parser of HCL: what refers to what, and who may reach the hosts.
 
-`terraform validate` takes the providers, which are not here; `make check` formats the files where Terraform is.
+`terraform validate` takes the providers, which are not here. Where Terraform is, it reads the variables, and
+`make check` looks at the format.
 """
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -98,6 +102,7 @@ def test_modules_have_the_same_interface() -> None:
         for name in (
             "name",
             "domain",
+            "organiser_email",
             "release",
             "ssh_keys",
             "ssh_from",
@@ -189,6 +194,48 @@ def test_a_volume_for_data_is_attached_to_the_host_and_named_to_it(
     assert (volume.get("region") or volume["location"]) == "${var.region}"
 
 
+REFUSED = {
+    "name": "Arena", "domain": "arena", "release": "-f", "ssh_keys": "[]", "ssh_from": "[\"anywhere\"]",
+    "network": "inside",
+    "data_gigabytes": "5", "bucket": "A", "project": "-",
+    # The host reads it as a shell does.
+    "organiser_email": "o'neil@example.org",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("module", PROVIDERS)
+def test_what_would_fail_later_is_refused_at_once(module: str, tmp_path: Path) -> None:
+    """Variables alone need no provider, so Terraform itself reads them where it is."""
+    checked = {
+        name: block["validation"][0]["condition"]
+        for name, block in labelled(module, "variable").items()
+        if "validation" in block
+    }
+    assert checked.keys() == REFUSED.keys()
+    patterns = {name: re.search(r'regex\("(.+?)", var\.', condition) for name, condition in checked.items()}
+    for name, found in patterns.items():
+        if found is not None:
+            assert not re.search(found[1].replace("\\\\", "\\"), REFUSED[name]), name
+    assert sum(found is not None for found in patterns.values()) >= 6
+    if shutil.which("terraform") is None:
+        return
+    shutil.copy(TERRAFORM / module / "variables.tf", tmp_path)
+    example = TERRAFORM / module / "secrets.tfvars.example"
+    command = ["terraform", "plan", "-input=false", "-no-color", f"-var-file={example}"]
+    variables = {**os.environ, "TF_CLI_CONFIG_FILE": "", "CHECKPOINT_DISABLE": "yes", "HOME": str(tmp_path)}
+
+    def said(*words: str) -> str:
+        done = subprocess.run(
+            [*command, *words], cwd=tmp_path, env=variables, text=True, check=False, timeout=60,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        return done.stdout
+
+    assert "No changes." in said()
+    for name, value in REFUSED.items():
+        assert f"var.{name} is" in said("-var", f"{name}={value}"), (name, value)
+
+
 def test_a_bucket_is_private_and_kept_where_the_provider_makes_one() -> None:
     bucket = resources("digitalocean")["digitalocean_spaces_bucket", "files"]
     assert (bucket["count"], bucket["acl"]) == ('${var.bucket == "" ? 0 : 1}', "private")
@@ -215,8 +262,9 @@ def test_a_record_and_a_project_are_made_only_if_they_are_named(module: str) -> 
     if module == "hetzner":
         (local,) = content(module)["locals"]
         assert 'var.project == "" ? {}' in local["labels"]
-        for kind, name in (("hcloud_server", "site"), ("hcloud_volume", "data")):
-            assert made[kind, name]["labels"] == "${local.labels}"
+        for kind in ("hcloud_server", "hcloud_volume", "hcloud_network", "hcloud_firewall", "hcloud_primary_ip"):
+            (block,) = (block for (of, _), block in made.items() if of == kind)
+            assert block["labels"] == "${local.labels}", kind
     else:
         project = made["digitalocean_project", "arena"]
         assert (project["count"], project["name"]) == ('${var.project == "" ? 0 : 1}', "${var.project}")

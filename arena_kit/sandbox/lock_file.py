@@ -11,6 +11,8 @@ from pathlib import Path
 from arena_kit.sandbox.channel import own_folder
 
 PREFIX, SUFFIX = "worker-", ".lock"
+UNNAMED = f".{'[0-9a-f]' * 32}"
+"""Files of workers that are about to begin, or have died before they had."""
 
 
 class LockFile:
@@ -27,10 +29,17 @@ class LockFile:
         # The lock comes before the final name: `tokens_alive` would take the worker of an unlocked file for dead.
         unnamed = folder / f".{self.token}"
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-        self._descriptor = os.open(unnamed, flags, 0o600)
-        fcntl.flock(self._descriptor, fcntl.LOCK_EX)
-        os.write(self._descriptor, note.encode())
-        unnamed.rename(self._path)
+        while True:
+            self._descriptor = os.open(unnamed, flags, 0o600)
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX)
+            os.write(self._descriptor, note.encode())
+            try:
+                unnamed.rename(self._path)
+            except FileNotFoundError:
+                # It was swept before it was locked, as that of a dead worker.
+                os.close(self._descriptor)
+            else:
+                return
 
     def end(self) -> None:
         """Remove the file and release the lock, when the worker ends normally."""
@@ -46,12 +55,13 @@ def tokens_alive(folder: Path) -> frozenset[str]:
 def notes_alive(folder: Path) -> dict[str, str]:
     """Return the notes of the workers that are alive, by token, and remove the files of dead ones."""
     alive = {}
-    for path in folder.glob(f"{PREFIX}*{SUFFIX}"):
+    for path in (*folder.glob(f"{PREFIX}*{SUFFIX}"), *folder.glob(UNNAMED)):
         with contextlib.suppress(FileNotFoundError), path.open("rb") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             except BlockingIOError:
-                alive[path.name.removeprefix(PREFIX).removesuffix(SUFFIX)] = lock.read().decode()
+                if path.name.startswith(PREFIX):
+                    alive[path.name.removeprefix(PREFIX).removesuffix(SUFFIX)] = lock.read().decode()
             else:
                 path.unlink(missing_ok=True)
     return alive

@@ -27,6 +27,11 @@ variable "organiser_email" {
   description = "Mail address of the first organiser, whose password is written to /etc/rl-arena/organiser on the host."
   type        = string
   default     = ""
+  validation {
+    # The host reads it as a shell does.
+    condition     = can(regex("^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$", var.organiser_email))
+    error_message = "Use an address such as you@example.org, without quotes and other signs of a shell."
+  }
 }
 
 variable "repository" {
@@ -110,7 +115,7 @@ variable "bucket" {
 }
 
 variable "project" {
-  description = "Name of a project that groups everything; empty: no project is made."
+  description = "Name of a project that groups host, volume and bucket; empty: no project is made."
   type        = string
   default     = ""
   validation {

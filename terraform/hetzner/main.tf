@@ -14,6 +14,7 @@ locals {
 resource "hcloud_network" "inside" {
   name     = "${var.name}-inside"
   ip_range = var.network
+  labels   = local.labels
 }
 
 resource "hcloud_network_subnet" "inside" {
@@ -25,7 +26,8 @@ resource "hcloud_network_subnet" "inside" {
 
 # The private network passes no firewall here, and the compose file publishes no port there.
 resource "hcloud_firewall" "site" {
-  name = "${var.name}-site"
+  name   = "${var.name}-site"
+  labels = local.labels
 
   rule {
     direction  = "in"
@@ -53,6 +55,7 @@ resource "hcloud_primary_ip" "site" {
   location      = var.region
   assignee_type = "server"
   auto_delete   = false
+  labels        = local.labels
 }
 
 resource "hcloud_server" "site" {

@@ -27,6 +27,11 @@ variable "organiser_email" {
   description = "Mail address of the first organiser, whose password is written to /etc/rl-arena/organiser on the host."
   type        = string
   default     = ""
+  validation {
+    # The host reads it as a shell does.
+    condition     = can(regex("^([A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+)?$", var.organiser_email))
+    error_message = "Use an address such as you@example.org, without quotes and other signs of a shell."
+  }
 }
 
 variable "repository" {

@@ -24,6 +24,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from tests.object_stores import StoreServer, found_program, store_server
 from tests.season.driver import Driver, Fault, Injected, Services
 from tests.season.findings import as_bytes, await_clean, duplicated, leftovers, lost, results, wrong_live_ratings
 from tests.season.kinds import deck
+from tests.season.scaling import OPTIONS, Scaler, await_no_hosts, figures
 from tests.season.season import Season, Size, Unsettled, Workers
 from tests.season.services import (
     CannotRun,
@@ -70,6 +72,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--storage", choices=("local", "s3"), default="local", help="where artifacts are (default local)"
     )
+    parser.add_argument(
+        "--scaler", action="store_true", help="create and remove hosts of workers by manage.py autoscale"
+    )
     parser.add_argument("--seed", type=int, default=1, help="of the deck of faults (default 1)")
     parser.add_argument("--minutes", type=float, default=14.0, help="no fault is begun later than this (default 14)")
     parser.add_argument("--short", action="store_true", help="four agents instead of twelve")
@@ -104,6 +109,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """Both seasons and what they differ in."""
     size = SHORT if options.short else FULL
+    if options.scaler:
+        # A host comes for more than what is over before it is ready.
+        size = replace(size, meetings=2 * size.meetings)
     # Sockets have short paths.
     folder = Path(tempfile.mkdtemp(prefix="arena-faults-"))
     folder.chmod(0o755)
@@ -188,11 +196,16 @@ def _served_season(
         "PLAYER_IMAGE_PREFIX": f"rl-arena-faults-{services.database}",
         **of_store,
     }
+    is_scaled = options.scaler and not faulty
+    if is_scaled:
+        variables["SCALING"] = OPTIONS
     begun = time.monotonic()
     season = Season(folder, variables, size)
     workers = Workers(season, None if faulty else wrong_clock(folder))
     driver = Driver(season, workers, services, options.seed)
-    found: dict[str, Any] = {"unsettled": ""}
+    found: dict[str, Any] = {"unsettled": "", "hosts_left": [], "scaler": {}}
+    scaler = Scaler(season) if is_scaled else None
+    driver.scaler = scaler
     try:
         season.upload_first()
         until(season.are_ready, 240, "all agents are built and validated")
@@ -207,8 +220,12 @@ def _served_season(
             found["settled_seconds"] = season.settle()
         except Unsettled as reason:
             found["unsettled"] = str(reason)
+        if scaler:
+            found |= {"hosts_left": await_no_hosts(season), "scaler": figures()}
         found["cleaned_seconds"] = 0.0 if options.hasty else await_clean(season, services.store)
     finally:
+        if scaler:
+            scaler.stop()
         workers.stop()
     if options.hasty:
         season.clean_now()
@@ -217,7 +234,7 @@ def _served_season(
         "results": results(),
         "lost": lost(services.store.files()) + season.open_jobs() + wrong_live_ratings(),
         "duplicated": duplicated(),
-        "leftovers": leftovers(season, services.store, workers_live=False),
+        "leftovers": leftovers(season, services.store, workers_live=False) + found["hosts_left"],
         "injected": driver.injected,
         "failed": driver.failed,
         "seconds": time.monotonic() - begun,
@@ -229,7 +246,7 @@ def _served_season(
 def _play_under_faults(season: Season, driver: Driver, options: argparse.Namespace) -> None:
     """Edition after edition until the deck is done."""
     words = [word.strip().lower() for word in (options.kinds or "").split(",") if word.strip()]
-    cards = deck(options.faults, options.seed, words, has_bucket=options.storage == "s3")
+    cards = deck(options.faults, options.seed, words, has_bucket=options.storage == "s3", has_scaler=options.scaler)
     deadline = time.monotonic() + 60 * options.minutes
     season.start_edition()
     if options.quick:
@@ -278,6 +295,7 @@ def _compare(faulty: dict[str, Any], clean: dict[str, Any], seconds: float, stor
             "clean_season": [line for name in ("lost", "duplicated", "leftovers") for line in clean[name]],
         },
         "not_injected": faulty["failed"],
+        "scaler": faulty["scaler"],
         "kinds": {kind: _times(rows) for kind, rows in sorted(kinds.items())},
         "duels": len(faulty["results"]["plays"]),
         "editions": faulty["editions"],
@@ -302,6 +320,8 @@ def print_report(report: Mapping[str, Any]) -> None:
     for name, lines in {**report["findings"], "not injected": report["not_injected"]}.items():
         for line in lines[:20]:
             print(f"{name}: {line}")
+    if report["scaler"]:
+        print("the scaler: " + ", ".join(f"{name} {number}" for name, number in report["scaler"].items()))
     print(
         f"injected {report['injected']}, lost {report['lost']}, duplicated {report['duplicated']}, leftovers "
         f"{report['leftovers']}, standings_equal {report['standings_equal']} over {report['duels']} duels of "

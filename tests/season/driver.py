@@ -85,8 +85,11 @@ class Driver:
         self.injected: list[Injected] = []
         self.failed: list[str] = []
         self._numbers = itertools.count(1)
-        self._locks = {name: threading.Lock() for name in ("engine", "postgres", "redis", "store", "clock")}
+        self._locks = {
+            name: threading.Lock() for name in ("engine", "postgres", "redis", "store", "clock", "scaler", "host")
+        }
         self._seed = seed
+        self.scaler: object = None
         self.room_for_hosts = threading.BoundedSemaphore(HOSTS)
 
     def run(self, deck: list[tuple[str, Fault]], deadline: float) -> None:

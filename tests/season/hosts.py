@@ -52,25 +52,28 @@ def _comes_and_goes(driver: Driver, draw: random.Random, *, drained: bool) -> tu
             seconds = driver.seconds_until(lambda: name not in provider.hosts(), begun)
             return seconds, f"{name} was drained"
         left = running()
-        for pid in processes_of(name):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        host_dies(name)
         # The kernel takes a moment to end them.
         until(lambda: name not in provider.hosts(), 30, f"{name} is dead")
         return driver.seconds_until(lambda: running() == 0, begun), f"{name} died with {left} jobs"
     finally:
-        for pid in processes_of(name):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        host_dies(name)
         again(lambda: WorkerHost.objects.filter(name=name).update(state=HostState.ENDED, ended_at=Now()))()
 
 
+def host_dies(name: str) -> None:
+    """SIGKILL all processes of a host."""
+    for pid in processes_of(name):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def processes_of(name: str) -> list[int]:
-    """Return the processes of a host: its program and all forks, which share its variables."""
-    mark = f"FAULTS_NAME={name}\0".encode()
+    """Return the processes of a host: its program and all forks, which share its arguments."""
+    mark = f"\0--host\0{name}\0".encode()
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            if mark in (folder / "environ").read_bytes():
+            if mark in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found

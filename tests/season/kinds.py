@@ -17,9 +17,10 @@ from redis import RedisError
 
 from tests.season.driver import Driver, Fault, Hit, NotInjected, kill, partial_file, stop
 from tests.season.hosts import host_comes_and_goes
+from tests.season.scaling import OF_SCALERS
 from tests.season.season import LEASE_SECONDS, again
 from tests.season.services import until
-from tests.season.stores import BucketStore, FolderStore
+from tests.season.stores import FolderStore
 
 HOUR = 3600.0
 Result = tuple[float | None, str]
@@ -256,48 +257,19 @@ def clock_wrong(driver: Driver, draw: random.Random) -> Result:
         return seconds, f"{name} by {ahead / HOUR:+.0f} h"
 
 
-def store_read_only(driver: Driver, draw: random.Random) -> Result:
-    """The artifact store refuses to be written to for a while."""
+def store_broken(driver: Driver, draw: random.Random, *, begin: str, end: str) -> Result:
+    """The artifact store is read-only, full, or ends every connection without an answer, for a while."""
     with driver.alone_with("store"):
         store, begun = driver.services.store, time.monotonic()
-        until(store.read_only, 20, "the store is read-only")
+        expected = {"read_only": store.READ_ONLY, "fill": errno.ENOSPC}.get(begin)
         try:
-            if store.refusal() != store.READ_ONLY:
-                raise NotInjected("it can be written to")
+            until(lambda: getattr(store, begin)() is not False, 20, f"the store: {begin}")
+            refusal = store.refusal()
+            if not refusal or refusal != (expected or refusal):
+                raise NotInjected(f"it answers with {refusal}")
             time.sleep(draw.uniform(2.0, 5.0))
         finally:
-            store.writable()
-        away = time.monotonic() - begun
-        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
-
-
-def store_full(driver: Driver, draw: random.Random) -> Result:
-    """The artifact store has no room for a while."""
-    with driver.alone_with("store"):
-        store, begun = driver.services.store, time.monotonic()
-        try:
-            store.fill()
-            if store.refusal() != errno.ENOSPC:
-                raise NotInjected("there is room")
-            time.sleep(draw.uniform(2.0, 5.0))
-        finally:
-            store.empty()
-        away = time.monotonic() - begun
-        return driver.next_success(time.monotonic()), f"for {away:.1f} s"
-
-
-def store_away(driver: Driver, draw: random.Random) -> Result:
-    """The object store ends every connection without an answer for a while."""
-    with driver.alone_with("store"):
-        store, begun = driver.services.store, time.monotonic()
-        assert isinstance(store, BucketStore)
-        store.go_away()
-        try:
-            if not store.refusal():
-                raise NotInjected("it can be reached")
-            time.sleep(draw.uniform(2.0, 5.0))
-        finally:
-            store.writable()
+            getattr(store, end)()
         away = time.monotonic() - begun
         return driver.next_success(time.monotonic()), f"for {away:.1f} s"
 
@@ -348,22 +320,26 @@ KINDS: dict[str, tuple[int, Fault]] = {
     "Redis restarted": (5, redis_restarted),
     "message delivered twice": (16, message_twice),
     "clock an hour off": (6, clock_wrong),
-    "artifact store read-only": (6, store_read_only),
-    "artifact store full": (6, store_full),
+    "artifact store read-only": (6, partial(store_broken, begin="read_only", end="writable")),
+    "artifact store full": (6, partial(store_broken, begin="fill", end="empty")),
     "host drained": (6, partial(host_comes_and_goes, drained=True)),
     "host died": (6, partial(host_comes_and_goes, drained=False)),
 }
 """By name: how often in a deck of a whole season, and what is done."""
-OF_BUCKETS: dict[str, tuple[int, Fault]] = {"artifact store away": (6, store_away)}
+OF_BUCKETS: dict[str, tuple[int, Fault]] = {
+    "artifact store away": (6, partial(store_broken, begin="go_away", end="writable")),
+}
 """Further kinds where artifacts are in an object store."""
 
 
-def deck(count: int, seed: int, words: Sequence[str] = (), *, has_bucket: bool = False) -> list[tuple[str, Fault]]:
+def deck(
+    count: int, seed: int, words: Sequence[str] = (), *, has_bucket: bool = False, has_scaler: bool = False
+) -> list[tuple[str, Fault]]:
     """So many faults, shuffled: in the proportions of KINDS, and every kind at least once where there is room.
 
     words: only kinds whose name holds one of these.
     """
-    kinds = {**KINDS, **(OF_BUCKETS if has_bucket else {})}
+    kinds = {**KINDS, **(OF_BUCKETS if has_bucket else {}), **(OF_SCALERS if has_scaler else {})}
     chosen = {
         name: times for name, (times, _) in kinds.items() if not words or any(word in name.lower() for word in words)
     }

@@ -54,8 +54,10 @@ class LocalProvider:
         with file.open("w") as lock, self._log(name).open("ab") as log:
             fcntl.flock(lock, fcntl.LOCK_EX)
             try:
+                # The shell's id is that of the program that takes its place. It is written there and not here, where it
+                # would be missing if this process died now, and nothing could remove the host any more.
                 child = subprocess.Popen(
-                    [*self.command, "--host", name],
+                    ["sh", "-c", 'echo $$ >"$0" && exec "$@"', str(file), *self.command, "--host", name],
                     env={**os.environ, "DUEL_PARALLELISM": str(self.slots), "METRICS_PORT": "0"},
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -65,7 +67,6 @@ class LocalProvider:
                 )
             except OSError as error:
                 raise ProviderFailed(f"The workers cannot be started: {error.strerror}.") from None
-            lock.write(str(child.pid))
         self._children.append(child)
 
     def destroy(self, name: str) -> None:
