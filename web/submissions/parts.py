@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
+from django.utils.functional import SimpleLazyObject
 
+from core.duels.challenge_selectors import active_version
 from core.evaluations.board import board_rank
-from core.models import Agent, Submission
+from core.models import Agent, Submission, User
 from core.ratings.history import rating_history
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
+from web.duels.challenge_parts import challenge_part
 from web.evaluations.parts import page_number
 from web.ratings.parts import history_plot
+from web.sittings.agent_parts import sitting_part
 
 VERSIONS_A_PAGE = 20
 
@@ -31,7 +37,20 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     }
 
 
-def shown_standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
+def agent_parts(agent: Agent, viewer: User | AnonymousUser, query: QueryDict, wanted: int | None) -> dict[str, Any]:
+    """Return what the page of an agent shows; only one version and what it needs with the number `wanted`."""
+    playing = None if agent.environment.is_scored else active_version(agent)
+    return {
+        **_versions(agent, playing, viewer, query, wanted),
+        **_history(agent, wanted),
+        **({} if wanted is not None else _standing(agent, playing)),
+        **sitting_part(agent, playing, viewer),
+        # Lazy, because a version that refreshes itself does not show challenges.
+        "challenges": SimpleLazyObject(partial(challenge_part, viewer, agent, playing)),
+    }
+
+
+def _standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
     """Return what the head of the page says of the version that plays, or is on the board; None without one.
 
     playing: the result of `active_version`.
@@ -42,7 +61,7 @@ def shown_standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
     return {"standing": playing}
 
 
-def shown_versions(
+def _versions(
     agent: Agent, playing: Submission | None, viewer: Viewer, query: QueryDict, wanted: int | None
 ) -> dict[str, Any]:
     """Return one page of versions, newest first, or only the version with the number `wanted`.
@@ -64,7 +83,7 @@ def shown_versions(
     return {"pages": pages, "versions": found, "version": found[0] if found else None}
 
 
-def shown_history(agent: Agent, wanted: int | None) -> dict[str, Any]:
+def _history(agent: Agent, wanted: int | None) -> dict[str, Any]:
     """Return the ratings over time and their chart; None for agents with scores, and where one version is `wanted`."""
     history = None if agent.environment.is_scored or wanted is not None else rating_history(agent)
     return {"history": history, "history_plot": None if history is None else history_plot(history)}

@@ -11,26 +11,22 @@ from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.functional import SimpleLazyObject
 from django.views.decorators.http import require_POST
 
-from core.duels.challenge_selectors import active_version
 from core.errors import Refused
 from core.models import Agent, AuditEntry, Environment, Submission, User
 from core.people.audit_log import operator_of
 from core.submissions import descriptions, existing, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
-from web.duels.challenge_parts import challenge_part
 from web.environments.tab_views import write_page
 from web.people.quota_parts import upload_quotas
 from web.site.forms import refuse
 from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
-from web.sittings.agent_parts import sitting_part
 from web.submissions.forms import ArchiveForm, agent_form, archive_form
-from web.submissions.parts import agent_rights, shown_history, shown_standing, shown_versions
+from web.submissions.parts import agent_parts, agent_rights
 from web.submissions.resting import rest
 
 
@@ -187,20 +183,14 @@ def agent_page(
     number = request.headers.get("HX-Target", "").removeprefix("v")
     wanted = int(number) if number.isdecimal() and len(number) < 9 else None
     rights = agent_rights(row, request.user)
-    playing = None if row.environment.is_scored else active_version(row)
     context = {
         "agent": row,
         "environment": row.environment,
         "page": reverse("web:agent", args=[row.environment.slug, row.name]),
         **rights,
-        **shown_versions(row, playing, request.user, request.GET, wanted),
-        **shown_history(row, wanted),
-        **({} if wanted is not None else shown_standing(row, playing)),
+        **agent_parts(row, request.user, request.GET, wanted),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
-        **sitting_part(row, playing, request.user),
-        # Lazy, because a version that refreshes itself does not show challenges.
-        "challenges": SimpleLazyObject(partial(challenge_part, request.user, row, playing)),
         **(more or {}),
     }
     fragments = {f"v{wanted}": "web/submissions/version.html"} if context["versions"] else {}
