@@ -47,6 +47,7 @@ from core.tests.working import run
 from core.tournaments.services import tournament_create
 from duel_runner.tasks import leftovers_reap
 from duel_runner.workplace import leave_workplace, worker_label
+from tests.local_hosts import local_hosts
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
 from tests.season.hosts import host_dies
@@ -143,19 +144,10 @@ def wait_until(true: Callable[[], bool], what: str) -> None:
 
 
 @pytest.fixture
-def hosts(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalProvider]:
+def hosts(settings: Settings, tmp_path: Path) -> Iterator[LocalProvider]:
     """Makes hosts: each is a group of real workers with containers of its own."""
-    settings.SANDBOX, settings.DEBUG = "docker", True
-    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "files"
-    variables = {
-        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "SANDBOX": "docker",
-        "CHANNEL_DIR": str(settings.CHANNEL_DIR), "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
-    }  # fmt: skip
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    made = LocalProvider(tmp_path / "hosts", [sys.executable, str(ROOT / "manage.py"), "run_workers", "duel"], 1)
-    yield made
-    made.close()
+    with local_hosts(settings, tmp_path, sandbox="docker") as made:
+        yield made
 
 
 def containers() -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
@@ -20,7 +19,7 @@ from core.operations.scaling.scaler import Scaler, host_drain
 from core.operations.scaling.work import jobs_running
 from core.tests.working import run
 from core.tournaments.services import tournament_create
-from tests.programs import ROOT, database_url
+from tests.local_hosts import local_hosts
 from tests.samples import FIRST, tic_tac_toe, upload
 
 DEADLINE_SECONDS = 600
@@ -29,18 +28,9 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly, pyte
 
 
 @pytest.fixture
-def provider(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalProvider]:
-    settings.SANDBOX, settings.DEBUG = "process", True
-    settings.DATA_DIR, settings.MEDIA_ROOT = tmp_path, tmp_path / "files"
-    variables = {
-        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "SANDBOX": "process",
-        "CHANNEL_DIR": str(settings.CHANNEL_DIR), "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
-    }  # fmt: skip
-    for name, value in variables.items():
-        monkeypatch.setenv(name, value)
-    made = LocalProvider(tmp_path / "hosts", [sys.executable, str(ROOT / "manage.py"), "run_workers", "duel"], 1)
-    yield made
-    made.close()
+def provider(settings: Settings, tmp_path: Path) -> Iterator[LocalProvider]:
+    with local_hosts(settings, tmp_path, sandbox="process") as made:
+        yield made
 
 
 def played(count: int) -> None:
