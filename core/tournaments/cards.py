@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.models import (
     LADDER,
-    Agent,
     Audience,
     Environment,
     Evaluation,
@@ -40,16 +41,19 @@ def environment_cards() -> list[EnvironmentCard]:
 
 
 def environment_card(environment: Environment) -> EnvironmentCard:
-    """One environment with its numbers and its leader. Two queries."""
+    """One environment with its numbers and its leader. Two queries, three for an application."""
     (card,) = _cards([environment])
     return card
 
 
 def _cards(environments: list[Environment]) -> list[EnvironmentCard]:
-    counts = _counts(environments)
-    leaders = _leaders([environment for environment in environments if not environment.is_scored])
-    best = _best([environment for environment in environments if environment.is_scored and not environment.is_app])
-    tasks = _tasks([environment for environment in environments if environment.is_app])
+    games = [row for row in environments if not row.is_scored]
+    boards = [row for row in environments if row.is_scored and not row.is_app]
+    applications = [row for row in environments if row.is_app]
+    # What an agent is counted by differs, and one query for all would let PostgreSQL compare every submission with
+    # every agent.
+    counts = _counts(games, _playing) | _counts(boards, _on_board) | _counts(applications, _at_work)
+    leaders, best, tasks = _leaders(games), _best(boards), _tasks(applications)
     return [
         EnvironmentCard(
             environment,
@@ -62,23 +66,31 @@ def _cards(environments: list[Environment]) -> list[EnvironmentCard]:
     ]
 
 
-def _counts(environments: list[Environment]) -> dict[int, tuple[int, int]]:
-    """By environment: how many agents can play or are on the board, and how many owners they have. One query.
+def _counts(environments: list[Environment], find: Callable[[], QuerySet[Any]]) -> dict[int, tuple[int, int]]:
+    """By environment: how many agents are in the rows that `find` returns, and how many owners they have.
 
-    It asks only for the kinds of environments that are given: the head of a page gives one, and pays for one.
+    One query, none without any environment.
     """
-    counted = Q(pk=None)
-    if games := [row for row in environments if not row.is_scored]:
-        counted |= Q(Exists(Submission.objects.active().filter(agent=OuterRef("pk"))), environment__in=games)
-    if tasks := [row for row in environments if row.is_scored and not row.is_app]:
-        on_board = Evaluation.objects.filter(agent=OuterRef("pk"), is_current=True, submission__deleted_at=None)
-        counted |= Q(Exists(on_board), environment__in=tasks)
-    if applications := [row for row in environments if row.is_app]:
-        ranked = Rollout.objects.filter(submission__agent=OuterRef("pk"), is_ranked=True, submission__deleted_at=None)
-        counted |= Q(Exists(ranked.exclude(outcome="")), environment__in=applications)
-    rows = Agent.objects.filter(counted, is_disabled=False, owner__is_active=True)
-    found = rows.order_by().values("environment").annotate(agents=Count("pk"), owners=Count("owner", distinct=True))
-    return {row["environment"]: (row["agents"], row["owners"]) for row in found}
+    if not environments:
+        return {}
+    rows = find().filter(agent__environment__in=environments, agent__is_disabled=False, agent__owner__is_active=True)
+    counted = rows.order_by().values("agent__environment").annotate(
+        agents=Count("agent", distinct=True), owners=Count("agent__owner", distinct=True)
+    )  # fmt: skip
+    return {row["agent__environment"]: (row["agents"], row["owners"]) for row in counted}
+
+
+def _playing() -> QuerySet[Submission]:
+    return Submission.objects.active()
+
+
+def _on_board() -> QuerySet[Evaluation]:
+    return Evaluation.objects.filter(is_current=True, submission__deleted_at=None)
+
+
+def _at_work() -> QuerySet[Submission]:
+    ranked = Rollout.objects.filter(submission=OuterRef("pk"), is_ranked=True).exclude(outcome="")
+    return Submission.objects.filter(Exists(ranked), deleted_at=None)
 
 
 def _tasks(environments: list[Environment]) -> dict[int, int]:
