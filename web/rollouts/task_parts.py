@@ -31,7 +31,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The attempts of one agent at a task, the oldest first. judged: those that count."""
+    """The attempts of one agent at a task, the oldest first. judged: those that count, at comparable revisions."""
 
     agent: str
     marks: tuple[Mark, ...]
@@ -48,21 +48,27 @@ class RevisionChanges:
     lines: tuple[Line, ...] | None
 
 
-def strips(rollouts: Iterable[Rollout]) -> list[Strip]:
-    """Return the attempts by agent, the agent with the newest attempt first. rollouts: newest first."""
+def strips(task: Task, rollouts: Iterable[Rollout]) -> list[Strip]:
+    """Return the attempts by agent, the agent with the newest attempt first. rollouts: of all revisions, newest first.
+
+    Attempts at a revision that asks for something else than this one have a mark, but are not counted.
+    """
     by_agent: dict[str, list[Rollout]] = {}
     for row in rollouts:
         by_agent.setdefault(row.batch.agent_name, []).insert(0, row)
     found = []
     for agent, rows in by_agent.items():
-        outcomes = [row.outcome for row in rows]
+        outcomes = [row.outcome for row in rows if row.task.work_sha256 == task.work_sha256]
         judged = sum(outcome in JUDGED for outcome in outcomes)
-        found.append(Strip(agent, tuple(map(_mark, rows)), outcomes.count(RolloutOutcome.SOLVED), judged))
+        marks = tuple(_mark(task, row) for row in rows)
+        found.append(Strip(agent, marks, outcomes.count(RolloutOutcome.SOLVED), judged))
     return found
 
 
-def _mark(row: Rollout) -> Mark:
+def _mark(task: Task, row: Rollout) -> Mark:
     words, tone = rollout_words(row)
+    if row.task.work_sha256 != task.work_sha256:
+        words = f"{words} at revision {row.task.revision}, which asks for something else"
     return Mark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
 
 
