@@ -31,12 +31,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The attempts of one agent at a task, the oldest first. judged: those that count, at comparable revisions."""
+    """The attempts of one agent at a task, the oldest first.
+
+    judged: how many count. elsewhere: how many were at a revision that asked for something else.
+    """
 
     agent: str
     marks: tuple[Mark, ...]
     solved: int
     judged: int
+    elsewhere: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +65,15 @@ def strips(task: Task, rollouts: Iterable[Rollout]) -> list[Strip]:
         outcomes = [row.outcome for row in rows if row.task.work_sha256 == task.work_sha256]
         judged = sum(outcome in JUDGED for outcome in outcomes)
         marks = tuple(_mark(task, row) for row in rows)
-        found.append(Strip(agent, marks, outcomes.count(RolloutOutcome.SOLVED), judged))
+        solved = outcomes.count(RolloutOutcome.SOLVED)
+        found.append(Strip(agent, marks, solved, judged, len(rows) - len(outcomes)))
     return found
 
 
 def _mark(task: Task, row: Rollout) -> Mark:
     words, tone = rollout_words(row)
     if row.task.work_sha256 != task.work_sha256:
-        words = f"{words} at revision {row.task.revision}, which asks for something else"
+        words = f"{words} at revision {row.task.revision}, which asked for something else"
     return Mark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
 
 

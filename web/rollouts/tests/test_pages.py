@@ -396,8 +396,9 @@ def test_attempts_at_a_revision_that_asked_for_something_else_are_not_counted(cl
             shown(client, "/environments/desk/tasks/count/").partition('<dl class="strips">')[2].partition("</dl>")[0]
         )
         assert re.findall(r"\d+ of \d+ solved", strip) == counts
-        words = "Solved at revision 1, which asks for something else"
+        words = "Solved at revision 1, which asked for something else"
         assert (f'<span class="sr">{words}</span>' in strip) is (work == other)
+        assert ("2 not counted: the task asked for something else" in strip) is (work == other)
 
 
 def test_trajectories_are_offered_to_those_who_see_any(client: Client, anna: User) -> None:
