@@ -231,6 +231,8 @@ def test_a_round_robin_says_that_no_round_waits_for_another(client: Client, play
         GroupsKnockOut(groups=2, advance=2), players, edition=3, until=lambda plan: plan.round == 4, judge=better_seed
     )
     assert "Round 4 of 5 is being played: the semi-finals." in page(client, after)
+    begun = organised(RoundRobin(), players[:4], edition=4, most=1)
+    assert "1 of the 6 meetings is decided." in page(client, begun)
 
 
 def test_groups_lead_to_places_of_the_bracket(client: Client, players: list[Submission]) -> None:

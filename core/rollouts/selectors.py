@@ -193,7 +193,7 @@ def batch_phases(batch: Batch, viewer: Viewer) -> dict[str, int]:
 
 def batch_matrix(batch: Batch, viewer: Viewer) -> list[tuple[Task, list[Rollout]]]:
     """Return the tasks of a batch with its attempts at each, in order."""
-    rows = batch_rollouts(batch, viewer).select_related("task__file", "batch").defer(*LONG[:3])
+    rows = batch_rollouts(batch, viewer).select_related("task__file", "batch", "submission__agent").defer(*LONG[:3])
     matrix: dict[int, tuple[Task, list[Rollout]]] = {}
     for rollout in rows.order_by("task__key", "attempt_number"):
         matrix.setdefault(rollout.task_id, (rollout.task, []))[1].append(rollout)

@@ -16,6 +16,7 @@ from django.utils import timezone
 from core.models import ApiToken, InviteLink, User
 from core.models.quota import QUOTA_FIELDS
 from core.people.emails import email_changed_by_organiser
+from core.people.second_factor_selectors import has_second_factor
 from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
 from web.organise.access import may_change_account
 from web.organise.actions.people import BAN, UNBAN, UNLOCK
@@ -67,9 +68,14 @@ class UserAdmin(BaseUserAdmin):
     # Otherwise an organiser who may change accounts could gain every right: by giving it to their own account, or by
     # changing the password or e-mail of an account that has it.
     def get_readonly_fields(self, request: HttpRequest, obj: User | None = None) -> tuple[str, ...]:
-        """Make rights read-only for all but superusers."""
+        """Make rights read-only for all but superusers, and the address of an account with a second factor."""
         fixed = tuple(super().get_readonly_fields(request, obj))
-        return fixed if request.user.is_superuser else (*fixed, *RIGHTS)
+        if request.user.is_superuser:
+            return fixed
+        # Who has the mailbox of an unconfirmed address removes second factors by a new password, and only superusers
+        # may remove those of others.
+        is_guarded = obj is not None and has_second_factor(obj)
+        return (*fixed, *RIGHTS, *(("email",) if is_guarded else ()))
 
     def has_change_permission(self, request: HttpRequest, obj: User | None = None) -> bool:
         return super().has_change_permission(request, obj) and _may_change(request, obj)

@@ -32,7 +32,7 @@ from core.models import InviteLink, LetterKind, TokenScope, User
 from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_change_begin, email_confirmed
-from core.people.services import NAME_TAKEN, email_stored, user_create
+from core.people.services import MAIL_TAKEN, NAME_TAKEN, email_stored, user_create
 from core.tournaments.invite_links import user_create_by_link
 
 if TYPE_CHECKING:
@@ -89,6 +89,11 @@ class NewAccountForm(UserForm):
         if User.objects.filter(username__iexact=name).exists():
             raise ValidationError(NAME_TAKEN)
         return name
+
+    @property
+    def is_address_taken(self) -> bool:
+        """Whether the account was refused because its address has one already."""
+        return MAIL_TAKEN in self.errors.get("email", [])
 
     def try_save(self, request: HttpRequest) -> tuple[User, None]:
         """Open the account; None: there is no other answer than logging in. Raises Refused."""

@@ -30,6 +30,7 @@ from web.api.views import Acting, Listed, checked, one, refusals
 from web.rollouts.batch_api import FigureAnswer
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
+UNSEEN = "null for people who may not see the answer, which could be found by trying hashes"
 NO_APPLICATION = OpenApiResponse(description="There is no such application.")
 
 
@@ -101,21 +102,30 @@ class TaskAnswer(serializers.Serializer[Any]):
     tags = serializers.ListField(child=serializers.CharField())
     acceptance = serializers.CharField()
     verified_at = serializers.DateTimeField(allow_null=True)
-    fingerprint = serializers.CharField()
-    work_sha256 = serializers.CharField(help_text="Equal for revisions whose results are comparable.")
+    fingerprint = serializers.SerializerMethodField(help_text=f"Equal for duplicates; {UNSEEN}.")
+    work_sha256 = serializers.SerializerMethodField(
+        help_text=f"Equal for revisions whose results are comparable; {UNSEEN}."
+    )
     rollout_count = serializers.IntegerField()
     attempt_count = serializers.IntegerField()
     solved_count = serializers.IntegerField()
     definition = serializers.SerializerMethodField(
-        help_text="All keys of the file with answer, checks and oracle; null for people who may not see them."
+        help_text=f"All keys of the file with answer, checks and oracle; {UNSEEN}."
     )
     created_at = serializers.DateTimeField()
 
+    def get_fingerprint(self, row: Task) -> str | None:
+        return row.fingerprint if self._sees_answers(row) else None
+
+    def get_work_sha256(self, row: Task) -> str | None:
+        return row.work_sha256 if self._sees_answers(row) else None
+
     def get_definition(self, row: Task) -> dict[str, Any] | None:
-        if not answers_visible(row, viewer_of(self.context["request"])):
-            return None
         found: dict[str, Any] = row.definition
-        return found
+        return found if self._sees_answers(row) else None
+
+    def _sees_answers(self, row: Task) -> bool:
+        return answers_visible(row, viewer_of(self.context["request"]))
 
 
 class TaskQuery(serializers.Serializer[Any]):

@@ -26,6 +26,7 @@ from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, ta
 from web.api.authentication import viewer_of
 from web.api.views import Acting, Listed, Shown, checked, one, refusals
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
+from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 NO_APPLICATION = OpenApiResponse(description="There is no such application.")
@@ -180,6 +181,7 @@ class BatchTrajectories(Acting):
     """The trajectories of a batch in the Agent Trajectory Interchange Format (ATIF), one a line."""
 
     tag = "rollouts"
+    throttle_classes = [StrangerThrottle, AccountThrottle, ResultsThrottle]
 
     @extend_schema(responses={(200, "application/jsonl"): OpenApiTypes.STR})
     def get(self, request: Request, public_id: UUID) -> StreamingHttpResponse:

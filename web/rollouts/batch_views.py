@@ -22,7 +22,7 @@ from core.models import Batch, Environment, Task, User
 from core.rollouts.batches import batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.figures import attempts_in, batch_figures
-from core.rollouts.permissions import check_may_ask, may_change_batch
+from core.rollouts.permissions import check_may_ask, may_change_batch, work_visible
 from core.rollouts.quotas import rollout_quotas
 from core.rollouts.selectors import (
     batch_get,
@@ -89,6 +89,7 @@ def batch(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "batch": row, "environment": row.environment, "figures": figures, "matrix": matrix,
         "columns": range(1, row.attempts + 1), "is_over": over, "page": request.path,
         "may_change": may_change_batch(row, viewer),
+        "sees_work": any(work_visible(rollout, viewer) for each in matrix for rollout in each.rollouts),
         "others": [] if request.headers.get("HX-Target") else list(
             batch_rows(viewer).filter(environment=row.environment).exclude(pk=row.pk)[:MOST_OTHERS]
         ),

@@ -31,12 +31,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """The attempts of one agent at a task, the oldest first. judged: those that count."""
+    """The attempts of one agent at a task, the oldest first.
+
+    judged: how many count. elsewhere: how many were at a revision that asked for something else.
+    """
 
     agent: str
     marks: tuple[Mark, ...]
     solved: int
     judged: int
+    elsewhere: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,21 +52,28 @@ class RevisionChanges:
     lines: tuple[Line, ...] | None
 
 
-def strips(rollouts: Iterable[Rollout]) -> list[Strip]:
-    """Return the attempts by agent, the agent with the newest attempt first. rollouts: newest first."""
+def strips(task: Task, rollouts: Iterable[Rollout]) -> list[Strip]:
+    """Return the attempts by agent, the agent with the newest attempt first. rollouts: of all revisions, newest first.
+
+    Attempts at a revision that asks for something else than this one have a mark, but are not counted.
+    """
     by_agent: dict[str, list[Rollout]] = {}
     for row in rollouts:
         by_agent.setdefault(row.batch.agent_name, []).insert(0, row)
     found = []
     for agent, rows in by_agent.items():
-        outcomes = [row.outcome for row in rows]
+        outcomes = [row.outcome for row in rows if row.task.work_sha256 == task.work_sha256]
         judged = sum(outcome in JUDGED for outcome in outcomes)
-        found.append(Strip(agent, tuple(map(_mark, rows)), outcomes.count(RolloutOutcome.SOLVED), judged))
+        marks = tuple(_mark(task, row) for row in rows)
+        solved = outcomes.count(RolloutOutcome.SOLVED)
+        found.append(Strip(agent, marks, solved, judged, len(rows) - len(outcomes)))
     return found
 
 
-def _mark(row: Rollout) -> Mark:
+def _mark(task: Task, row: Rollout) -> Mark:
     words, tone = rollout_words(row)
+    if row.task.work_sha256 != task.work_sha256:
+        words = f"{words} at revision {row.task.revision}, which asked for something else"
     return Mark(row, SIGNS.get(tone, "·") if row.is_over else "·", tone, words)
 
 

@@ -103,7 +103,7 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
         "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
         "page": request.path, "most": ROLLOUTS_SHOWN, "limits": found.definition.get("limits", {}),
     }  # fmt: skip
-    context["strips"] = strips(context["rollouts"])
+    context["strips"] = strips(found, context["rollouts"])
     context["changed"] = revision_changes(revisions, request.GET, viewer)
     context["is_live"] = any(not each.is_over for each in context["rollouts"])
     return render_page(request, "web/rollouts/task.html", context, {"attempts": "web/rollouts/attempts.html"})

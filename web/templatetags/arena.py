@@ -23,6 +23,9 @@ register = template.Library()
 GLOSSARY = "participant/glossary"
 """The name of the page that explains the words of the site."""
 
+SEPARATOR = "\u00a0· "
+"""Between links of a line: it does not begin the next one."""
+
 STATE_TONES = {"SUCCEEDED": "good", "FAILED": "bad", "RUNNING": "busy", "QUEUED": "calm", "CANCELLED": "calm"}
 
 
@@ -68,9 +71,10 @@ def glossary(*words: str) -> SafeString:
     """Write a line of words that a reader may not know, each with a link to its heading in the glossary."""
     page = reverse("web:doc", args=[GLOSSARY])
     links = format_html_join(
-        " · ", '<a id="word-{1}" href="{0}#{1}">{2}</a>', ((page, anchor_of(word), word) for word in words)
+        SEPARATOR, '<a id="word-{1}" href="{0}#{1}">{2}</a>', ((page, anchor_of(word), word) for word in words)
     )
-    return format_html('<p class="muted words">What the words mean: {} · <a href="{}">all words</a></p>', links, page)
+    last = format_html('{}<a href="{}">all\u00a0words</a>', SEPARATOR, page)
+    return format_html('<p class="muted words">What the words mean: {}{}</p>', links, last)
 
 
 @register.filter

@@ -11,6 +11,7 @@ import pytest
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from django.contrib.auth.models import Permission
 from django.core import mail
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client
@@ -23,6 +24,7 @@ from core.notices.outbox import MAX_ATTEMPTS
 from core.notices.services import notify
 from core.people.emails import email_address_ensure
 from core.people.tokens import token_create
+from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from web.tests.conftest import As
 
@@ -128,6 +130,26 @@ def test_an_address_that_an_organiser_changes_is_confirmed_anew(cast: Cast, visi
     cast.alice.refresh_from_db()
     assert (cast.alice.email, cast.alice.must_confirm_email) == ("new@arena.example", True)
     assert Letter.objects.get().email == "new@arena.example"
+
+
+def test_an_organiser_gives_no_new_address_to_an_account_with_a_second_factor(cast: Cast, visit: As) -> None:
+    """The owner of that mailbox could remove the factor by a new password, which superusers alone may do."""
+    Authenticator.objects.create(user=cast.alice, type=Authenticator.Type.TOTP, data={})
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.add(*Permission.objects.filter(codename__in=("view_user", "change_user")))
+    page, sent = f"/admin/core/user/{cast.alice.pk}/change/", ADMIN_FORM | {"email": "new@arena.example"}
+    assert visit(helper).post(page, sent).status_code == 302
+    cast.alice.refresh_from_db()
+    assert (cast.alice.email, cast.alice.must_confirm_email) == ("alice@arena.example", False)
+    assert visit(cast.olga).post(page, sent).status_code == 302
+    cast.alice.refresh_from_db()
+    assert cast.alice.email == "new@arena.example", "a superuser may"
+
+    # The address of an account without one is theirs to correct.
+    mend = {"username": "bob", "team": "Blue", "email": "mended@arena.example"}
+    assert visit(helper).post(f"/admin/core/user/{cast.bob.pk}/change/", mend).status_code == 302
+    cast.bob.refresh_from_db()
+    assert cast.bob.email == "mended@arena.example"
 
 
 def test_a_letter_waits_for_a_mail_server_that_is_away(
@@ -275,6 +297,10 @@ def test_the_owner_of_a_taken_address_is_led_to_a_new_password(cast: Cast, clien
     assert "choose a new password" not in client.get("/sign-up/").content.decode()
     page = client.post("/sign-up/", NEW | {"email": cast.alice.email}).content.decode()
     assert 'If the address is yours and the account is not, <a href="/password-reset/">choose a new password' in page
+    for wrong in ("dora", "dora@arena"):
+        page = client.post("/sign-up/", NEW | {"email": wrong}).content.decode()
+        assert 'id="id_email_error"' in page
+        assert "choose a new password" not in page, "no account has this address"
 
 
 def test_the_link_that_confirms_names_the_account_and_the_way_for_people_who_did_not_open_it(client: Client) -> None:
@@ -283,6 +309,11 @@ def test_the_link_that_confirms_names_the_account_and_the_way_for_people_who_did
     page = Client().get(link_in(str(mail.outbox[0].body))).content.decode()
     assert "The account <strong>dora</strong> was opened with this address" in page
     assert 'href="/password-reset/"' in page
+    # The mailbox alone removes nothing from an organiser's account.
+    User.objects.filter(username="dora").update(is_staff=True)
+    page = Client().get(link_in(str(mail.outbox[0].body))).content.decode()
+    assert "If it is not yours, do not confirm." in page
+    assert "everything that opened it before" not in page
 
 
 def test_a_confirmed_account_keeps_its_ways_in_when_its_password_is_reset(cast: Cast, client: Client) -> None:

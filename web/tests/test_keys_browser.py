@@ -60,6 +60,15 @@ def test_the_keys_of_the_viewer_are_listed_by_a_button_and_by_a_question_mark(pa
     expect(keys).to_be_hidden()
     expect(button).to_be_focused()
 
+    # A click beside it closes it; one at its edge, beside the words, does not.
+    button.click()
+    box = keys.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 4, box["y"] + 4)
+    expect(keys).to_be_visible()
+    page.mouse.click(box["x"] - 4, box["y"] + 4)
+    expect(keys).to_be_hidden()
+
 
 def test_a_question_mark_in_a_field_is_a_question_mark(page: Page, stage: Stage) -> None:
     page.goto(f"/duels/{stage.duel.pk}/")

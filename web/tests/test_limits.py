@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.core import mail
@@ -188,6 +189,14 @@ def test_matches_are_not_played_again_without_end(cast: Cast, monkeypatch: pytes
     assert visitor.get("/duels/7/").headers.get("Retry-After") is None
     visitor.force_login(cast.alice)
     assert visitor.get("/duels/7/matches/3/").status_code == 404
+
+
+def test_trajectories_of_whole_batches_count_with_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates(monkeypatch, results="2/minute")
+    visitor, address = at("192.0.2.1"), "/api/v1/batches/{}/export/"
+    paths = ["/duels/7/records.zip", *(address.format(UUID(int=number)) for number in (1, 2))]
+    assert [visitor.get(path).status_code for path in paths] == [404, 404, 429]
+    assert visitor.get(f"/batches/{UUID(int=1)}/").headers.get("Retry-After") is None
 
 
 # --- How it is counted -------------------------------------------------------------------------------------

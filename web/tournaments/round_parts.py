@@ -34,7 +34,8 @@ def running_words(drawn: Drawn, count: int) -> str:
         meetings = [meeting for stage in _grouped(drawn) for meeting in stage.meetings]
         decided = sum(not meeting.is_open for meeting in meetings)
         where = "in the groups " if len(_grouped(drawn)) > 1 else ""
-        return f"{decided} of the {len(meetings)} meetings {where}are decided. {ALL_AT_ONCE}"
+        verb = "is" if decided == 1 else "are"
+        return f"{decided} of the {len(meetings)} meetings {where}{verb} decided. {ALL_AT_ONCE}"
     said = f"Round {drawn.round} of {count} is being played"
     names = [
         column.name

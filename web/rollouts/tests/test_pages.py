@@ -384,6 +384,31 @@ def test_a_task_shows_the_attempts_of_each_agent_in_a_strip(client: Client, batc
     assert f'href="/rollouts/{first.public_id}/"' in strip
 
 
+def test_attempts_at_a_revision_that_asked_for_something_else_are_not_counted(client: Client, batch: Batch) -> None:
+    task = Task.objects.get(key="count", is_current=True)
+    Task.objects.filter(pk=task.pk).update(is_current=False)
+    same, other = task.work_sha256, "0" * 64
+    task.pk, task.revision, task._state.adding = None, 2, True
+    for work, counts in ((other, []), (same, ["1 of 2 solved"])):
+        task.work_sha256 = work
+        task.save()
+        strip = (
+            shown(client, "/environments/desk/tasks/count/").partition('<dl class="strips">')[2].partition("</dl>")[0]
+        )
+        assert re.findall(r"\d+ of \d+ solved", strip) == counts
+        words = "Solved at revision 1, which asked for something else"
+        assert (f'<span class="sr">{words}</span>' in strip) is (work == other)
+        assert ("2 not counted: the task asked for something else" in strip) is (work == other)
+
+
+def test_trajectories_are_offered_to_those_who_see_any(client: Client, anna: User) -> None:
+    made = applications.batch(anna, applications.package().environment, "rank")
+    address = f"/batches/{made.public_id}/"
+    assert "ATIF" not in shown(client, address)
+    client.force_login(anna)
+    assert f'href="/api/v1{address}export/">ATIF' in shown(client, address)
+
+
 def test_what_a_revision_has_changed_is_for_those_who_see_answers(client: Client, batch: Batch) -> None:
     author = batch.owner
     for answer in (1, 2):

@@ -14,7 +14,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from pytest_django.fixtures import Settings
 
-from core.models import Environment, Rollout, RolloutAgent, User
+from core.models import Environment, Rollout, RolloutAgent, Task, User
 from core.rollouts.batches import AgentChoice
 from core.tests import applications, factories
 from core.tests.applications import finished, running
@@ -184,6 +184,21 @@ def test_the_native_api_makes_a_batch_and_shows_its_figures(desk: Environment, a
     assert (typo.status_code, "stepz" in str(typo.json())) == (400, True)
     lost = client.post("/api/v1/batches/", {**asked, "tasks": ["secret"]}, "application/json")
     assert (lost.status_code, "secret" in str(lost.json())) == (400, True)
+
+
+def test_hashes_by_which_an_answer_could_be_found_are_for_those_who_see_it(desk: Environment, ann: User) -> None:
+    """Whoever has the instruction could try answers until the fingerprint is the same."""
+    row = Task.objects.get(environment=desk, key="rank", is_current=True)
+    seen = {}
+    for name, client in {
+        "stranger": Client(), "other": as_user(ann), "organiser": as_user(applications.organiser())
+    }.items():  # fmt: skip
+        (task,) = (one for one in client.get("/api/v1/tasks/").json()["results"] if one["id"] == "rank")
+        seen[name] = [task["fingerprint"], task["work_sha256"], task["definition"]]
+    assert seen == {
+        "stranger": [None] * 3, "other": [None] * 3,
+        "organiser": [row.fingerprint, row.work_sha256, row.definition],
+    }  # fmt: skip
 
 
 def test_lists_have_filters_and_downloads(desk: Environment, ann: User) -> None:

@@ -9,8 +9,12 @@ function toggle() {
 
 opener.hidden = false;
 opener.addEventListener("click", toggle);
-// A click beside the list closes it: the dialog itself is hit only outside of what it holds.
-list.addEventListener("click", (event) => { if (event.target === list) list.close(); });
+// A click beside the list closes it. What is hit then is the dialog, as between its edge and its words.
+list.addEventListener("click", (event) => {
+  const { left, right, top, bottom } = list.getBoundingClientRect();
+  const isWithin = event.clientX >= left && event.clientX <= right && event.clientY >= top && event.clientY <= bottom;
+  if (event.target === list && !isWithin) list.close();
+});
 
 document.addEventListener("keydown", (event) => {
   if (event.key !== "?" || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
