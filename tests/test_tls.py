@@ -74,6 +74,7 @@ class Host:
         tls = (ROOT / "nginx/tls/server.conf").read_text()
         for old, new in (
             ("server web:8000;", f"server 127.0.0.1:{site};"),
+            ("server events:8001;", f"server 127.0.0.1:{site};"),
             ("listen 80 default_server;", f"listen 127.0.0.1:{self.http} default_server;"),
             ("/etc/nginx/arena/*.conf", f"{self.folder}/tls.conf"),
             ("/tmp/arena-static", f"{self.folder}/static"),
