@@ -30,6 +30,8 @@ class Email(EmailView):
     """Ask for another e-mail address, or for the link that confirms one again."""
 
     template_name = "web/people/email.html"
+    # Django's forms take PUT for POST, and django-allauth answers one without an action by a redirect.
+    http_method_names = ["get", "post", "head", "options"]
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if isinstance(request.user, User):
