@@ -21,6 +21,8 @@ pytestmark = [
     pytest.mark.django_db(transaction=True),
 ]  # fmt: skip
 DEADLINE_SECONDS = 300
+SLOWLY = "__import__('time').sleep(0.05); return valid_actions"
+"""So that one worker cannot play everything before the other has started."""
 
 
 def test_two_workers_without_a_shared_disk_play_a_tournament(
@@ -32,7 +34,7 @@ def test_two_workers_without_a_shared_disk_play_a_tournament(
     settings.STORAGES = {**settings.STORAGES, "default": store_server.storages(prefix)}
     environment = tic_tac_toe()
     for name, source in (("first", FIRST), ("second", SECOND), ("middle", MIDDLE), ("last", LAST)):
-        run(upload(environment, name, source).builds.get())
+        run(upload(environment, name, source.replace("return valid_actions", SLOWLY)).builds.get())
     variables = {
         "DEBUG": "true",
         "SANDBOX": "docker",
