@@ -82,6 +82,15 @@ class Player:
     def start(self, state, valid_actions):
         self.all = b"x" * (3 << 30)
 """
+WRITTEN = """
+def written(path):
+    try:
+        pathlib.Path(path).write_text("x")
+    except OSError:
+        return "refused"
+    return "written"
+"""
+"""What both probes try."""
 PROBE = """
 import json, os, pathlib, socket
 def tried(host, port):
@@ -90,12 +99,6 @@ def tried(host, port):
     except OSError as error:
         return "refused"
     return "reached"
-def written(path):
-    try:
-        pathlib.Path(path).write_text("x")
-    except OSError:
-        return "refused"
-    return "written"
 host = os.environ.get("KUBERNETES_SERVICE_HOST", "10.0.0.1")
 try:
     named = socket.gethostbyname("kubernetes.default.svc.cluster.local")
@@ -122,12 +125,6 @@ def tried(make):
     except OSError:
         return "refused"
     return "made"
-def written(path):
-    try:
-        pathlib.Path(path).write_text("x")
-    except OSError:
-        return "refused"
-    return "written"
 class Player:
     def __init__(self, train_mode): pass
     def start(self, state, valid_actions):
@@ -331,7 +328,7 @@ def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerCli
     with place.open(beside) as world, Browser(place.way.place, world):
         users = set()
         for name in ("web", NAME):
-            found = json.loads(world.run(name, ["python3", "-c", PROBE], seconds=60).output)
+            found = json.loads(world.run(name, ["python3", "-c", WRITTEN + PROBE], seconds=60).output)
             users.add(found.pop("user"))
             assert found == HELD, name
         wrote = world.run(NAME, ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
@@ -342,7 +339,7 @@ def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerCli
 
 
 def test_a_player_reaches_nothing_of_its_pod(place: Place, client: docker.DockerClient, base: str) -> None:
-    image, made = player_image(client, place, base, PROBER, "prober"), list[PlayerAgent]()
+    image, made = player_image(client, place, base, WRITTEN + PROBER, "prober"), list[PlayerAgent]()
     played, _ = place.run(lambda: player_agent(image, made), task(place))
     assert played.attempt.work.ended_by is EndedBy.DONE, played.verdict
     assert json.loads(made[0].log.partition("PROBED ")[2].splitlines()[0]) == PROBED

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -114,49 +114,41 @@ def install() -> None:
         is_armed = name.endswith("records.zip") and list(folder.glob("arm-half-written-*"))
         return current[0] if is_armed and current else None
 
-    install_half = install_folder if os.environ.get("STORAGE", "local") == "local" else install_bucket
-    install_half(caught)
+    if os.environ.get("STORAGE", "local") == "local":
+        from core.storage import LocalStorage
+
+        install_half(LocalStorage, half_written, caught)
+    else:
+        from core.object_storage import ObjectStorage
+
+        install_half(ObjectStorage, half_sent, caught)
     post_spawn.connect(show_clock)
 
 
-def install_folder(caught: Callable[[str], Any]) -> None:
-    """Catch a worker that has written half of a file into a folder. caught: the job whose file is to be caught."""
-    from core.storage import LocalStorage
-
-    stores: Any = LocalStorage
+def install_half(stores: Any, half: Callable[..., AbstractContextManager[Any]], caught: Callable[[str], Any]) -> None:
+    """Catch a worker that has stored half of a file, as `half` does with it. caught: the job whose file is caught."""
     save = stores._save
 
     def half_saved(storage: Any, name: str, content: Any) -> str:
         if job := caught(name):
             data = content.read()
             content.seek(0)
-            # As by a writer that is killed between two writes: the library's own has a buffer as large as these files.
-            path = Path(storage.path(name))
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(data[: len(data) // 2])
-            come_by("half-written", **about(job), name=name, size=len(data))
-            path.unlink()
-        return str(save(storage, name, content))
-
-    stores._save = half_saved
-
-
-def install_bucket(caught: Callable[[str], Any]) -> None:
-    """Catch a worker that has sent half of a file to an object store."""
-    from core.object_storage import ObjectStorage
-
-    stores: Any = ObjectStorage
-    save = stores._save
-
-    def half_saved(storage: Any, name: str, content: Any) -> str:
-        if job := caught(name):
-            data = content.read()
-            content.seek(0)
-            with half_sent(storage, name, data):
+            with half(storage, name, data):
                 come_by("half-written", **about(job), name=name, size=len(data))
         return str(save(storage, name, content))
 
     stores._save = half_saved
+
+
+@contextmanager
+def half_written(storage: Any, name: str, data: bytes) -> Iterator[None]:
+    """Have half of a file in a folder."""
+    # As by a writer that is killed between two writes: the library's own has a buffer as large as these files.
+    path = Path(storage.path(name))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data[: len(data) // 2])
+    yield
+    path.unlink()
 
 
 @contextmanager

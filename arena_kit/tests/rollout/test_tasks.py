@@ -209,7 +209,7 @@ def test_a_limit_wider_than_that_of_the_package_is_refused_with_both_values_and_
     equal = {"steps": 40, "cost": 2.5}
     (task,) = read([{"id": "a", "task": "x", "limits": equal}], limits=package).tasks
     assert task.limits == package
-    # Without a limit of the package there is none to be wider than, and what was kept is read as it was written.
+    # A package without limits bounds no task, and a kept task is read as it was written.
     assert read([{"id": "a", "task": "x", "limits": {"cost": 900}}], limits=Limits()).skipped == ()
     assert task_again("a", {"task": "x", "limits": asked}).limits.steps == 60
 

@@ -187,7 +187,7 @@ def test_the_native_api_makes_a_batch_and_shows_its_figures(desk: Environment, a
 
 
 def test_hashes_by_which_an_answer_could_be_found_are_for_those_who_see_it(desk: Environment, ann: User) -> None:
-    """Whoever has the instruction could try answers until the fingerprint is the same."""
+    """With the instruction one could try answers until the fingerprint is the same."""
     row = Task.objects.get(environment=desk, key="rank", is_current=True)
     seen = {}
     for name, client in {
