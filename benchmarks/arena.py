@@ -169,8 +169,8 @@ class Arena:
         return replace(cold, is_cold=True), warm
 
     def _edition(self, slug: str, agents: int, workers: int) -> Edition:
+        from core.editions import services as editions
         from core.models import Environment
-        from tournament_manager import editions
 
         environment = Environment.objects.get(slug=slug)
         participants = editions.participants_due(environment)[:agents]

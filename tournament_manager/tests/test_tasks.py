@@ -7,14 +7,14 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from core.editions import services as editions
+from core.editions.tests.samples import play_all, players
 from core.jobs.lifecycle import job_claim
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import moved
 from core.tests.working import rung
-from tournament_manager import editions
 from tournament_manager.tasks import tournaments_advance, watchdog
-from tournament_manager.tests.samples import play_all, players
 
 pytestmark = pytest.mark.django_db
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.editions.progress import tournament_begin, tournament_step
+from core.editions.tests.samples import LATER, play
 from core.models import Duel, JobState, Participant, Submission, Tournament, TournamentState
-from tournament_manager.progress import tournament_begin, tournament_step
-from tournament_manager.tests.samples import LATER, play
 
 
 def planned(submissions: list[Submission], kind: str = "swiss", **settings: object) -> Tournament:

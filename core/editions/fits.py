@@ -15,6 +15,10 @@ from django.db.models.functions import Now
 
 from arena_kit.ranking.elo import START, rate
 from arena_kit.ranking.rating import RatingFit, Seating, fit_ratings, pool_of, ranking, within
+from core.editions.follow import follow
+from core.editions.lens import lens_follow, lens_try
+from core.editions.results import played, rated, results_of
+from core.editions.sums import DIGITS, pair_sums
 from core.models import (
     Environment,
     LedgerEntry,
@@ -28,10 +32,6 @@ from core.models import (
 )
 from core.ratings.ledger_sums import sums_hold
 from core.ratings.services import ratings_replace
-from tournament_manager.follow import follow
-from tournament_manager.lens_rows import lens_follow, lens_try
-from tournament_manager.results import played, rated, results_of
-from tournament_manager.sums import DIGITS, pair_sums
 
 FIT_EVERY = timedelta(minutes=2)
 """The shortest time between two fits: a fit of the largest pools takes seconds."""

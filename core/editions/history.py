@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from core.editions.fits import compute
 from core.models import Environment, RatingPoint
 from core.ratings.services import KEPT, rating_points_replace
-from tournament_manager.ledger import compute
 
 
 def history_refresh(environment: Environment) -> int:

@@ -9,14 +9,14 @@ from arena_kit.ranking.formats import Decision, DuelState, GroupsKnockOut, Histo
 from arena_kit.ranking.sequential import SequentialState, SequentialTest, pairs_to_decide
 from arena_kit.tests.ranking.format_samples import participants, record
 from core.duels.services import duel_succeed
+from core.editions.progress import plan_of, tournament_step
+from core.editions.tests.planned import begun, ranks
+from core.editions.tests.samples import LATER, players
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
 from core.models import Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tournaments.voiding import round_void
-from tournament_manager.progress import plan_of, tournament_step
-from tournament_manager.tests.planned import begun, ranks
-from tournament_manager.tests.samples import LATER, players
 
 ONE, OTHER, DRAW = Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.DRAW
 RESULTS = {4: (ONE, ONE), 3: (ONE, DRAW), 2: (ONE, OTHER), 1: (OTHER, DRAW), 0: (OTHER, OTHER)}

@@ -3,6 +3,19 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.environment.records import Outcome
+from core.editions import services as editions
+from core.editions.services import advance, start_now
+from core.editions.tests.samples import (
+    LATER,
+    break_down,
+    edition,
+    finished_edition,
+    participants_of,
+    play,
+    play_all,
+    players,
+    table,
+)
 from core.errors import Refused
 from core.models import (
     Duel,
@@ -21,19 +34,6 @@ from core.submissions.existing import submission_delete
 from core.tests import factories
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_void
-from tournament_manager import editions
-from tournament_manager.editions import advance, start_now
-from tournament_manager.tests.samples import (
-    LATER,
-    break_down,
-    edition,
-    finished_edition,
-    participants_of,
-    play,
-    play_all,
-    players,
-    table,
-)
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

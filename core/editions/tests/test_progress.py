@@ -9,6 +9,11 @@ import pytest
 from django.db.models import Q
 
 from arena_kit.ranking.formats import FORMATS, Decision
+from core.editions import progress
+from core.editions.advance import environment_advance
+from core.editions.progress import plan_of, standings_refresh, tournament_begin, tournament_step
+from core.editions.tests.planned import begun, drawn, planned, play_on, ranks, rows_of
+from core.editions.tests.samples import LATER, break_down, play, players
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import (
@@ -32,11 +37,6 @@ from core.tests import factories
 from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.rounds import duels_cancel
 from core.tournaments.services import tournament_cancel
-from tournament_manager import progress
-from tournament_manager.progress import plan_of, standings_refresh, tournament_begin, tournament_step
-from tournament_manager.tasks import tournaments_advance
-from tournament_manager.tests.planned import begun, drawn, planned, play_on, ranks, rows_of
-from tournament_manager.tests.samples import LATER, break_down, play, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -180,7 +180,7 @@ def test_a_worker_that_dies_at_the_end_leaves_a_tournament_that_ends_later(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tournament_manager.editions.ratings_at_end", die)
+        patch.setattr("core.editions.services.ratings_at_end", die)
         with pytest.raises(Killed):
             play_on(tournament)
     tournament.refresh_from_db()
@@ -216,14 +216,14 @@ def test_one_tournament_in_trouble_does_not_stop_another(
     Tournament.objects.filter(pk=broken.pk).update(format="chess-boxing")
     for duel in other.duels.all():
         play(duel)
-    tournaments_advance(other.environment_id)
+    environment_advance(other.environment, now=LATER)
     assert len(drawn(other, 2)) == 3
     assert "could not be updated" in caplog.text
 
 
 def test_an_organisers_tournament_and_an_edition_run_side_by_side(six: list[Submission]) -> None:
     tournament = begun(six)
-    tournaments_advance(tournament.environment_id)
+    environment_advance(tournament.environment, now=LATER)
     edition = Tournament.objects.get(is_automatic=True)
     assert (tournament.state, edition.state, edition.edition) == (
         TournamentState.RUNNING, TournamentState.RUNNING, tournament.edition + 1,

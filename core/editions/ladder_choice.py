@@ -13,9 +13,9 @@ from django.db.models import Count, Min, OuterRef, Subquery
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Candidate, ChosenPairs, MatchmakingRules, Pairing, choose_pairs
 from arena_kit.ranking.rating import MEAN, POOL_SPREAD, STEP
+from core.editions.predictions import Strength, strengths
 from core.models import Duel, Environment, JobState, PairTotal, RatingPool, Submission, Tournament
 from core.ratings.pairs import rated_duels
-from tournament_manager.predictions import Strength, strengths
 
 OVERLAP = timedelta(hours=1)
 """Duels whose creations are further apart than this have keys in the order of their creation."""

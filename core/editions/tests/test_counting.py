@@ -7,6 +7,13 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from arena_kit.ranking.rating import POOL, Seating, pool_of
+from core.editions import fits, lens
+from core.editions.fits import FIT_EVERY, compute, ratings_are_outdated, ratings_refresh
+from core.editions.follow import follow, rebuild
+from core.editions.history import history_refresh
+from core.editions.results import rated
+from core.editions.services import advance, ratings_at_end, start_now
+from core.editions.tests.samples import LATER, edition, finished_edition, play, play_all, table
 from core.models import (
     Alarm,
     Audience,
@@ -22,13 +29,6 @@ from core.models import (
 from core.ratings.ledger import ledger_change
 from core.tests import factories
 from core.tournaments.strikes import duel_void
-from tournament_manager import ledger, lens_rows
-from tournament_manager.editions import advance, ratings_at_end, start_now
-from tournament_manager.follow import follow, rebuild
-from tournament_manager.history import history_refresh
-from tournament_manager.ledger import FIT_EVERY, compute, ratings_are_outdated, ratings_refresh
-from tournament_manager.results import rated
-from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, table
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -57,13 +57,13 @@ def test_results_that_do_not_count_ask_for_no_look_at_all_submissions(
     hidden = start_now(environment)
     Tournament.objects.filter(pk=hidden.pk).update(results=Audience.HIDDEN)
     advance(environment, now=LATER)
-    asked, ranked = [], ledger._ranked
+    asked, ranked = [], fits._ranked
 
     def look(one: Environment) -> set[int]:
         asked.append(one)
         return ranked(one)
 
-    monkeypatch.setattr(ledger, "_ranked", look)
+    monkeypatch.setattr(fits, "_ranked", look)
     for duel in hidden.duels.order_by("pk")[:2]:
         play(duel)
         advance(environment, now=LATER)
@@ -159,7 +159,7 @@ def test_an_edition_ends_and_the_next_begins_though_ratings_cannot_be_computed(
     environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "ratings_refresh", too_many)
+        patch.setattr(fits, "ratings_refresh", too_many)
         tournament, (one, *_) = finished_edition(environment)
         factories.ready(one.agent)
         advance(environment, now=LATER)
@@ -185,7 +185,7 @@ def test_a_lens_that_fails_raises_no_alarm_about_ratings_and_follows_them_later(
         raise ArithmeticError("no equilibrium")
 
     with monkeypatch.context() as patch:
-        patch.setattr(lens_rows, "lens_refresh", fail)
+        patch.setattr(lens, "lens_refresh", fail)
         tournament, (one, two, _) = finished_edition(environment)
         for _ in range(2):
             advance(environment, now=LATER)
@@ -193,7 +193,7 @@ def test_a_lens_that_fails_raises_no_alarm_about_ratings_and_follows_them_later(
         assert [alarm.key for alarm in Alarm.objects.all()] == ["lens-of-tic-tac-toe"]
         duel_void(duel=tournament.duels.get(player_1=one, player_2=two), reason="The clock was wrong.", user=None)
         follow(environment)
-        assert ledger.ratings_follow(environment, now=LATER), "they were fitted all the same"
+        assert fits.ratings_follow(environment, now=LATER), "they were fitted all the same"
     assert not Lens.objects.exists()
     Alarm.objects.update(settled_at=LATER)
     advance(environment, now=LATER)
@@ -211,7 +211,7 @@ def test_the_alarm_of_ratings_is_settled_once_they_tell_of_all_duels_without_a_f
 ) -> None:
     tournament, _ = finished_edition(environment)
     with monkeypatch.context() as patch:
-        patch.setattr(ledger, "ratings_refresh", too_many)
+        patch.setattr(fits, "ratings_refresh", too_many)
         ratings_at_end(tournament)
     assert Alarm.objects.get().settled_at is None
     advance(environment, now=RatingPool.objects.get().fitted_at)
@@ -228,7 +228,7 @@ def test_after_a_fit_that_failed_the_next_try_waits_too(
         raise MemoryError("too many versions")
 
     tournament, (one, two, _) = finished_edition(environment)
-    monkeypatch.setattr(ledger, "ratings_refresh", fail)
+    monkeypatch.setattr(fits, "ratings_refresh", fail)
     duel_void(duel=tournament.duels.get(player_1=one, player_2=two), reason="The clock was wrong.", user=None)
     for _ in range(3):
         advance(environment, now=RatingPool.objects.get().fitted_at)
@@ -302,7 +302,7 @@ def test_versions_beyond_the_pool_have_no_rating_and_what_is_stored_stays_a_func
     advance(environment, now=LATER)
     assert values().keys() == {one.pk, two.pk, three.pk, newer.pk}
 
-    monkeypatch.setattr(ledger, "pool_of", lambda rows, *, always: pool_of(rows, always=always, limit=3))
+    monkeypatch.setattr(fits, "pool_of", lambda rows, *, always: pool_of(rows, always=always, limit=3))
     ratings_refresh(environment)
     bounded = values()
     assert bounded.keys() == {one.pk, two.pk, newer.pk}

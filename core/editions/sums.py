@@ -16,6 +16,7 @@ from itertools import islice
 from django.db.models import Min, QuerySet
 
 from arena_kit.ranking.elo import RatingEstimate, rate
+from core.editions.results import LedgerDuel, between_players, played, rated, results_of, since, until
 from core.models import Environment, FollowedStrike, LedgerEntry, LedgerSums, LedgerVoid, LiveRating, Tournament
 from core.ratings.ledger_sums import (
     Live,
@@ -27,7 +28,6 @@ from core.ratings.ledger_sums import (
     pairs_add,
     pairs_replace,
 )
-from tournament_manager.results import LedgerDuel, between_players, played, rated, results_of, since, until
 
 DIGITS = 6
 """The digits of stored ratings: fits of the same results agree to more digits, whatever the order of the rows."""

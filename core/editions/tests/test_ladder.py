@@ -6,7 +6,6 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -14,6 +13,11 @@ from django.utils import timezone
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.formats import Impossible
 from arena_kit.ranking.matchmaking import Pairing, Reason
+from core.editions import ladder
+from core.editions.ladder import ladder_step
+from core.editions.ladder_choice import ladder_settings, last_round, met_today
+from core.editions.services import advance, start_now
+from core.editions.tests.samples import LATER, edition, play, play_all, players
 from core.errors import Refused
 from core.jobs.lifecycle import job_claim
 from core.models import Agent, Duel, Environment, JobState, Play, Submission, Tournament, TournamentState
@@ -21,12 +25,6 @@ from core.tests import factories
 from core.tournaments.ladders import agent_rest
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_play_again
-from tournament_manager import ladder
-from tournament_manager.editions import advance, start_now
-from tournament_manager.ladder import ladder_step
-from tournament_manager.ladder_choice import ladder_settings, last_round, met_today
-from tournament_manager.tests.samples import LATER, edition, play, play_all, players
-from tournament_manager.tests.test_commands import run
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -292,39 +290,6 @@ def test_a_ladder_says_why_it_plays_nothing(environment: Environment) -> None:
 def test_settings_that_cannot_be_are_refused(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(Impossible, match=sentence):
         ladder_settings(settings)
-
-
-def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line(environment: Environment) -> None:
-    with pytest.raises(CommandError, match=r"plays no ladder now\. The ladder begins as soon as"):
-        run("tournament", "ladder", "tic-tac-toe")
-    rivals(environment, 2)
-    advance(environment, now=LATER)
-    said = run(
-        "tournament",
-        "ladder",
-        "tic-tac-toe",
-        "--set",
-        "pair_cap=50",
-        "--set",
-        "noise=0.1",
-        "--ends-at",
-        "2999-12-24T18:00",
-    )
-    assert said == (
-        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 waiting, until 2999-12-24 18:00 UTC.\n"
-        "pair_cap=50 cap_days=30 new_below=20 longest_wait=10 noise=0.1 order_share=0.5\n"
-    )
-    for wrong, sentence in (
-        (("--set", "pair_cap"), "write e.g. pair_cap=50"),
-        (("--set", "noise=11"), "noise is 11; make it a number from 0 to 10"),
-        (("--ends-at", "soon"), "'soon' is not a time"),
-    ):
-        with pytest.raises(CommandError, match=sentence):
-            run("tournament", "ladder", "tic-tac-toe", *wrong)
-    assert "ends within seconds" in run("tournament", "ladder", "tic-tac-toe", "--end")
-    environment.refresh_from_db()
-    advance(environment, now=LATER)
-    assert edition(environment).state == TournamentState.FINISHED
 
 
 def test_agents_of_the_account_of_anonymous_uploads_all_play(environment: Environment) -> None:

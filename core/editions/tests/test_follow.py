@@ -15,6 +15,14 @@ from hypothesis import strategies as st
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
 from arena_kit.environment.records import Outcome
+from core.editions import follow as follow_module
+from core.editions import results as results_module
+from core.editions import sums as sums_module
+from core.editions.fits import ratings_are_outdated, ratings_refresh
+from core.editions.follow import follow, rebuild
+from core.editions.results import LedgerDuel
+from core.editions.services import advance, start_now
+from core.editions.tests.samples import LATER, edition, finished_edition, play, play_all, players
 from core.jobs.bells import TOURNAMENT_TASK
 from core.models import (
     Audience,
@@ -41,14 +49,6 @@ from core.tests.working import answer_bells, bells
 from core.tournaments.planning import results_release
 from core.tournaments.strikes import duel_void
 from tests.databases import rolled_back
-from tournament_manager import follow as follow_module
-from tournament_manager import results as results_module
-from tournament_manager import sums as sums_module
-from tournament_manager.editions import advance, start_now
-from tournament_manager.follow import follow, rebuild
-from tournament_manager.ledger import ratings_are_outdated, ratings_refresh
-from tournament_manager.results import LedgerDuel
-from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 WHY = "The clock was wrong."

@@ -7,6 +7,12 @@ from django.db.models import Q
 from django.utils import timezone
 
 from arena_kit.ranking.formats import Decision
+from core.editions import progress
+from core.editions.advance import environment_advance
+from core.editions.follow import follow
+from core.editions.progress import plan_of, tournament_step
+from core.editions.tests.planned import begun, drawn, play_on, ranks
+from core.editions.tests.samples import LATER, break_down, play, players
 from core.errors import Refused
 from core.models import Build, Duel, Environment, JobState, LedgerVoid, Submission, Tournament, TournamentState
 from core.moderation.services import agent_disable, user_ban
@@ -19,12 +25,6 @@ from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.services import tournament_cancel
 from core.tournaments.strikes import duel_play_again, duel_void
 from core.tournaments.voiding import meeting_again, round_void
-from tournament_manager import progress
-from tournament_manager.follow import follow
-from tournament_manager.progress import plan_of, tournament_step
-from tournament_manager.tasks import tournaments_advance
-from tournament_manager.tests.planned import begun, drawn, play_on, ranks
-from tournament_manager.tests.samples import LATER, break_down, play, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -145,10 +145,10 @@ def test_the_table_of_a_cancelled_tournament_follows_what_counts(
 
     follow(tournament.environment)
     assert progress.outdated_cancelled(tournament.environment_id) == [tournament, other]
-    tournaments_advance(tournament.environment_id)
+    environment_advance(tournament.environment, now=LATER)
     assert played() == 2
     duel_void(duel=Duel.objects.get(pk=duel.pk), reason="The clock was wrong.", user=None)
-    tournaments_advance(tournament.environment_id)
+    environment_advance(tournament.environment, now=LATER)
     assert played() == 1
     with django_assert_num_queries(1):  # type: ignore[operator]
         assert progress.outdated_cancelled(tournament.environment_id) == []

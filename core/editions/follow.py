@@ -2,7 +2,7 @@
 
 Derived data carries the version of the ledger that it was made from, see `LedgerSums`. A refresh reads only the changes
 since that version and adds the results among them. What a strike, a release or a withdrawal changes is made anew: rows
-of tables here, pair totals and live ratings in `tournament_manager.sums`. All of it is one transaction that locks the
+of tables here, pair totals and live ratings in `core.editions.sums`. All of it is one transaction that locks the
 row of the sums: of several workers the first does the work and the others find it done, and a worker that dies has
 changed nothing. Results that come in meanwhile lock the row of the ledger's version alone, so they never wait for a
 refresh, however long it reads.
@@ -20,6 +20,8 @@ from django.db import transaction
 from django.db.models import F
 
 from arena_kit.ranking.standings import DuelResult, Standing, by_rating, standings
+from core.editions.results import LedgerDuel, between, counted, of_players, played, results_of, until
+from core.editions.sums import Struck, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 from core.models import (
     Environment,
     LedgerChange,
@@ -32,8 +34,6 @@ from core.models import (
 from core.ratings.ledger import ledger_adopt, ledger_change, ledger_version
 from core.ratings.ledger_sums import sums_hold, sums_save
 from core.tournaments.services import STANDING_FIELDS, standings_save
-from tournament_manager.results import LedgerDuel, between, counted, of_players, played, results_of, until
-from tournament_manager.sums import Struck, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 
 Kind = LedgerChange.Kind
 STRIKES = (Kind.STRIKE, Kind.RECOMPUTE)

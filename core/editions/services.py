@@ -12,6 +12,9 @@ from django.db import transaction
 from django.db.models import Max, Q
 
 from arena_kit.ranking.pairing import round_robin
+from core.editions import fits, ladder
+from core.editions.follow import follow, ladder_rank, outdated_ladders
+from core.editions.predictions import strengths
 from core.errors import Refused
 from core.jobs.apart import apart
 from core.links import page
@@ -22,9 +25,6 @@ from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_tell, ratings_failed
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
-from tournament_manager import ladder, ledger
-from tournament_manager.follow import follow, ladder_rank, outdated_ladders
-from tournament_manager.predictions import strengths
 
 logger = logging.getLogger(__name__)
 PENDING_WAIT = timedelta(minutes=5)
@@ -47,7 +47,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
             running = None
     is_fitted = False
     with ratings_may_fail(environment):
-        is_fitted = ledger.ratings_follow(environment, now=now)
+        is_fitted = fits.ratings_follow(environment, now=now)
         if is_fitted or _has_recovered(environment):
             alarm_settle(key=_alarm_key(environment))
     # After the ratings, because ladders are ranked by them.
@@ -91,7 +91,7 @@ def finish(tournament: Tournament) -> None:
 def ratings_at_end(tournament: Tournament) -> None:
     """Fit the ratings of an environment at the end of a tournament, and store them with it."""
     with ratings_may_fail(tournament.environment):
-        ledger.ratings_refresh(tournament.environment, ended=tournament)
+        fits.ratings_refresh(tournament.environment, ended=tournament)
         alarm_settle(key=_alarm_key(tournament.environment))
 
 
@@ -114,7 +114,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
 def _has_recovered(environment: Environment) -> bool:
     """Whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was struck."""
     was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
-    return was_called and not ledger.ratings_are_outdated(environment)
+    return was_called and not fits.ratings_are_outdated(environment)
 
 
 def _alarm_key(environment: Environment) -> str:

@@ -7,6 +7,11 @@ import pytest
 from arena_kit.environment.availability import Unavailability
 from core.duels.challenges import challenge_create
 from core.duels.services import duel_create
+from core.editions.planned import planned_begin
+from core.editions.progress import tournament_step
+from core.editions.services import advance, start_now
+from core.editions.tests.planned import begun, play_on
+from core.editions.tests.samples import LATER, break_down, play, play_all, players
 from core.environments.availability import availability_note, environment_retire
 from core.errors import Refused
 from core.models import (
@@ -24,11 +29,6 @@ from core.models import (
 from core.submissions.promotions import promotions_decide
 from core.tests import factories
 from core.tournaments.ladder_selectors import ladder_outlook
-from tournament_manager.editions import advance, start_now
-from tournament_manager.planning import planned_begin
-from tournament_manager.progress import tournament_step
-from tournament_manager.tests.planned import begun, play_on
-from tournament_manager.tests.samples import LATER, break_down, play, play_all, players
 
 pytestmark = pytest.mark.django_db
 WHY = "Tic-tac-toe is not available on this arena at the moment."

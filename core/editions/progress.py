@@ -25,6 +25,10 @@ from arena_kit.ranking.formats import (
 )
 from arena_kit.ranking.formats.ranking import standings_of
 from arena_kit.ranking.standings import duel_results
+from core.editions import follow
+from core.editions import services as editions
+from core.editions.predictions import strengths
+from core.editions.results import counted, entries
 from core.errors import Refused
 from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
 from core.ratings.ledger import ledger_change
@@ -45,9 +49,6 @@ from core.tournaments.rounds import (
 )
 from core.tournaments.seeding import seeded
 from core.tournaments.services import STANDING_FIELDS, standings_save, tournament_finish
-from tournament_manager import editions, follow
-from tournament_manager.predictions import strengths
-from tournament_manager.results import counted, entries
 
 STRUCK = "A result that it depended on was struck."
 LEFT = "One of the two has left the tournament."

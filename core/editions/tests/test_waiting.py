@@ -6,11 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.models import Build, Environment, JobState, Tournament, Validation
-from core.submissions.existing import submission_rebuild
-from core.tests import factories
-from tournament_manager.editions import PENDING_WAIT, advance
-from tournament_manager.tests.samples import (
+from core.editions.services import PENDING_WAIT, advance
+from core.editions.tests.samples import (
     LATER,
     edition,
     finished_edition,
@@ -19,6 +16,9 @@ from tournament_manager.tests.samples import (
     players,
     uploaded,
 )
+from core.models import Build, Environment, JobState, Tournament, Validation
+from core.submissions.existing import submission_rebuild
+from core.tests import factories
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 NOW = datetime.now(UTC)

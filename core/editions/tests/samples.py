@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from core.duels.services import duel_succeed
+from core.editions.services import advance
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Build, Duel, Environment, JobState, Submission, Tournament, Validation
 from core.tests import factories
-from tournament_manager.editions import advance
 
 LATER = datetime.now(UTC) + timedelta(hours=12)
 """All uploads of a test are old by then."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from core.editions.fits import ratings_refresh
+from core.editions.follow import rebuild
 from core.models import Audience, Duel, Environment, LedgerVoid, Lens, Rating, Tournament
 from core.ratings.lens_selectors import calibration_get, lens_get
 from core.ratings.pairs import matrix_get
 from core.tests import factories
 from core.tests.circles import Circle, circle
-from tournament_manager.follow import rebuild
-from tournament_manager.ledger import ratings_refresh
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 from datetime import datetime
 
+from core.editions.progress import NotYet, tournament_begin
 from core.errors import Refused
 from core.jobs.apart import apart
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import tournament_call_off
 from core.tournaments.schedules import schedule_run
-from tournament_manager.progress import NotYet, tournament_begin
 
 logger = logging.getLogger(__name__)
 

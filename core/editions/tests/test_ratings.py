@@ -10,16 +10,16 @@ import pytest
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.rating import RatingFit, fit_ratings
+from core.editions import fits
+from core.editions.fits import FIT_EVERY, ratings_are_outdated, ratings_refresh
+from core.editions.follow import follow, rebuild
+from core.editions.services import advance, start_now
+from core.editions.sums import DIGITS
+from core.editions.tests.samples import LATER, edition, finished_edition, play, play_all, players
 from core.models import Environment, Ledger, LedgerEntry, LiveRating, Participant, Rating, RatingPool, Tournament
 from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
 from core.tournaments.strikes import duel_void
-from tournament_manager import ledger
-from tournament_manager.editions import advance, start_now
-from tournament_manager.follow import follow, rebuild
-from tournament_manager.ledger import FIT_EVERY, ratings_are_outdated, ratings_refresh
-from tournament_manager.sums import DIGITS
-from tournament_manager.tests.samples import LATER, edition, finished_edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
@@ -131,7 +131,7 @@ def test_a_fit_does_not_take_back_live_ratings_that_have_moved_on_since(
             follow(environment)
         return fit_ratings(*arguments, **named)  # type: ignore[arg-type]  # as they were given
 
-    monkeypatch.setattr(ledger, "fit_ratings", meanwhile)
+    monkeypatch.setattr(fits, "fit_ratings", meanwhile)
     ratings_refresh(environment)
     assert {key for key, value in live().items() if value != elo[key]} == {duel.player_1_id, duel.player_2_id}
     assert ratings_are_outdated(environment), "the fit has not seen the last result"
@@ -222,14 +222,14 @@ def test_ratings_are_computed_again_only_for_a_reason(
     advance(environment, now=LATER)
     assert RatingPool.objects.get().duel_count == 2
 
-    fits: list[Environment] = []
-    monkeypatch.setattr(ledger, "ratings_refresh", fits.append)
+    fitted: list[Environment] = []
+    monkeypatch.setattr(fits, "ratings_refresh", fitted.append)
     for _ in range(2):
         advance(environment, now=LATER)
-    assert not fits
+    assert not fitted
     start_now(environment)
     advance(environment, now=LATER + timedelta(days=1))
-    assert not fits
+    assert not fitted
 
 
 def test_an_environment_without_duels_asks_for_no_ratings(environment: Environment) -> None:

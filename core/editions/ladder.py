@@ -19,6 +19,8 @@ from arena_kit.ranking.formats import Impossible
 from core.duels.seeds import duel_seed
 from core.duels.services import duel_create
 from core.duels.stopping import duel_test
+from core.editions.follow import follow, ladder_rank
+from core.editions.ladder_choice import last_round, met_today, pairs_choose
 from core.jobs.waits import ON_HOLD
 from core.jobs.worker_selectors import places_alive
 from core.models import (
@@ -35,8 +37,6 @@ from core.ratings.services import ratings_note
 from core.tournaments.ladder_selectors import ladder_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
-from tournament_manager.follow import follow, ladder_rank
-from tournament_manager.ladder_choice import last_round, met_today, pairs_choose
 
 OPEN = (JobState.QUEUED, JobState.RUNNING)
 FEWEST = 2

@@ -6,6 +6,11 @@ from functools import partial
 
 import pytest
 
+from core.editions.follow import follow
+from core.editions.progress import tournament_step
+from core.editions.services import advance
+from core.editions.tests.planned import begun, drawn
+from core.editions.tests.samples import LATER, play, play_all, players, table
 from core.models import (
     Duel,
     JobState,
@@ -20,11 +25,6 @@ from core.models import (
 from core.moderation.withdrawals import participant_withdraw
 from core.tests import factories
 from core.tests.concurrency import at_once
-from tournament_manager.editions import advance
-from tournament_manager.follow import follow
-from tournament_manager.progress import tournament_step
-from tournament_manager.tests.planned import begun, drawn
-from tournament_manager.tests.samples import LATER, play, play_all, players, table
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases, pytest.mark.slow]
 WORKERS = 4

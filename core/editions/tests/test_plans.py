@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from arena_kit.ranking.formats import Outline
+from core.editions.progress import plan_of, tournament_step
+from core.editions.services import advance
+from core.editions.tests.planned import begun, play_on
+from core.editions.tests.samples import LATER, edition, play, players
 from core.errors import Refused
 from core.models import JobState, Plan, PlanMeeting, PlanRow, PlanStage, Submission, Tournament
 from core.tests import factories
 from core.tournaments.plan_selectors import plan_outline
 from core.tournaments.plans import plan_save
 from core.tournaments.strikes import duel_void
-from tournament_manager.editions import advance
-from tournament_manager.progress import plan_of, tournament_step
-from tournament_manager.tests.planned import begun, play_on
-from tournament_manager.tests.samples import LATER, edition, play, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 

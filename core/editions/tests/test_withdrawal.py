@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.ranking.standings import DuelResult, standings
+from core.editions.services import advance
+from core.editions.tests.samples import LATER, edition, participants_of, play, play_all, players, table
 from core.models import Environment, JobState, LedgerEntry, Rating, TournamentState
 from core.moderation.services import agent_disable, agent_enable
 from core.tests import factories
-from tournament_manager.editions import advance
-from tournament_manager.tests.samples import LATER, edition, participants_of, play, play_all, players, table
 
 pytestmark = pytest.mark.django_db
 

@@ -8,6 +8,10 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from core.editions import ladder
+from core.editions.ladder import ladder_step
+from core.editions.services import advance
+from core.editions.tests.samples import LATER, edition, play, play_all, players
 from core.jobs.lifecycle import job_claim, job_release
 from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament
 from core.moderation.services import agent_disable, agent_enable
@@ -17,10 +21,6 @@ from core.tests import factories
 from core.tournaments.ladder_selectors import ladder_duels
 from core.tournaments.ladders import agent_rest
 from core.tournaments.strikes import duel_void
-from tournament_manager import ladder
-from tournament_manager.editions import advance
-from tournament_manager.ladder import ladder_step
-from tournament_manager.tests.samples import LATER, edition, play, play_all, players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
