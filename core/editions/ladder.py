@@ -21,6 +21,7 @@ from core.duels.services import duel_create
 from core.duels.stopping import duel_test
 from core.editions.follow import follow, ladder_rank
 from core.editions.ladder_choice import last_round, met_today, pairs_choose
+from core.jobs.states import OPEN
 from core.jobs.waits import ON_HOLD
 from core.jobs.worker_selectors import places_alive
 from core.models import (
@@ -38,7 +39,6 @@ from core.tournaments.ladder_selectors import ladder_field
 from core.tournaments.ladders import ladder_field_save
 from core.tournaments.services import EditionTaken, ladder_create, ladder_stop, open_duels_cancel
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 FEWEST = 2
 """The fewest duels to keep in line; with more workers there are more."""
 ENOUGH = 4

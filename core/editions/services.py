@@ -6,30 +6,36 @@ import logging
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
-from django.db.models import Max, Q
+from django.db.models.functions import Now
 
 from arena_kit.ranking.pairing import round_robin
 from core.editions import fits, ladder
 from core.editions.follow import follow, ladder_rank, outdated_ladders
 from core.editions.predictions import strengths
+from core.editions.selectors import (
+    are_built_again,
+    is_waiting,
+    last_edition,
+    participants_due,
+    startable_participants,
+)
 from core.errors import Refused
 from core.jobs.apart import apart
+from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.states import OPEN
 from core.links import page
-from core.models import Alarm, Build, Environment, JobState, Play, Submission, Tournament, TournamentState, Validation
+from core.models import Alarm, Environment, Play, Submission, Tournament, TournamentState
 from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_tell, ratings_failed
-from core.tournaments.ladder_selectors import ladder_outlook
+from core.tournaments.selectors import next_edition
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 
 logger = logging.getLogger(__name__)
-PENDING_WAIT = timedelta(minutes=5)
-"""How long a new edition waits for uploads that are still built or validated, counted from the first change."""
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def advance(environment: Environment, *, now: datetime) -> None:
@@ -128,7 +134,7 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     organiser who cancels an edition does not want the same one again.
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
-    number, last = next_number(environment), last_edition(environment)
+    number, last = next_edition(environment), last_edition(environment)
     if environment.play != Play.EDITIONS:
         return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
     submissions = participants_due(environment)
@@ -147,9 +153,17 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
         return None
 
 
+def edition_ask(*, environment: Environment) -> None:
+    """Ask the tournament manager for a new edition, which begins within seconds. Raises Refused if it cannot begin."""
+    startable_participants(environment)
+    Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
+    wake("tournament", TOURNAMENT_TASK, environment.pk)
+
+
 def start_where_asked(environment: Environment) -> None:
-    """Start the edition that an organiser has asked for; one that cannot start is logged and forgotten."""
+    """Start the edition that an organiser has asked for; an alarm says why one cannot start any more."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
+    key = f"edition-of-{environment.slug}"
     with transaction.atomic():
         # Together, so that an order is carried out once, whichever worker dies.
         if not asked.update(start_asked_at=None):
@@ -157,32 +171,22 @@ def start_where_asked(environment: Environment) -> None:
         try:
             tournament = start_now(environment)
         except Refused as refusal:
-            logger.warning("No edition started: %s", refusal)
+            alarm_raise(
+                key=key,
+                message=f"The edition of {environment} that an organiser asked for has not begun. {refusal}",
+                address=page("environment", environment.slug),
+            )
         else:
+            alarm_settle(key=key)
             logger.info("Started %s.", tournament)
 
 
 def start_now(environment: Environment) -> Tournament:
     """Start an edition although nothing has changed. Raises Refused."""
-    number, last = next_number(environment), last_edition(environment)
-    if environment.is_scored:
-        raise Refused(
-            f"{environment} has one seat: its agents are ranked by score. Choose an environment with two seats."
-        )
-    if not environment.is_active:
-        raise Refused(f"{environment} is inactive; make it active first.")
-    if environment.closed_because:
-        raise Refused(environment.closed_because)
-    if last is not None and last.state == TournamentState.RUNNING:
-        raise Refused(f"{last} is still running. Wait until it ends, or cancel it.")
-    if environment.play == Play.LADDER:
-        raise Refused(f"{environment} plays a ladder, which begins by itself. {ladder_outlook(environment)}")
-    submissions = participants_due(environment)
-    if len(submissions) < 2:
-        found = "one agent" if submissions else "no agent"
-        raise Refused(f"A tournament needs two agents with a valid submission; {environment} has {found}.")
+    # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
+    number = next_edition(environment)
     try:
-        return start(environment, number, submissions)
+        return start(environment, number, startable_participants(environment))
     except EditionTaken:
         raise Refused(f"An edition of {environment} has just been started.") from None
 
@@ -201,57 +205,4 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
         rounds=rounds,
         seed=secrets.randbelow(2**31),
         expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
-    )
-
-
-def last_edition(environment: Environment) -> Tournament | None:
-    """The last automatic tournament of an environment."""
-    return environment.tournaments.filter(is_automatic=True).order_by("-edition").first()
-
-
-def next_number(environment: Environment) -> int:
-    """The edition of the next tournament of any kind."""
-    last: int | None = environment.tournaments.aggregate(last=Max("edition"))["last"]
-    return (last or 0) + 1
-
-
-def participants_due(environment: Environment) -> list[Submission]:
-    """The newest active submission of every agent, by agent."""
-    latest: dict[int, Submission] = {}
-    valid = Submission.objects.active().filter(agent__environment=environment).select_related("agent")
-    for submission in valid.order_by("agent_id", "number"):
-        latest[submission.agent_id] = submission
-    return list(latest.values())
-
-
-def are_built_again(missing: set[int], fresh: Sequence[Submission]) -> bool:
-    """Whether the only change is that submissions are being built or validated again, e.g. by an organiser.
-
-    An edition without them, or with older versions in their place, would say nothing new, so the next one waits for
-    them however long it takes.
-    """
-    is_open = Q(builds__state__in=OPEN) | Q(validations__state__in=OPEN)
-    again = Submission.objects.filter(is_open, pk__in=missing).distinct()
-    numbers = {submission.agent_id: submission.number for submission in again}
-    return (
-        bool(missing)
-        and len(numbers) == len(missing)
-        and all(submission.number < numbers.get(submission.agent_id, 0) for submission in fresh)
-    )
-
-
-def is_waiting(environment: Environment, fresh: Sequence[Submission], *, now: datetime) -> bool:
-    """Whether the next edition should wait for uploads that are still being built or validated.
-
-    It does not wait for an upload older than PENDING_WAIT, nor once one of the `fresh` participants has waited that
-    long.
-    """
-    since = now - PENDING_WAIT
-    if Validation.objects.filter(submission__in=fresh, state=JobState.SUCCEEDED, ended_at__lt=since).exists():
-        return False
-    return any(
-        model._default_manager.filter(
-            submission__agent__environment=environment, state__in=OPEN, created_at__gt=since
-        ).exists()
-        for model in (Build, Validation)
     )

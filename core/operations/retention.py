@@ -22,6 +22,7 @@ from django_q.models import Task
 
 from core.environments.additions import UNUSED_DAYS, additions_expire
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.states import OPEN
 from core.models import (
     LADDER,
     Alarm,
@@ -53,7 +54,6 @@ Row = TypeVar("Row", bound=Model)
 AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 LOG_REMOVED = "[This log is no longer kept: it was deleted on {}.]"
 DELETION = timedelta(hours=1)
 """Time after which a deleted submission's archive is gone, unless its deletion failed."""

@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from arena_kit.environment.records import Outcome
+from core.editions import selectors
 from core.editions import services as editions
+from core.editions.selectors import participants_due
 from core.editions.services import advance, start_now
 from core.editions.tests.samples import (
     LATER,
@@ -135,7 +137,7 @@ def test_a_cancelled_edition_is_not_started_again_by_itself(environment: Environ
 
 def test_who_is_slower_starts_nothing(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
     players(environment, 2)
-    look = editions.participants_due
+    look = participants_due
 
     def somebody_starts_and_ends_one(environment: Environment) -> list[Submission]:
         rows = look(environment)
@@ -160,7 +162,7 @@ def test_an_organiser_can_start_an_edition_although_nothing_has_changed(environm
 
 
 def test_an_organiser_is_told_why_no_edition_starts(environment: Environment, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(Refused, match=r"needs two agents with a valid submission; Tic-tac-toe has no agent\."):
+    with pytest.raises(Refused, match=r"needs two agents with a valid version that play; Tic-tac-toe has no agent\."):
         start_now(environment)
     rows = players(environment, 1)
     with pytest.raises(Refused, match=r"Tic-tac-toe has one agent\."):
@@ -169,7 +171,7 @@ def test_an_organiser_is_told_why_no_edition_starts(environment: Environment, mo
     tournament = start_now(environment)
     with pytest.raises(Refused, match=r"Tic-tac-toe edition 1 is still running\. Wait until it ends, or cancel it\."):
         start_now(environment)
-    monkeypatch.setattr(editions, "last_edition", lambda _: None)
+    monkeypatch.setattr(selectors, "last_edition", lambda _: None)
     with pytest.raises(Refused, match=r"An edition of Tic-tac-toe has just been started\."):
         start_now(environment)
     assert Tournament.objects.get() == tournament

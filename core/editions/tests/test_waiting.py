@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from core.editions.services import PENDING_WAIT, advance
+from core.editions.selectors import PENDING_WAIT
+from core.editions.services import advance
 from core.editions.tests.samples import (
     LATER,
     edition,
