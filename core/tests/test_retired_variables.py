@@ -7,9 +7,9 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django.fixtures import Settings
 
-from core.checks import refuse_unsafe_start
-from core.retired_variables import PROTECTED, RETIRED, check_retired_variables
-from core.variables import Variables
+from core.checks.retired_variables import PROTECTED, RETIRED, check_retired_variables
+from core.checks.startup import refuse_unsafe_start
+from core.settings.variables import Variables
 
 
 def test_a_variable_that_is_not_read_any_more_is_named_with_what_replaced_it(settings: Settings) -> None:

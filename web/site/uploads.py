@@ -15,7 +15,7 @@ from django.http import HttpRequest
 from django.utils.datastructures import MultiValueDict
 
 from arena_kit.upload import admission
-from core.storage import incoming_folder
+from core.files.storage import incoming_folder
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
 """Attribute of a request whose view accepts files from people who are not logged in."""

@@ -20,7 +20,7 @@ from django.core.files.storage import Storage
 from django.utils.deconstruct import deconstructible
 from django.utils.encoding import filepath_to_uri
 
-from core.object_place import ObjectPlace
+from core.files.object_place import ObjectPlace
 
 FULL = frozenset({"XMinioStorageFull", "QuotaExceeded", "InsufficientStorage", "InsufficientCapacity"})
 """Error codes of stores that have no more room; S3 itself has no such code."""

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
 from arena_kit.image.labels import REPOSITORY
-from core.checks import ENGINE_TAG, TAG
+from core.checks.startup import ENGINE_TAG, TAG
 
 MOST_IN_A_POD = 8
 SANDBOXES = ("docker", "kubernetes", "process")

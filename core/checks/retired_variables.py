@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 from django.core.checks import Warning as Advice
 
-from core.checks import TAG
+from core.checks.startup import TAG
 
 _FIXED = "It is fixed at {} now."
 _ALONE = "It is fixed now: leave it out."

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.core.checks import CheckMessage, Error, register
 
-from core.checks import TAG
+from core.checks.startup import TAG
 
 MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
 """The same values as in Django's deployment check security.W009."""

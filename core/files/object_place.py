@@ -57,5 +57,5 @@ def object_place(address: str) -> ObjectPlace:
 def file_store(address: str) -> dict[str, Any]:
     """Return the entry of Django's STORAGES for the arena's files. Raises ImproperlyConfigured."""
     if address in ("", LOCAL):
-        return {"BACKEND": "core.storage.LocalStorage"}
-    return {"BACKEND": "core.object_storage.ObjectStorage", "OPTIONS": {"place": object_place(address)}}
+        return {"BACKEND": "core.files.storage.LocalStorage"}
+    return {"BACKEND": "core.files.object_storage.ObjectStorage", "OPTIONS": {"place": object_place(address)}}
