@@ -13,8 +13,8 @@ import pytest
 from arena_kit.tests.upload.test_source_warnings import PLAYER
 from arena_kit.upload import inspection
 from arena_kit.upload.findings import NOT_READ, Findings, archive_findings
-from arena_kit.upload.inspection import Obstacle, findings_apart, inspect_apart
 from arena_kit.upload.folder import pack_folder
+from arena_kit.upload.inspection import Obstacle, findings_apart, inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
 
 
