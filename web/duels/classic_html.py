@@ -7,8 +7,8 @@ from functools import partial
 
 from django.conf import settings
 
+from arena_kit.environment.adapters.classic.html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
-from arena_kit.environment.replay_file.classic_html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.spec import EnvironmentSpec
 
 
