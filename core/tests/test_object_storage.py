@@ -17,10 +17,10 @@ from pytest_django.fixtures import Settings
 
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
+from core.jobs.tests.test_artifacts import finish, running
 from core.object_place import object_place
 from core.object_storage import LEAST_BYTES, ObjectStorage
 from core.storage import LocalStorage
-from core.tests.test_artifacts import finish, running
 from tests.object_proxy import FaultyProxy, faulty_proxy
 from tests.object_stores import KEY, StoreServer, store_server
 

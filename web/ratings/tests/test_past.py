@@ -11,10 +11,11 @@ import pytest
 from django.core.cache import cache
 from django.test import Client
 
+from core.evaluations.tests import boards
 from core.models import Environment, Evaluation, RatingPoint, RatingPool, Submission
 from core.moderation.services import agent_disable
 from core.ratings.history import MOST_POINTS, HistoryPoint, rating_history
-from core.tests import boards, factories
+from core.tests import factories
 from core.tests.factories import Cast
 from tests.worlds import Fresh
 

@@ -15,6 +15,7 @@ from core.evaluations.seeds import final_phase_start
 from core.evaluations.selectors import ranking_list
 from core.evaluations.services import evaluation_again
 from core.evaluations.standing import standing
+from core.evaluations.tests.evaluated import fail, running, succeed
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.states import StaleJob
 from core.models import Agent, Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
@@ -23,7 +24,6 @@ from core.submissions.phases import build_succeed, validation_succeed
 from core.submissions.services import submission_create
 from core.tests import factories
 from core.tests.concurrency import at_once
-from core.tests.evaluated import fail, running, succeed
 from tests.samples import FIRST, archive
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]

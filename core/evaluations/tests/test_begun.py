@@ -15,6 +15,7 @@ from core.evaluations.services import (
     evaluation_create,
 )
 from core.evaluations.standing import standing
+from core.evaluations.tests.evaluated import fail, running, stands_with, succeed
 from core.jobs.artifacts import DuelArtifacts
 from core.jobs.lifecycle import job_claim
 from core.models import (
@@ -27,7 +28,6 @@ from core.models import (
 )
 from core.submissions.phases import build_succeed, validation_succeed
 from core.tests import factories
-from core.tests.evaluated import fail, running, stands_with, succeed
 
 pytestmark = pytest.mark.django_db
 

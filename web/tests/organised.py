@@ -31,7 +31,7 @@ from core.people.tokens import token_create
 from core.tests import applications, factories
 from core.tests.organising import REASON, enter_ledger, ready
 
-NOTHING = "core.tests.organised.nothing"
+NOTHING = "web.tests.organised.nothing"
 
 
 def nothing() -> None:

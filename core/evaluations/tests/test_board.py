@@ -17,11 +17,11 @@ from core.cache import cached
 from core.evaluations import board
 from core.evaluations.board import BoardFilter, board_page, board_rank, environments_with_boards
 from core.evaluations.comparison import compare
+from core.evaluations.tests.boards import agents, evaluation, shown
 from core.models import Environment, Evaluation, SeedList, SeedPurpose
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete
 from core.tests import factories
-from core.tests.boards import agents, evaluation, shown
 from core.tests.factories import NOON, Cast
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]

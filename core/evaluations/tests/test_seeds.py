@@ -13,11 +13,11 @@ from core.evaluations.seeds import final_phase_start, seed_lists_ensure
 from core.evaluations.selectors import practice_list, ranking_list
 from core.evaluations.services import evaluation_create
 from core.evaluations.standing import standing
+from core.evaluations.tests.evaluated import fail, running, succeed
 from core.jobs.lifecycle import job_claim
 from core.jobs.states import StaleJob
 from core.models import Environment, Evaluation, JobState, SeedPurpose
 from core.tests import factories
-from core.tests.evaluated import fail, running, succeed
 
 pytestmark = pytest.mark.django_db
 

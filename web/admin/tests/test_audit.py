@@ -22,9 +22,9 @@ from core.models import Agent, AuditEntry, Environment, User
 from core.moderation.services import agent_disable
 from core.people.audit_log import TEXT_LIMIT, Operator, audit_record
 from core.tests import factories
-from core.tests.organised import one_of_each
 from core.tests.organising import act
 from tests.databases import rolled_back
+from web.tests.organised import one_of_each
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 REASON = "It burns the core."
@@ -69,7 +69,7 @@ ADDITIONS: dict[str, dict[str, str]] = {
     "core.webhook": {"name": "talk", "format": "SLACK", "secret_url": "https://hooks.example/", "kinds": "ALARM"},
     "auth.group": {"name": "friends"},
     "django_q.schedule": {
-        "func": "core.tests.organised.nothing", "schedule_type": "O", "repeats": "-1", "next_run_0": "2026-01-01",
+        "func": "web.tests.organised.nothing", "schedule_type": "O", "repeats": "-1", "next_run_0": "2026-01-01",
         "next_run_1": "12:00:00",
     },
 }  # fmt: skip

@@ -16,6 +16,7 @@ from core.evaluations.services import (
     evaluation_succeed,
     script_succeed,
 )
+from core.evaluations.tests.evaluated import SCORES, fail, rows, running, stands_with, succeed
 from core.jobs.artifacts import EvaluationArtifacts, evaluation_stored
 from core.jobs.control import job_cancel
 from core.jobs.states import StaleJob
@@ -34,7 +35,6 @@ from core.models import (
 from core.moderation.services import agent_disable, agent_enable
 from core.submissions.existing import submission_delete, submission_rebuild
 from core.tests import factories
-from core.tests.evaluated import SCORES, fail, rows, running, stands_with, succeed
 
 pytestmark = pytest.mark.django_db
 
