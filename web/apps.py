@@ -6,7 +6,7 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         # Listens to logins.
-        import web.people.logins  # noqa: F401
+        import web.site.logins  # noqa: F401
         from core.links import pages_register
         from web.pages import PAGES
 

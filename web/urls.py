@@ -7,17 +7,19 @@ from django.urls import include, path, re_path
 from django.views.generic import RedirectView
 
 from web.api.urls import routes
+from web.challenges import views as challenges
 from web.comparisons import views as comparisons
 from web.docs import views as docs
 from web.duels import analysis_views as analyses
-from web.duels import challenge_views as challenges
 from web.duels import downloads
 from web.duels import playout_views as playouts
 from web.duels import replay_views as replays
 from web.duels import views as duels
+from web.environments import export_views as exports
 from web.environments import kit_views as kits
 from web.environments import static_views as statics
 from web.environments import tab_views as tabs
+from web.environments import upload_views as random_example
 from web.environments import views as environments
 from web.evaluations import replay_views as recordings
 from web.evaluations import views as evaluations
@@ -30,7 +32,6 @@ from web.people import leaving_views as leaving
 from web.people import user_views as users
 from web.people import views as accounts
 from web.people.urls import routes as account_routes
-from web.ratings import export_views as exports
 from web.ratings import lens_views as lenses
 from web.rollouts import batch_views as batches
 from web.rollouts import rollout_views as rollouts
@@ -39,7 +40,6 @@ from web.site import errors, home
 from web.site.old_addresses import old_addresses
 from web.sittings import branch_views as branches
 from web.sittings import views as sittings
-from web.submissions import example_views as random_example
 from web.submissions import source_views as sources
 from web.submissions import status_views as status
 from web.submissions import submit_views as submitting

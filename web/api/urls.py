@@ -12,9 +12,9 @@ from web.api.compatible import views as compatible
 from web.api.docs_views import docs
 from web.api.errors import not_found
 from web.api.schema import schema
+from web.challenges import api as challenges
 from web.comparisons import api as comparisons
 from web.duels import api as duels
-from web.duels import challenge_api as challenges
 from web.duels import dataset_api as datasets
 from web.duels import replay_api as replays
 from web.environments import api as environments

@@ -25,8 +25,8 @@ from web.environments.contract import contract
 from web.environments.kit_views import kits_of
 from web.evaluations.parts import page_number
 from web.people.quota_parts import upload_quotas
-from web.ratings.as_of import AsOfForm
 from web.ratings.parts import with_ratings
+from web.site.as_of import AsOfForm
 from web.submissions.forms import AgentForm
 from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
 

@@ -19,9 +19,9 @@ from core.tournaments.selectors import (
 )
 from web.environments.parts import board_parts, edition_table
 from web.evaluations.board_views import scored_page
-from web.ratings.as_of import AsOfForm
 from web.ratings.past_views import past_page
 from web.rollouts.views import application_page
+from web.site.as_of import AsOfForm
 from web.site.fragments import render_page
 from web.site.refusals import explained
 from web.tournaments.bracket_views import tournament_page

@@ -14,11 +14,11 @@ from arena_kit.ranking.paired import Paired
 from arena_kit.ranking.verdicts import same_seeds_sentence
 from core.evaluations.board import SORTS, BoardFilter, BoardRow, board_page
 from core.models import Environment, Evaluation
-from web.evaluations.charts import Series, overlaid, short
 from web.evaluations.parts import page_number
-from web.evaluations.whiskers import Whisker, whiskers
-from web.ratings.as_of import MomentField
+from web.site.as_of import MomentField
+from web.site.charts import Series, overlaid, short
 from web.site.plots import Plot
+from web.site.whiskers import Whisker, whiskers
 
 PAGE_ROWS = 50
 LOOKS = (

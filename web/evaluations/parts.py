@@ -17,7 +17,7 @@ from core.models import Evaluation, JobState, Recording, Validation
 from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.evaluations.charts import constant, over_time
+from web.site.charts import constant, over_time
 from web.site.media import media_type
 from web.site.plots import Plot
 

@@ -21,7 +21,6 @@ from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer
 from web.duels.downloads import TEXT, ZIP, attachment, text
 from web.duels.views import frame_number
-from web.evaluations.charts import formation, histogram
 from web.evaluations.parts import (
     ORDERS,
     RecordingView,
@@ -29,6 +28,7 @@ from web.evaluations.parts import (
     episode_page,
     recording_views,
 )
+from web.site.charts import formation, histogram
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained, status_of

@@ -22,7 +22,7 @@ from web.operations.parts import (
     share,
     waits_plot,
 )
-from web.organise.access import organisers
+from web.site.organisers import organisers
 
 
 @organisers("core.view_worker")

@@ -9,7 +9,7 @@ from django.shortcuts import render
 
 from core.models import Agent, Environment
 from web.evaluations.parts import page_number
-from web.organise.access import organisers
+from web.site.organisers import organisers
 
 A_PAGE = 50
 SHOWN = {

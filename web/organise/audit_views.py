@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from core.models import AuditEntry
 from web.evaluations.parts import page_number
-from web.organise.access import SUPERUSER, organisers
+from web.site.organisers import SUPERUSER, organisers
 
 A_PAGE = 50
 

@@ -13,7 +13,7 @@ from core.models import HostState, WorkerHost
 from core.operations.status import watchdog_runs
 from web.evaluations.parts import page_number
 from web.operations.parts import hosts, queue_figures
-from web.organise.access import organisers
+from web.site.organisers import organisers
 
 A_PAGE = 50
 HOSTS_SHOWN = 50

@@ -12,8 +12,8 @@ from django.urls import reverse
 from core.models import Environment, RatingPoint
 from core.ratings.history import history_begins, leaderboard_as_of
 from web.evaluations.parts import page_number
-from web.ratings.as_of import AsOfForm
 from web.ratings.parts import past_ratings
+from web.site.as_of import AsOfForm
 from web.site.fragments import render_page
 
 ROWS_A_PAGE = 50

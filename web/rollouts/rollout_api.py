@@ -27,7 +27,7 @@ from web.api.authentication import viewer_of
 from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
 from web.api.views import Acting, Listed
-from web.ratings.exports import exported
+from web.environments.exports import exported
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)

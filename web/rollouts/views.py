@@ -32,10 +32,10 @@ from core.rollouts.selectors import (
 from core.rollouts.tasks import tasks_upload
 from web.evaluations.parts import page_number
 from web.evaluations.views import viewer_of
-from web.evaluations.whiskers import whiskers
 from web.rollouts.forms import TaskFileForm, TaskFilterForm
 from web.rollouts.task_parts import revision_changes, strips
 from web.site.fragments import render_page
+from web.site.whiskers import whiskers
 
 Context = dict[str, Any]
 PLAIN = {"null": "nothing", "scripted": "the oracle of each task"}

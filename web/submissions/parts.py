@@ -17,10 +17,10 @@ from core.models import Agent, Submission, User
 from core.ratings.history import rating_history
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
-from web.duels.challenge_parts import challenge_part
 from web.evaluations.parts import page_number
 from web.ratings.parts import history_plot
 from web.sittings.agent_parts import sitting_part
+from web.submissions.challenge_parts import challenge_part
 
 VERSIONS_A_PAGE = 20
 

@@ -16,7 +16,7 @@ from core.tests import factories
 from core.tests.factories import NOON, Cast
 from tests.worlds import Fresh
 from web.conftest import As
-from web.ratings.exports import csv_text
+from web.environments.exports import csv_text
 from web.tests import scored
 
 pytestmark = pytest.mark.django_db
@@ -133,7 +133,7 @@ def test_numbers_stay_numbers() -> None:
 
 
 def test_a_board_of_scores_is_kept_like_a_table(client: Client, cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.ratings.exports.MOST_ROWS", 2)
+    monkeypatch.setattr("web.environments.exports.MOST_ROWS", 2)
     task = scored.environment()
     for number, name in enumerate(("one", "two", "three")):
         scored.evaluation(scored.submission(cast.alice, task, name), scored.scores_around(100 * (number + 1), 5))

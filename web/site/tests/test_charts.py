@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from web.evaluations.charts import (
+from web.site.charts import (
     TABLE_ROWS,
     Series,
     formation,
@@ -21,8 +21,8 @@ from web.evaluations.charts import (
     short,
     thinned,
 )
-from web.evaluations.whiskers import whiskers
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
+from web.site.whiskers import whiskers
 
 finite = st.floats(-1e9, 1e9, allow_nan=False)
 
