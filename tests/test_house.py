@@ -34,8 +34,10 @@ READERS = {
     "executor/examples/run_sample_match.py",  # a program of its own
 }
 """Modules of the site that ask for a variable of the environment by its name."""
-VIEWS = ("views.py", "*_views.py", "api.py", "*_api.py")
+VIEWS = ("views.py", "*_views.py", "*_page.py", "api.py", "*_api.py")
 """Names of the modules of views."""
+VIEWS_OF_OTHERS = re.compile(r"web\.\w+\.(\w+\.)*(\w+_)?(views|api)")
+"""The name of a module of the site that holds views, of pages or of the API."""
 VIEW_LINES = 25
 """The most lines of a view, from `def` to its last statement, with its docstring and without its decorators."""
 
@@ -104,6 +106,24 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles() == []
 
 
+def views_of_others(graph: grimp.ImportGraph) -> list[str]:
+    """Imports of views or of an API from another noun of the site; only tables of addresses may name those."""
+    return sorted(
+        f"{module} imports {other}"
+        for module in graph.find_descendants("web")
+        if ".tests" not in module and not module.endswith(".urls")
+        for other in graph.find_modules_directly_imported_by(module)
+        if VIEWS_OF_OTHERS.fullmatch(other) and other.split(".")[1] != module.split(".")[1]
+    )
+
+
+def test_no_noun_of_the_site_imports_views_of_another() -> None:
+    graph = grimp.build_graph("web", cache_dir=None)
+    assert views_of_others(graph) == []
+    graph.add_import(importer="web.sittings.parts", imported="web.duels.replay_views")
+    assert views_of_others(graph) == ["web.sittings.parts imports web.duels.replay_views"]
+
+
 def test_a_string_that_names_a_room_or_a_page_is_found() -> None:
     source = '"""web.urls"""\nTASK = "duel_runner.tasks.work"\nOWN = "builder.tasks"\nreverse("web:home")\n'
     assert named_rooms(source, "builder") == ["duel_runner.tasks.work", "web:home"]
@@ -157,7 +177,7 @@ def test_a_view_with_a_line_too_many_is_found() -> None:
 def test_no_view_is_longer_than_the_house_allows() -> None:
     modules = {path for name in VIEWS for path in ROOT.joinpath("web").rglob(name) if "tests" not in path.parts}
     found = {str(path.relative_to(ROOT)): path.read_text() for path in modules}
-    assert {"web/tournaments/bracket_views.py", "web/tournaments/api.py", "web/api/compatible/views.py"} <= found.keys()
+    assert {"web/tournaments/bracket_page.py", "web/tournaments/api.py", "web/api/compatible/views.py"} <= found.keys()
     assert {path: long_views(source) for path, source in found.items() if long_views(source)} == {}
 
 

@@ -17,9 +17,9 @@ from core.duels.version_tests import version_test_create
 from core.listing import agent_rows
 from core.models import Agent, AuditEntry, Challenge, ChallengeKind, User
 from core.people.audit_log import operator_of
+from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID, RowFilter
-from web.api.views import Acting, Listed, Shown, checked, one, refusals
 
 
 class TallyAnswer(serializers.Serializer[Any]):

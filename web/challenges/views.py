@@ -16,8 +16,8 @@ from core.errors import Refused
 from core.models import Agent, AuditEntry, Challenge, Environment, User
 from core.people.audit_log import operator_of
 from web.site.limits import answer_refused
+from web.submissions.agent_page import agent_page
 from web.submissions.forms import archive_form
-from web.submissions.views import agent_page
 
 
 def challenge(request: HttpRequest, challenge_id: int) -> HttpResponse:

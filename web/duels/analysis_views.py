@@ -15,7 +15,7 @@ from core.duels.selectors import match_get
 from core.errors import Refused
 from core.models import User
 from web.duels.analysis_parts import analysis_view
-from web.duels.views import get_duel
+from web.duels.requests import get_duel
 from web.site.refusals import explained
 
 

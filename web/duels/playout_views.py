@@ -19,7 +19,7 @@ from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of
 from core.submissions.selectors import agent_get
 from web.duels.playout_parts import playouts_view
-from web.duels.views import get_duel
+from web.duels.requests import get_duel
 from web.site.limits import answer_refused
 from web.site.refusals import explained
 

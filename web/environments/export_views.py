@@ -11,10 +11,11 @@ from core.ratings.history import leaderboard_as_of
 from core.tournaments.results import results_visible
 from core.tournaments.selectors import tournament_latest
 from core.tournaments.tables import table_rows
-from web.environments.exports import KINDS, board_records, exported, past_records, table_records
+from web.environments.exports import board_records, past_records, table_records
 from web.evaluations.board_parts import BoardForm
 from web.ratings.parts import with_ratings
 from web.site.as_of import AsOfForm
+from web.site.exports import KINDS, exported
 from web.tournaments.table_parts import TableForm
 
 

@@ -11,8 +11,10 @@ from django.shortcuts import get_object_or_404, redirect
 
 from core.errors import Refused
 from core.models import Environment, User
+from core.submissions import services
 from core.submissions.examples import example_upload
 from web.environments.tab_views import write_page
+from web.site.forms import refuse
 from web.site.limits import answer_refused
 from web.submissions.forms import agent_form
 
@@ -32,3 +34,29 @@ def agent_random(request: HttpRequest, slug: str) -> HttpResponse:
             refusal, lambda status: write_page(request, environment, agent_form(environment)(), status)
         )
     return redirect("web:agent", slug, submission.agent.name)
+
+
+@login_required
+def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
+    """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
+    if request.method != "POST":
+        return redirect("web:environment_write", slug)
+    assert isinstance(request.user, User)
+    environment = get_object_or_404(Environment, slug=slug)
+    form = agent_form(environment)(request.POST, request.FILES)
+    refused: Refused | None = None
+    if form.is_valid():
+        try:
+            submission = services.agent_create(
+                owner=request.user,
+                environment=environment,
+                **{name: form.cleaned_data[name] for name in ("name", "is_public", "archive")},
+                labels=form.labels,
+                tell=partial(messages.info, request),
+            )
+        except Refused as refusal:
+            refused = refusal
+            refuse(form, refusal)
+        else:
+            return redirect("web:agent", environment.slug, submission.agent.name)
+    return answer_refused(refused, lambda status: write_page(request, environment, form, status))

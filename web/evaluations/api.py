@@ -18,10 +18,10 @@ from core.listing import evaluation_rows
 from core.models import Evaluation, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import episodes_visible, error_shown, records_visible
-from web.api.authentication import viewer_of
+from web.api.base import Listed, Shown, one
 from web.api.fields import BriefField, JobFields, Version
 from web.api.listing import Pages, RowFilter
-from web.api.views import Listed, Shown, one
+from web.site.requests import viewer_of
 
 HIDDEN = "The actions would give away the hidden seeds. You can read them once the seeds are revealed."
 HIDDEN_EPISODES = (

@@ -8,11 +8,11 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from core.listing import evaluation_rows
-from web.api.authentication import viewer_of
-from web.api.views import one
-from web.duels.replay_api import ANSWERS, ReplayQuery, asked
+from web.api.base import one
+from web.api.replays import ANSWERS, ReplayQuery, asked
 from web.evaluations.replay_views import get_recording, recording_response
 from web.evaluations.views import CHOICES
+from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ReplayFileThrottle, StrangerThrottle
 
 

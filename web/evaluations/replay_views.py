@@ -10,9 +10,10 @@ from core.evaluations.replays import recording_replay, recording_tag
 from core.models import Evaluation, Recording
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.duels.replay_views import form_of, replay_response
-from web.evaluations.views import get_evaluation, viewer_of
+from web.evaluations.views import get_evaluation
 from web.site.refusals import explained
+from web.site.replays import form_of, replay_response
+from web.site.requests import viewer_of
 
 
 @explained

@@ -15,12 +15,10 @@ from arena_kit.environment.replay_file.views import FrameView
 from core.duels.selectors import NotStored, file_get
 from core.evaluations import episodes as selectors
 from core.jobs.waits import wait_of
-from core.models import Evaluation, JobState, User
+from core.models import Evaluation, JobState
 from core.submissions import visibility
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer
-from web.duels.downloads import TEXT, ZIP, attachment, text
-from web.duels.views import frame_number
 from web.evaluations.parts import (
     ORDERS,
     RecordingView,
@@ -29,9 +27,11 @@ from web.evaluations.parts import (
     recording_views,
 )
 from web.site.charts import formation, histogram
+from web.site.files import TEXT, ZIP, attachment, text
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained, status_of
+from web.site.requests import frame_number, viewer_of
 
 Context = dict[str, Any]
 CHOICES = ("best", "median", "worst")
@@ -136,12 +136,6 @@ def get_evaluation(evaluation_id: int) -> Evaluation:
         return selectors.evaluation_get(evaluation_id)
     except Evaluation.DoesNotExist:
         raise Http404("There is no such evaluation.") from None
-
-
-def viewer_of(request: HttpRequest) -> Viewer:
-    """Return the user or visitor that a request comes from."""
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    return request.user
 
 
 def _common(row: Evaluation) -> Context:

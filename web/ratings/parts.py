@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from core.models import Participant, RatingPoint
 from core.ratings.history import RatingHistory
-from web.site.charts import short
+from web.site.numbers import short
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
 from web.site.whiskers import Whisker, whiskers
 

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 
 from arena_kit.ranking.scores import bin_edges
+from web.site.numbers import short
 from web.site.plots import LARGEST, Axis, Mark, Plot, PlotLine, PlotTable, Span, drawable
 
 Z_95 = 1.96
@@ -38,12 +39,6 @@ class Series:
     values: Sequence[float]
     colour: str
     dash: tuple[int, ...] = ()
-
-
-def short(value: float) -> str:
-    """Write a number for a table or a sentence: 0, 2.5, −12, 12346, 2.5e+06."""
-    text = f"{value:.0f}" if 1e4 <= abs(value) < 1e6 else f"{value:.4g}" if value else "0"
-    return text.replace("-", "−")
 
 
 def running_means(scores: Sequence[float]) -> list[tuple[float, float]]:

@@ -23,7 +23,7 @@ from rest_framework.request import Request
 from core.models import User
 from core.people.audit_log import storable
 from core.people.services import email_stored
-from web.site.addresses import client_network
+from web.site.requests import client_network
 from web.site.too_many import TooMany, too_many
 
 KNOWN_SECONDS = 30 * 24 * 3600

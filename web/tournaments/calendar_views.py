@@ -13,7 +13,7 @@ from core.tournaments.calendar import (
     tournament_planned_list,
     tournament_running_list,
 )
-from web.evaluations.parts import page_number
+from web.site.requests import page_number
 
 PAST_A_PAGE = 25
 

@@ -16,7 +16,7 @@ from core.tests import factories
 from core.tests.factories import NOON, Cast
 from tests.worlds import Fresh
 from web.conftest import As
-from web.environments.exports import csv_text
+from web.site.exports import csv_text
 from web.tests import scored
 
 pytestmark = pytest.mark.django_db

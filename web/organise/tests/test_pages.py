@@ -17,7 +17,7 @@ from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
 from web.organise.alarms import ADVICE, OTHER, advice
-from web.organise.urls import organise
+from web.organise.urls import pages as organise
 from web.tests.arena import Stage
 
 pytestmark = pytest.mark.django_db

@@ -10,17 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from web.site.charts import (
-    TABLE_ROWS,
-    Series,
-    formation,
-    histogram,
-    over_time,
-    overlaid,
-    running_means,
-    short,
-    thinned,
-)
+from web.site.charts import TABLE_ROWS, Series, formation, histogram, over_time, overlaid, running_means, thinned
+from web.site.numbers import short
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
 from web.site.whiskers import whiskers
 

@@ -22,8 +22,8 @@ from core.tests.factories import Cast
 from core.tests.organising import act
 from tests.samples import FIRST, archive
 from web.conftest import As
-from web.site.addresses import client_network
 from web.site.limits import duration
+from web.site.requests import client_network
 from web.site.throttling import SignUpThrottle
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("midday")]

@@ -17,7 +17,7 @@ from rest_framework.views import APIView
 
 from core.errors import QuotaExceeded, Refused
 from core.models import User
-from web.site.accounts import account_of
+from web.site.requests import account_of
 
 Row = TypeVar("Row", bound=Model)
 

@@ -1,4 +1,4 @@
-"""Organisers' tournaments: the page of one, and those of an environment."""
+"""The page of a tournament of organisers."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from typing import Any
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
 from arena_kit.ranking.formats import FORMATS, Stage, StageKind
 from core.duels.stopping import tournament_test
-from core.models import Environment, Tournament, TournamentState
+from core.models import Tournament, TournamentState
 from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
 from core.tournaments.calendar import (
     next_step,
-    tournament_past_list,
-    tournament_past_rows,
-    tournament_planned_list,
-    tournament_running_list,
 )
 from core.tournaments.results import results_visible
-from core.tournaments.seasons import season_list
 from core.tournaments.selectors import tournament_progress
-from web.evaluations.parts import page_number
 from web.site.fragments import render_page
+from web.site.requests import page_number
 from web.tournaments.bracket_parts import (
     REACHED,
     bracket_columns,
@@ -41,26 +35,10 @@ from web.tournaments.round_parts import is_all_at_once, running_words, shown_rou
 
 FRAGMENTS = {"tournament": "web/tournaments/live.html"}
 ROWS_A_PAGE = 100
-PAST_A_PAGE = 25
 SMALL_GROUP = 4
 """Groups of up to this size are shown side by side."""
 PODIUM, MOST_ON_PODIUM = 3, 8
 """The last rank on the podium, and the most agents named on it: any number may share a rank."""
-
-
-def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """The running, planned and past tournaments of an environment."""
-    environment = get_object_or_404(Environment, slug=slug)
-    page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
-    context = {
-        "environment": environment,
-        "running": tournament_running_list(environment),
-        "planned": tournament_planned_list(environment, now=timezone.now()),
-        "past": tournament_past_list(page.object_list),
-        "page": page,
-        "seasons": season_list(environment),
-    }
-    return render(request, "web/tournaments/list.html", context)
 
 
 def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:

@@ -1,0 +1,13 @@
+"""Addresses of site: pages."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from web.site import home
+
+pages = [
+    path("", home.home, name="home"),
+    path("favicon.ico", home.icon, name="icon"),
+    path("robots.txt", home.robots, name="robots"),
+]
