@@ -306,3 +306,27 @@ def test_each_test_lies_with_the_package_that_it_imports_most() -> None:
             if (better := belongs_to(own, names, ground)) != own:
                 found[str(path.relative_to(ROOT))] = better
     assert found == {}
+
+
+WORKERS = ("builder", "duel_runner", "rollout_runner", "tournament_manager", "publisher")
+
+
+def sources(*packages: str) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every module of these packages, tests left out."""
+    for package in packages:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "tests" not in path.parts and "migrations" not in path.parts:
+                yield str(path.relative_to(ROOT)), path.read_text()
+
+
+def test_rooms_of_workers_hold_no_rules_about_rows() -> None:
+    refusing = [path for path, text in sources(*WORKERS) if "raise Refused" in text]
+    selecting = [path for path, _ in sources(*WORKERS) if path.endswith("selectors.py")]
+    assert (refusing, selecting) == ([], [])
+
+
+def test_the_open_states_of_a_job_stand_in_one_place() -> None:
+    pair = re.compile(r"[(\[{]\s*JobState\.(QUEUED|RUNNING),\s*JobState\.(QUEUED|RUNNING),?\s*[)\]}]")
+    assert [path for path, text in sources("core", "web", "executor", *WORKERS) if pair.search(text)] == [
+        "core/jobs/states.py"
+    ]

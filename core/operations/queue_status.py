@@ -12,6 +12,7 @@ from django.db.models import Count, Max, Min, Q
 
 from core.jobs.bells import waiting_count
 from core.jobs.registry import kinds_of
+from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
 from core.models import Job, JobState
 
@@ -62,7 +63,7 @@ def _queue(name: str, workers: int) -> QueueStatus:
 def _counts(model: type[Job]) -> dict[str, Any]:
     rows = model._base_manager.order_by()
     waits = Q(state=JobState.QUEUED)
-    is_open = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
+    is_open = rows.filter(state__in=OPEN).aggregate(
         running=Count("pk", filter=Q(state=JobState.RUNNING)),
         waiting=Count("pk", filter=waits & Q(not_before=None)),
         delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),

@@ -6,9 +6,9 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
+from core.files.removed import REMOVED
 from core.jobs.bells import wake
 from core.models import Rollout, Task, User, VerdictReason
-from core.removed import REMOVED
 
 JUDGE_TASK = "rollouts_judge"
 NEEDED = ("record", "export", "har", "steps")

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from core.login_providers import login_providers
 from core.settings.base import SITE_NAME, env
+from core.settings.login_providers import login_providers
 from core.settings.security import HTTPS
 
 AUTH_USER_MODEL = "core.User"

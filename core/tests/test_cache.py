@@ -17,9 +17,9 @@ from django.core.cache import cache
 from django.core.cache.backends.redis import RedisCache
 from pytest_django.fixtures import Settings
 
-import core.cache
-from core.cache import cached
-from core.redis_cache import Outage, SteadyRedisCache
+import core.cache.answers
+from core.cache.answers import cached
+from core.cache.redis import Outage, SteadyRedisCache
 from core.tests.clocks import Clock
 from tests.machine import redis_server
 
@@ -27,14 +27,14 @@ UNUSED = "redis://127.0.0.1:1/0"
 """An address on which no server listens."""
 SHORT = {"socket_timeout": 0.05, "socket_connect_timeout": 0.05}
 LONG = {"socket_timeout": 60.0, "socket_connect_timeout": 60.0}
-KEPT_SECONDS = core.cache.KEPT_SECONDS
+KEPT_SECONDS = core.cache.answers.KEPT_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def no_real_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine that stands still for a second must not change what the tests' own clock decides."""
-    monkeypatch.setattr(core.cache, "KEPT_SECONDS", 600)
-    monkeypatch.setattr(core.cache, "PATIENCE_SECONDS", 600)
+    monkeypatch.setattr(core.cache.answers, "KEPT_SECONDS", 600)
+    monkeypatch.setattr(core.cache.answers, "PATIENCE_SECONDS", 600)
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_threads_that_find_nothing_wait_for_one_that_computes(clock: Clock) -> N
 
 
 def test_readers_do_not_wait_for_ever_for_one_that_hangs(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(core.cache, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(core.cache.answers, "PATIENCE_SECONDS", 0.01)
     begun, go_on = threading.Event(), threading.Event()
 
     def hang() -> str:
@@ -138,7 +138,7 @@ def test_a_failure_is_not_shared(clock: Clock) -> None:
     with pytest.raises(ZeroDivisionError):
         cached("key", fail, clock=clock)
     assert cached("key", lambda: "answer", clock=clock) == "answer"
-    assert not core.cache._turns
+    assert not core.cache.answers._turns
 
 
 def test_an_outage_is_asked_about_by_one_caller_every_five_seconds(clock: Clock) -> None:
@@ -170,7 +170,7 @@ def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Ca
 
     def use(server: str, options: dict[str, float] = LONG) -> None:
         settings.CACHES = {
-            "default": {"BACKEND": "core.redis_cache.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
+            "default": {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
         }
         SteadyRedisCache(server, {}).own.clear()
 
@@ -281,7 +281,7 @@ def test_processes_share_what_is_in_redis_and_take_turns(
 @pytest.mark.redis
 def test_redis_itself_drops_an_answer(use: Callable[..., None], clock: Clock, redis_url: str) -> None:
     """Whatever the clocks of two hosts say."""
-    assert KEPT_SECONDS == core.cache.FRESH_SECONDS
+    assert KEPT_SECONDS == core.cache.answers.FRESH_SECONDS
     use(redis_url)
     cached("dropped", lambda: 1, clock=clock)
     client = SteadyRedisCache(redis_url, {}).shared._cache.get_client()

@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment import registry
 from arena_kit.image.engine import LIMITS
-from core.checks import ENGINE_TAG, TAG, refuse_unsafe_start
+from core.checks.startup import ENGINE_TAG, TAG, refuse_unsafe_start
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from core.mail_server import MailServer, mail_server
+from core.settings.mail_server import MailServer, mail_server
 
 
 def test_without_an_address_mails_go_to_the_log() -> None:

@@ -16,11 +16,11 @@ from django.core.management import CommandError, call_command
 from pytest_django.fixtures import Settings
 
 from core.errors import StoreFailed
+from core.files.object_place import object_place
+from core.files.object_storage import LEAST_BYTES, ObjectStorage
+from core.files.storage import LocalStorage
 from core.jobs.artifacts import store_is_down
 from core.jobs.tests.test_artifacts import finish, running
-from core.object_place import object_place
-from core.object_storage import LEAST_BYTES, ObjectStorage
-from core.storage import LocalStorage
 from tests.object_proxy import FaultyProxy, faulty_proxy
 from tests.object_stores import KEY, StoreServer, store_server
 
@@ -148,7 +148,7 @@ def test_files_are_copied_both_ways_and_a_broken_copy_goes_on(
 ) -> None:
     entry = settings.STORAGES["default"]
     settings.MEDIA_ROOT = tmp_path
-    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.storage.LocalStorage"}}
+    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.files.storage.LocalStorage"}}
     with pytest.raises(CommandError, match="names no object store"):
         call_command("files_copy", "--to", "s3")
     duel = running(players)

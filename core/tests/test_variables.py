@@ -7,7 +7,7 @@ import pytest
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
-from core.variables import Variables, decimal, whole_number, yes_or_no
+from core.settings.variables import Variables, decimal, whole_number, yes_or_no
 
 
 @pytest.mark.parametrize(("word", "value"), [("0", 0.0), ("0.05", 0.05), ("1", 1.0)])

@@ -12,9 +12,9 @@ from arena_kit.environment.replay_file.views import FrameView
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 from core.evaluations.episodes import Episode, TextReplay, episode_list, practice_results, recording_steps
+from core.files.removed import removed_on
 from core.jobs.waits import Wait, waits_of
 from core.models import Evaluation, JobState, Recording, Validation
-from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
 from web.site.charts import constant, over_time

@@ -12,8 +12,8 @@ from typing import Any
 from django.http import QueryDict
 
 from core.duels.selectors import NotStored
+from core.files.removed import removed_on
 from core.models import Rollout, Task
-from core.removed import removed_on
 from core.rollouts.records import StateChange, StateChanges, changes_of, last_step, page_of, steps_of
 
 STEPS_A_PAGE, PAIRS_A_PAGE = 50, 200

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_POST
 
 from core.duels.selectors import NotStored
 from core.errors import Refused
+from core.files.removed import removed_on
 from core.models import CancelCode, Rollout, User
-from core.removed import removed_on
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import can_be_judged, judging_ask, newest_revision
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible

@@ -18,8 +18,8 @@ from rest_framework.request import Request
 
 from arena_kit.upload import admission
 from core.errors import QuotaExceeded
+from core.files.storage import incoming_folder
 from core.models import Environment
-from core.storage import incoming_folder
 from core.submissions.clients import client_environment
 from web.site.requests import account_of, client_network
 from web.site.throttling import EnvironmentThrottle

@@ -13,7 +13,7 @@ from django.core.cache import cache
 from pytest_django import DjangoAssertNumQueries
 
 from arena_kit.ranking.scores import paired_difference
-from core.cache import cached
+from core.cache.answers import cached
 from core.evaluations import board
 from core.evaluations.board import BoardFilter, board_page, board_rank, environments_with_boards
 from core.evaluations.comparison import compare

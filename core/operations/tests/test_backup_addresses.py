@@ -8,7 +8,7 @@ import pytest
 from django.core.checks import run_checks
 from pytest_django.fixtures import Settings
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.operations.backup.direct import POSTGRESQL, direct_place
 
 POOLED = {

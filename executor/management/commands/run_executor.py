@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.monitoring.exposition import serve
 from executor.listening import USUAL_ADDRESS, Listening, listening
 

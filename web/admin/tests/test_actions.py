@@ -278,6 +278,19 @@ def test_starting_a_tournament_is_an_order_in_its_row_and_rings_for_the_manager(
     assert "was asked to start a new edition" in said[0]
 
 
+@pytest.mark.parametrize("aside", ["resting", "benched"])
+def test_agents_that_do_not_play_are_not_announced_as_the_players_of_an_edition(
+    organiser: Client, environment: Environment, players: list[Submission], aside: str
+) -> None:
+    if aside == "resting":
+        Agent.objects.filter(pk__in=[row.agent_id for row in players[1:]]).update(is_resting=True)
+    else:
+        Submission.objects.filter(pk__in=[row.pk for row in players[1:]]).update(is_benched=True)
+    assert "Tic-tac-toe has one agent. Agents that rest" in act(organiser, "start_tournament", environment)[-1]
+    environment.refresh_from_db()
+    assert environment.start_asked_at is None
+
+
 def test_a_tournament_that_cannot_start_is_not_asked_for(
     organiser: Client,
     environment: Environment,
@@ -288,14 +301,14 @@ def test_a_tournament_that_cannot_start_is_not_asked_for(
     with django_capture_on_commit_callbacks(execute=True):
         assert "needs two agents" in act(organiser, "start_tournament", environment)[-1]
         running = factories.tournament([player, ready(people, environment, "berta")], state=TournamentState.RUNNING)
-        assert "An edition is running" in act(organiser, "start_tournament", environment)[-1]
+        assert "is still running. Wait until it ends" in act(organiser, "start_tournament", environment)[-1]
         running.delete()
         environment.play = Play.LADDER
         environment.save()
-        assert "plays a ladder, which starts by itself" in act(organiser, "start_tournament", environment)[-1]
+        assert "plays a ladder, which begins by itself" in act(organiser, "start_tournament", environment)[-1]
         environment.is_active = False
         environment.save()
-        assert "not active" in act(organiser, "start_tournament", environment)[-1]
+        assert "is inactive; make it active first" in act(organiser, "start_tournament", environment)[-1]
 
     assert waiting_messages() == []
 

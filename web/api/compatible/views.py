@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.cache import cached
+from core.cache.answers import cached
 from core.environments.additions import addable_ids
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.board import board_page, environments_with_boards

@@ -17,9 +17,9 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from rest_framework.throttling import SimpleRateThrottle
 
-from core.login_providers import login_providers
 from core.models import AuditEntry, InviteLink, Letter, User
 from core.moderation.services import user_ban
+from core.settings.login_providers import login_providers
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from core.tournaments.invite_links import link_address

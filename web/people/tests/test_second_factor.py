@@ -10,8 +10,6 @@ from urllib.parse import urlencode
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
-from django.core.management import call_command
-from django.db import connection
 from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
@@ -349,27 +347,6 @@ def test_a_new_password_by_mail_does_not_get_around_it(cast: Cast) -> None:
     client.post(LOGIN, {"username": cast.olga.email, "password": "another-long-one"})
     assert not is_logged_in(client)
     assert client.get(CODE).status_code == 200
-
-
-def test_second_factors_of_django_otp_are_taken_over(cast: Cast) -> None:
-    key = "3132333435363738393031323334353637383930"
-    with connection.cursor() as cursor:
-        # What its tables were like, as far as it matters.
-        cursor.execute("CREATE TABLE otp_totp_totpdevice (id integer, user_id integer, key text, confirmed boolean)")
-        cursor.execute("CREATE TABLE otp_static_staticdevice (id integer, user_id integer, confirmed boolean)")
-        cursor.execute("CREATE TABLE otp_static_statictoken (id integer, device_id integer, token text)")
-        cursor.execute("INSERT INTO otp_totp_totpdevice VALUES (1, %s, %s, %s)", [cast.olga.pk, key, True])
-        cursor.execute("INSERT INTO otp_static_staticdevice VALUES (1, %s, %s)", [cast.olga.pk, True])
-        cursor.execute("INSERT INTO otp_static_statictoken VALUES (1, 1, 'abcdefgh'), (2, 1, 'ijklmnop')")
-    for _ in range(2):
-        call_command("second_factors_move")
-
-    assert recovery_code_count(cast.olga) == 2
-    for typed in (code_of("GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"), " ABCD efgh"):
-        client = logged_in(cast.olga)
-        client.post(CODE, {"code": typed})
-        assert is_logged_in(client)
-    assert recovery_code_count(cast.olga) == 1
 
 
 def test_a_password_that_is_set_too_late_is_in_no_session(cast: Cast, visit: As) -> None:

@@ -20,10 +20,10 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.upload import inspection
 from core.errors import QuotaExceeded, Refused
+from core.files.storage import LocalStorage, incoming_folder, incoming_sweep
 from core.models import Agent, Environment, Submission, UploadReservation, User
 from core.people.quotas import address_digest
 from core.people.services import anonymous_ensure
-from core.storage import LocalStorage, incoming_folder, incoming_sweep
 from core.submissions import uploads
 from core.submissions.services import agent_create, submission_create
 from core.tests import factories
