@@ -7,7 +7,7 @@ from django.urls import path
 from web.api.routing import native
 from web.challenges import api
 from web.challenges import views as challenges
-from web.site.routing import AGENT
+from web.site.urls import AGENT
 
 pages = [
     path(AGENT + "test/", challenges.test, name="version_test"),

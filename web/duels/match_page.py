@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 
+from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.records import MatchRecord
+from arena_kit.environment.replay_file.classic_html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.replay_file.views import FrameView
+from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.sitting import PERSON
 from core.duels.replays import Names, match_views
 from core.duels.selectors import NotStored, match_get, spec_get
 from core.duels.traces import match_trace
 from core.models import Duel, PlayedJob
 from core.watching.selectors import match_shown
-from web.duels.classic_html import painter, style_head
 from web.duels.match_parts import MatchAddresses, match_parts
 from web.duels.viewer_parts import Context, printed, timed, valued
 from web.site.refusals import status_of
@@ -90,3 +95,23 @@ def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> J
     except NotStored as missing:
         return JsonResponse({"error": str(missing)}, status=status_of(missing))
     return JsonResponse({"frames": [asdict(state) for state in states]})
+
+
+def address_in(spec: EnvironmentSpec) -> AddressOf:
+    """Return what gives the address of a file in an environment's `static/`."""
+    return lambda name: f"{settings.STATIC_URL}environments/{spec.slug}/{name}"
+
+
+def style_head(spec: EnvironmentSpec) -> Head | None:
+    """Return what styles the HTML of a classic environment; None for others, and where it cannot be asked."""
+    if spec.classic is None:
+        return None
+    try:
+        return head_of(spec, address_in(spec))
+    except ArenaEnvironmentError:
+        return None
+
+
+def painter(spec: EnvironmentSpec) -> Callable[[Frame], str] | None:
+    """Return what draws the HTML of a classic environment; None for others."""
+    return None if spec.classic is None else partial(html_of, spec, address_of=address_in(spec))

@@ -14,8 +14,8 @@ from core.tournaments.tables import table_rows
 from web.environments.exports import board_records, past_records, table_records
 from web.evaluations.board_parts import BoardForm
 from web.ratings.parts import with_ratings
-from web.site.as_of import AsOfForm
 from web.site.exports import KINDS, exported
+from web.site.forms import AsOfForm
 from web.tournaments.table_parts import TableForm
 
 

@@ -22,9 +22,9 @@ from core.tournaments.seasons import season_list
 from core.tournaments.selectors import rating_pool_get
 from core.tournaments.tables import table_rows
 from web.environments.contract import contract
-from web.environments.kit_views import kits_of
+from web.environments.download_views import kits_of
 from web.ratings.parts import with_ratings
-from web.site.as_of import AsOfForm
+from web.site.forms import AsOfForm
 from web.site.requests import page_number
 from web.submissions.forms import AgentForm
 from web.submissions.parts import upload_quotas

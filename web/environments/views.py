@@ -21,7 +21,7 @@ from web.environments.application_page import application_page
 from web.environments.parts import board_parts, edition_table
 from web.evaluations.board_page import scored_page
 from web.ratings.past_page import past_page
-from web.site.as_of import AsOfForm
+from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.refusals import explained
 from web.tournaments.bracket_page import tournament_page

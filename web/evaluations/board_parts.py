@@ -11,7 +11,7 @@ from django.http import QueryDict
 
 from core.evaluations.board import SORTS, BoardFilter, BoardRow, board_page
 from core.models import Environment
-from web.site.as_of import MomentField
+from web.site.forms import MomentField
 from web.site.requests import page_number
 from web.site.whiskers import Whisker, whiskers
 

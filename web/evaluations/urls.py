@@ -5,8 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.evaluations import api, replay_api
-from web.evaluations import replay_views as recordings
+from web.evaluations import api
 from web.evaluations import views as evaluations
 
 pages = [
@@ -21,7 +20,7 @@ pages = [
     ),
     path(
         "evaluations/<int:evaluation_id>/episodes/<slug:choice>/replay.<slug:form>",
-        recordings.replay_file,
+        evaluations.replay_file,
         name="recording_replay",
     ),
     path(
@@ -36,5 +35,5 @@ routes = [
     *native("evaluations/<int:pk>/", api.EvaluationShown, "evaluation"),
     *native("evaluations/<int:pk>/episodes/", api.EpisodeList, "episodes"),
     *native("evaluations/<int:pk>/episodes/<int:number>/", api.EpisodeShown, "episode"),
-    *native("evaluations/<int:pk>/recordings/<slug:choice>/replay/", replay_api.RecordingReplay, "recording_replay"),
+    *native("evaluations/<int:pk>/recordings/<slug:choice>/replay/", api.RecordingReplay, "recording_replay"),
 ]

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from web.operations import day_views as day
 from web.operations import views as operations
 
 pages = [
     re_path(r"^health/live/?$", operations.live, name="live"),
-    path("operations/", day.operations, name="operations"),
+    path("operations/", operations.operations, name="operations"),
     re_path(r"^metrics/?$", operations.metrics, name="metrics"),
     re_path(r"^api/alertmanager/webhook/?$", operations.alerts, name="alerts"),
 ]

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from core.models import Environment, QuotaName, User
 from core.people.quota_selectors import Quota, challenge_quota, quota_lists
-from web.site.limits import duration
+from web.site.numbers import duration
 
 ALMOST_PERCENT = 80
 """Share of a quota from which its bar warns that little is left."""

@@ -19,7 +19,6 @@ from web.people import login_views as logins
 from web.people import password_views as passwords
 from web.people import provider_views as providers
 from web.people import second_factor_views as factors
-from web.people import user_views as users
 from web.people import views as profiles
 from web.people.provider_views import with_provider
 
@@ -81,7 +80,7 @@ pages = [
     path("profile/tokens/<int:token_id>/revoke/", profiles.token_revoke, name="token_revoke"),
     path("profile/export/", leaving.export, name="account_export"),
     path("profile/delete/", leaving.delete, name="account_delete"),
-    path("users/<str:username>/", users.user, name="user"),
+    path("users/<str:username>/", profiles.user, name="user"),
 ]
 
 routes = [

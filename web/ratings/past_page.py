@@ -12,7 +12,7 @@ from django.urls import reverse
 from core.models import Environment, RatingPoint
 from core.ratings.history import history_begins, leaderboard_as_of
 from web.ratings.parts import past_ratings
-from web.site.as_of import AsOfForm
+from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.requests import page_number
 

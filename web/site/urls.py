@@ -6,6 +6,9 @@ from django.urls import path
 
 from web.site import home
 
+AGENT = "environments/<slug:slug>/agents/<str:name>/"
+EDITION = "environments/<slug:slug>/editions/<int:edition>/"
+
 pages = [
     path("", home.home, name="home"),
     path("favicon.ico", home.icon, name="icon"),

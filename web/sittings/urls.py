@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.site.routing import AGENT
+from web.site.urls import AGENT
 from web.sittings import api
 from web.sittings import branch_views as branches
 from web.sittings import views as sittings

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.site.routing import AGENT
+from web.site.urls import AGENT
 from web.submissions import api, validate_api, version_api
 from web.submissions import download_views as downloads
 from web.submissions import source_views as sources

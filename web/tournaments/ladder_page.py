@@ -14,7 +14,7 @@ from core.tournaments.results import results_check
 from core.tournaments.selectors import edition_window, rating_pool_get
 from core.tournaments.tables import table_rows
 from web.ratings.parts import with_ratings
-from web.site.as_of import AsOfForm
+from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.requests import page_number
 from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere

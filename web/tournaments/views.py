@@ -1,4 +1,4 @@
-"""The page of an environment's tournaments, and those of their participants."""
+"""The pages of participants."""
 
 from __future__ import annotations
 
@@ -7,28 +7,19 @@ from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
-from django.utils import timezone
+from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import Environment, Participant, TournamentState, User
+from core.models import Participant, TournamentState, User
 from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
-from core.tournaments.calendar import (
-    tournament_past_list,
-    tournament_past_rows,
-    tournament_planned_list,
-    tournament_running_list,
-)
 from core.tournaments.results import results_check
-from core.tournaments.seasons import season_list
 from core.tournaments.selectors import opponent_list, participant_progress
 from web.site.refusals import explained
 from web.site.requests import page_number
 
 DUELS_A_PAGE = 50
-PAST_A_PAGE = 25
 
 
 @explained
@@ -86,18 +77,3 @@ def _participant(slug: str, edition: int, name: str, version: str = "") -> Parti
     if row is None:
         raise Http404("No such agent takes part in this tournament.")
     return row
-
-
-def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """The running, planned and past tournaments of an environment."""
-    environment = get_object_or_404(Environment, slug=slug)
-    page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
-    context = {
-        "environment": environment,
-        "running": tournament_running_list(environment),
-        "planned": tournament_planned_list(environment, now=timezone.now()),
-        "past": tournament_past_list(page.object_list),
-        "page": page,
-        "seasons": season_list(environment),
-    }
-    return render(request, "web/tournaments/list.html", context)

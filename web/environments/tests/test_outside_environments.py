@@ -25,7 +25,7 @@ from core.models import Alarm, Environment
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
-from web.duels.classic_html import address_in
+from web.duels.match_page import address_in
 from web.environments.tests.synced import few_are_shipped
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"><script>alert(2)</script></svg>'

@@ -9,7 +9,7 @@ from core.models import Environment, TournamentState, User
 from core.tests import factories
 from core.tests.factories import Cast
 from web.conftest import As
-from web.people import user_views as users
+from web.people import views as users
 from web.tests.house import furnished
 
 pytestmark = pytest.mark.django_db

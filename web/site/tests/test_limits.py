@@ -22,7 +22,7 @@ from core.tests.factories import Cast
 from core.tests.organising import act
 from tests.samples import FIRST, archive
 from web.conftest import As
-from web.site.limits import duration
+from web.site.numbers import duration
 from web.site.requests import client_network
 from web.site.throttling import SignUpThrottle
 
