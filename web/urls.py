@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.urls import include, path, re_path
 
+from web.analyses import urls as analyses
 from web.api import urls as api
 from web.challenges import urls as challenges
 from web.comparisons import urls as comparisons
@@ -31,7 +32,7 @@ from web.watching import urls as watching
 # The API's own table is the last: it ends with an address that takes the rest.
 NOUNS = (
     site, people, notices, docs, watching, tournaments, submissions, operations, kit, environments, ratings,
-    comparisons, challenges, sittings, rollouts, evaluations, duels, jobs, organise, api,
+    comparisons, challenges, sittings, rollouts, evaluations, duels, analyses, jobs, organise, api,
 )  # fmt: skip
 pages = [page for noun in NOUNS for page in getattr(noun, "pages", ())]
 routes = [route for noun in NOUNS for route in getattr(noun, "routes", ())]

@@ -23,7 +23,7 @@ from web.api.base import Listed, Shown
 from web.api.fields import JobFields, Version
 from web.api.listing import Pages, RowFilter
 from web.api.replays import HELD_BACK, NOT_PLAYED
-from web.duels.requests import get_duel
+from web.site.played import get_duel
 from web.site.requests import viewer_of
 
 BY_PLAYER = "Two values: of player 1 and of player 2."

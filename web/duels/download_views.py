@@ -20,8 +20,8 @@ from core.duels.selectors import (
     records_without_traces,
     spec_get,
 )
-from web.duels.requests import get_duel, source_visible
 from web.site.files import GZIP, TEXT, ZIP, attachment, text
+from web.site.played import get_duel, source_visible
 from web.site.refusals import explained
 
 

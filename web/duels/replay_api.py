@@ -9,7 +9,7 @@ from rest_framework.views import APIView
 
 from core.models import Duel, Validation
 from web.api.replays import ANSWERS, ReplayQuery, asked
-from web.duels.requests import get_duel, get_validation
+from web.site.played import get_duel, get_validation
 from web.site.replays import match_response
 from web.site.throttling import AccountThrottle, ReplayFileThrottle, StrangerThrottle
 

@@ -14,10 +14,10 @@ from core.duels.replays import embedded_page, replay_tag
 from core.duels.selectors import NotStored, duel_get, match_get
 from core.models import Duel
 from core.tournaments.results import duel_check
-from web.duels.cards import card_png
+from web.cards.drawing import card_png
 from web.duels.match_parts import sharing
-from web.duels.requests import get_duel, get_validation
 from web.site.embedding import embeddable, refusal
+from web.site.played import get_duel, get_validation
 from web.site.refusals import explained, status_of
 from web.site.replays import form_of, match_response
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from django.urls import path
 
 from web.api.routing import native
-from web.duels import analysis_views as analyses
 from web.duels import api, dataset_api, replay_api
 from web.duels import download_views as downloads
-from web.duels import playout_views as playouts
 from web.duels import replay_views as replays
 from web.duels import views as duels
 
@@ -16,10 +14,6 @@ pages = [
     path("duels/<int:duel_id>/", duels.duel, name="duel"),
     path("duels/<int:duel_id>/matches/<int:number>/", duels.match, name="match"),
     path("duels/<int:duel_id>/matches/<int:number>/frames.json", duels.match_frames, name="match_frames"),
-    path("duels/<int:duel_id>/matches/<int:number>/analysis/", analyses.analysis, name="match_analysis"),
-    path("duels/<int:duel_id>/matches/<int:number>/analyse/", analyses.analyse, name="match_analyse"),
-    path("duels/<int:duel_id>/matches/<int:number>/playouts/", playouts.part, name="match_playouts"),
-    path("duels/<int:duel_id>/matches/<int:number>/playouts/new/", playouts.ask, name="match_playouts_ask"),
     path("duels/<int:duel_id>/matches/<int:number>/replay.<slug:form>", replays.match_replay, name="match_replay"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/", replays.embedded_match, name="embedded_match"),
     path("embed/duels/<int:duel_id>/matches/<int:number>/card.png", replays.match_card, name="match_card"),

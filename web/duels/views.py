@@ -22,9 +22,9 @@ from core.watching.selectors import index_get, match_shown
 from web.duels.course_parts import course_of
 from web.duels.match_page import frames, viewer
 from web.duels.match_parts import match_addresses, sharing
-from web.duels.parts import group_views, match_filter, segments
-from web.duels.requests import get_duel, get_validation, origin_crumbs, source_visible
+from web.duels.parts import group_views, match_filter, origin_crumbs, segments
 from web.duels.viewer_parts import Context
+from web.site.played import get_duel, get_validation, source_visible
 from web.site.refusals import explained
 from web.watching.parts import board_part, events_address
 

@@ -22,7 +22,7 @@ from core.sittings.services import MOST_STEPS, sitting_begin, sitting_move, sitt
 from web.api.base import Acting, checked, one, refusals
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID
-from web.duels.requests import get_duel
+from web.site.played import get_duel
 from web.site.requests import viewer_of
 from web.sittings.seen import observed, seen_of
 

@@ -6,8 +6,8 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 
 from core.duels.selectors import NotStored, file_get
 from core.models import Submission
-from web.duels.requests import source_visible
 from web.site.files import JSON, TEXT, ZIP, attachment, text
+from web.site.played import source_visible
 from web.site.refusals import explained
 
 

@@ -15,8 +15,8 @@ from arena_kit.text import plain_line
 from core.duels.replays import Names, match_views, replay_facts
 from core.duels.selectors import NotStored, match_get
 from core.models import Duel
-from web.duels.fonts import drawable
-from web.duels.rasteriser import NotDrawn, rasterised
+from web.cards.fonts import drawable
+from web.cards.rasteriser import NotDrawn, rasterised
 
 CARD_SIZE = (1200, 630)
 """Width and height in pixels, as sites that preview links ask for."""

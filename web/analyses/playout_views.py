@@ -18,9 +18,9 @@ from core.models import Agent, Duel, User
 from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of
 from core.submissions.selectors import agent_get
-from web.duels.playout_parts import playouts_view
-from web.duels.requests import get_duel
+from web.analyses.playout_parts import playouts_view
 from web.site.limits import answer_refused
+from web.site.played import get_duel
 from web.site.refusals import explained
 
 MOST_LISTED = 100

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from threading import BoundedSemaphore
 
-from web.duels.fonts import fonts_for
+from web.cards.fonts import fonts_for
 
 ROOT = Path(__file__).resolve().parents[2]
 PROCESSOR_SECONDS = 2

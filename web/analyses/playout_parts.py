@@ -10,7 +10,7 @@ from arena_kit.environment.records import MatchRecord, Outcome
 from core.duels.playouts import Playout, Playouts, playouts_of
 from core.duels.replays import Names
 from core.models import Duel
-from web.duels.analysis_parts import HEIGHT, WIDTH
+from web.analyses.parts import HEIGHT, WIDTH
 
 EDGE = 6.0
 MOST_SWINGS = 3

@@ -14,8 +14,8 @@ from core.duels.replays import duel_names
 from core.duels.selectors import match_get
 from core.errors import Refused
 from core.models import User
-from web.duels.analysis_parts import analysis_view
-from web.duels.requests import get_duel
+from web.analyses.parts import analysis_view
+from web.site.played import get_duel
 from web.site.refusals import explained
 
 
