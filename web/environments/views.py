@@ -17,15 +17,15 @@ from core.tournaments.selectors import (
     tournament_latest,
     tournament_progress,
 )
+from web.environments.application_page import application_page
 from web.environments.parts import board_parts, edition_table
-from web.evaluations.board_views import scored_page
-from web.ratings.as_of import AsOfForm
-from web.ratings.past_views import past_page
-from web.rollouts.views import application_page
+from web.evaluations.board_page import scored_page
+from web.ratings.past_page import past_page
+from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.refusals import explained
-from web.tournaments.bracket_views import tournament_page
-from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
+from web.tournaments.bracket_page import tournament_page
+from web.tournaments.ladder_page import TABLE, ladder_page, ladder_table
 
 FRAGMENTS = {
     "leaderboard": "web/environments/leaderboard.html",

@@ -13,8 +13,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from core.models import AuditEntry
-from web.evaluations.parts import page_number
-from web.organise.access import SUPERUSER, organisers
+from web.site.organisers import SUPERUSER, organisers
+from web.site.requests import page_number
 
 A_PAGE = 50
 

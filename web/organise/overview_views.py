@@ -15,8 +15,8 @@ from core.operations.failures import failed_list
 from core.operations.status import running_list, watchdog_runs
 from core.tournaments.calendar import tournament_past_list, tournament_planned_list, tournament_running_list
 from web.operations.parts import queue_figures
-from web.organise.access import may, organisers
 from web.organise.alarms import advised
+from web.site.organisers import may, organisers
 
 ALARMS_SHOWN, RUNNING_SHOWN = 20, 20
 FAILURES = timedelta(days=1)

@@ -34,11 +34,11 @@ from core.rollouts.statuses import (
 )
 from core.rollouts.storable import storable_text
 from core.rollouts.tasks import tasks_upload
-from web.api.authentication import viewer_of
+from web.api.base import Acting, checked
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.api.schema import OBJECTS
-from web.api.views import Acting, checked
 from web.rollouts.dashboard_rows import job_shown, rollout_shown, task_shown
+from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
 NO_TASK, NO_ROLLOUT, NO_JOB = "Task not found", "Rollout not found", "Job not found"

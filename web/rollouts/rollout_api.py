@@ -23,12 +23,12 @@ from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, steps_of
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
-from web.api.authentication import viewer_of
+from web.api.base import Acting, Listed
 from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
-from web.api.views import Acting, Listed
-from web.ratings.exports import exported
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
+from web.site.exports import exported
+from web.site.requests import viewer_of
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 SEEN: Mapping[str, str] = {

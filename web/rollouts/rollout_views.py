@@ -22,12 +22,12 @@ from core.rollouts.judging import can_be_judged, judging_ask, newest_revision
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
-from web.evaluations.views import viewer_of
 from web.rollouts.batch_views import id_in
 from web.rollouts.parts import aligned, changes_compared, changes_view, number_in, steps_view
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained
+from web.site.requests import viewer_of
 
 Context = dict[str, Any]
 FILES = (

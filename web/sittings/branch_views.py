@@ -22,9 +22,10 @@ from core.models import Agent, User
 from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of
 from core.sittings.services import sitting_begin
-from web.duels.views import get_duel, origin_crumbs
-from web.site.accounts import account_of
+from web.duels.parts import origin_crumbs
+from web.site.played import get_duel
 from web.site.refusals import explained
+from web.site.requests import account_of
 from web.sittings.parts import seat_remember
 
 MOST_LISTED = 100

@@ -21,12 +21,12 @@ from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of, sitting_get, sittings_open
 from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign
 from core.submissions.selectors import agent_get, agent_source_visible
+from web.duels.match_page import frames, viewer
 from web.duels.match_parts import MatchAddresses
-from web.duels.replay_views import form_of, match_response
-from web.duels.views import frames, viewer
-from web.site.accounts import account_of
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
+from web.site.replays import form_of, match_response
+from web.site.requests import account_of
 from web.sittings.parts import board_of, is_seated, seat_remember
 
 SHOWN = 6

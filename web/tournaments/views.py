@@ -16,8 +16,8 @@ from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress
-from web.evaluations.parts import page_number
 from web.site.refusals import explained
+from web.site.requests import page_number
 
 DUELS_A_PAGE = 50
 
