@@ -59,7 +59,7 @@ def check_store(**_: Any) -> list[CheckMessage]:
     """arena.E026: the files are in an object store, and what asks it is not installed."""
     if "place" not in settings.STORAGES["default"].get("OPTIONS", {}) or find_spec("botocore") is not None:
         return []
-    hint = "Run pip install --no-deps --require-hashes -r requirements-s3.txt, or build the image with S3=yes."
+    hint = "Run make extras EXTRAS=s3, or build the image with EXTRAS=s3."
     return [Error("STORAGE names an object store, but the extra s3 is not installed.", hint=hint, id="arena.E026")]
 
 

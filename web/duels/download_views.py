@@ -9,7 +9,7 @@ from typing import IO, cast
 
 from django.http import Http404, HttpRequest, HttpResponseBase
 
-from arena_kit.environment.classic import classic_document
+from arena_kit.environment.adapters.classic.document import classic_document
 from arena_kit.environment.protocol import BrokenEnvironment
 from arena_kit.environment.replay import ReplayMismatch
 from core.duels.selectors import (

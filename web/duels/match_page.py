@@ -11,9 +11,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.views.decorators.gzip import gzip_page
 
+from arena_kit.environment.adapters.classic.html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
 from arena_kit.environment.records import MatchRecord
-from arena_kit.environment.replay_file.classic_html import AddressOf, Head, head_of, html_of
 from arena_kit.environment.replay_file.views import FrameView
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.sitting import PERSON

@@ -10,8 +10,8 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from playwright.sync_api import Browser, Page, expect
 from pytest_django.live_server_helper import LiveServer
 
+from arena_kit.environment.adapters.classic.info import Facts
 from arena_kit.environment.outside import trial
-from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.tests.environment.outside import copied, outside
 from core.tests import factories

@@ -13,12 +13,12 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment import registry
+from arena_kit.environment.adapters.classic.environment import html as classic_html
+from arena_kit.environment.adapters.classic.html import Head, cleaned, head_of
+from arena_kit.environment.adapters.classic.info import Facts
 from arena_kit.environment.outside import trial
-from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.outside.trial import TrialResult
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.replay_file import classic_html
-from arena_kit.environment.replay_file.classic_html import Head, cleaned, head_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.tests.environment.outside import classic, copied, outside
 from core.models import Alarm, Environment

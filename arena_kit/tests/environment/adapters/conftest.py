@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from arena_kit.tests.adapters import odd
+from arena_kit.tests.environment.adapters import odd
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from arena_kit.environment.adapters.classic_values import Array, plain, read_reset, read_step
+from arena_kit.environment.adapters.classic.values import Array, plain, read_reset, read_step
 from arena_kit.environment.loading import load
 from arena_kit.environment.protocol import Action, BrokenEnvironment, Frame, IllegalAction, MatchOver, Observation
 from arena_kit.environment.spec import EnvironmentSpec

@@ -75,8 +75,8 @@ def read_classic(data: Mapping[str, Any], facts: Facts) -> dict[str, Any]:
             "memory_limit_bytes": _checked(data, "memory_limit", _bytes),
             "cpu_count": _checked(data, "cpu_limit", _number),
         },
-        "entry_point": "arena_kit.environment.adapters.classic:ClassicEnvironment",
-        "renderer": "arena_kit.environment.adapters.classic:frame_to_svg",
+        "entry_point": "arena_kit.environment.adapters.classic.environment:ClassicEnvironment",
+        "renderer": "arena_kit.environment.adapters.classic.environment:frame_to_svg",
         "classic": {"uses_chance": facts.uses_chance, "notes": notes},
     }
 

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arena_kit.environment.adapters.classic import ClassicEnvironment, html_of
-from arena_kit.environment.adapters.classic_values import plain, read_reset, read_step, valid_actions
+from arena_kit.environment.adapters.classic.environment import ClassicEnvironment, html_of
+from arena_kit.environment.adapters.classic.info import BadKey, Facts, read_classic
+from arena_kit.environment.adapters.classic.values import plain, read_reset, read_step, valid_actions
 from arena_kit.environment.conformance import check_environment
 from arena_kit.environment.info import BadInfo, read_info
-from arena_kit.environment.outside.classic_info import BadKey, Facts, read_classic
 from arena_kit.environment.outside.learning import learn
 from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver
 from arena_kit.environment.registry import get_spec

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from arena_kit.environment.classic import classic_document, match_result
+from arena_kit.environment.adapters.classic.document import classic_document, match_result
 from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from arena_kit.environment.registry import get_spec
