@@ -13,7 +13,7 @@ from django.test import Client
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment import registry
-from arena_kit.environment.adapters.classic.environment import html as classic_html
+from arena_kit.environment.adapters.classic import html as classic_html
 from arena_kit.environment.adapters.classic.html import Head, cleaned, head_of
 from arena_kit.environment.adapters.classic.info import Facts
 from arena_kit.environment.outside import trial
