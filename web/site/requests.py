@@ -1,4 +1,4 @@
-"""What pages and programs ask of a request: who sends it, and which page or position it names."""
+"""The viewer, account and network of a request, and the page or position that its address names."""
 
 from __future__ import annotations
 
