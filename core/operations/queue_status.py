@@ -11,10 +11,14 @@ from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
 from core.jobs.bells import waiting_count
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import kinds_of
 from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
-from core.models import Job, JobState
+from core.models import Job, JobFault, JobState
+
+SHOWN = 5
+"""The most failed jobs of a kind that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,3 +74,14 @@ def _counts(model: type[Job]) -> dict[str, Any]:
         oldest=Min("created_at", filter=waits),
     )
     return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))
+
+
+def failed_list(since: datetime) -> list[Job]:
+    """Return the last jobs of each kind that failed by the arena's fault, the newest first. A query for each kind."""
+    found: list[Job] = []
+    for model in JOB_MODELS.values():
+        rows = model._base_manager.filter(state=JobState.FAILED, fault=JobFault.PLATFORM, ended_at__gte=since)
+        found += rows.order_by("-ended_at").only("pk", "state", "fault", "error", "error_code", "ended_at", "worker")[
+            :SHOWN
+        ]
+    return sorted(found, key=lambda job: job.ended_at or since, reverse=True)

@@ -1,1 +1,1 @@
-"""What positions of a match are worth: by a solver, and by two agents that play on from them."""
+"""The worth of a match's positions: by a solver, and by two agents that play on from them."""

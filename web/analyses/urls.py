@@ -1,4 +1,4 @@
-"""Addresses of analyses and playouts: pages."""
+"""Addresses of the pages of analyses and playouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays as files in the API: what a request may ask for, and the answers."""
+"""Replays as files in the API: the parameters of a request, and its answers."""
 
 from __future__ import annotations
 

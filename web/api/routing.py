@@ -1,4 +1,4 @@
-"""How the API's addresses are written: each works with and without a final slash, so that no program is redirected."""
+"""Patterns of the API's addresses: each works with and without a final slash, so that no program is redirected."""
 
 from __future__ import annotations
 

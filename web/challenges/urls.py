@@ -1,4 +1,4 @@
-"""Addresses of challenges: pages and the API."""
+"""Addresses of the pages of challenges, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of comparisons: pages and the API."""
+"""Addresses of the pages of comparisons, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of docs: pages."""
+"""Addresses of the documentation and the search."""
 
 from __future__ import annotations
 

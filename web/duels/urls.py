@@ -1,4 +1,4 @@
-"""Addresses of duels: pages and the API."""
+"""Addresses of the pages of duels, and of their API."""
 
 from __future__ import annotations
 

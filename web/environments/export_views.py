@@ -16,6 +16,7 @@ from web.evaluations.board_parts import BoardForm
 from web.ratings.parts import with_ratings
 from web.site.exports import KINDS, exported
 from web.site.forms import AsOfForm
+from web.site.requests import whole_number
 from web.tournaments.table_parts import TableForm
 
 
@@ -59,5 +60,4 @@ def _past(row: Environment, form: AsOfForm, kind: str, name: str) -> HttpRespons
 
 
 def _edition(environment: Environment, word: str) -> Tournament | None:
-    is_number = word.isascii() and word.isdecimal() and len(word) < 9
-    return environment.tournaments.filter(edition=int(word)).first() if is_number else None
+    return environment.tournaments.filter(edition=whole_number(word) or 0).first()

@@ -1,4 +1,4 @@
-"""Addresses of environments: pages and the API."""
+"""Addresses of the pages of environments, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of evaluations: pages and the API."""
+"""Addresses of the pages of evaluations, and of their API."""
 
 from __future__ import annotations
 

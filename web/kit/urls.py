@@ -1,4 +1,4 @@
-"""Addresses of kit: pages and the API."""
+"""Addresses of arena-kit: its page, its index of packages, and the API's root."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of notices: pages and the API."""
+"""Addresses of the pages of notices, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of operations: pages."""
+"""Addresses for operators and their programs."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from core.people import tokens as services
 from core.people.audit_log import account_record
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_update
-from core.people.token_selectors import token_list
+from core.people.tokens import token_list
 from core.submissions.selectors import user_agent_list
 from web.people.forms import ProfileForm, TokenForm
 from web.people.quota_parts import own_quotas

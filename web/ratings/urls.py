@@ -1,4 +1,4 @@
-"""Addresses of ratings: pages and the API."""
+"""Addresses of the pages of ratings, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of rollouts: pages and the API."""
+"""Addresses of the pages of rollouts, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replays as files, which pages and programs download."""
+"""Replays as files, for pages and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What pages and programs ask of a request: who sends it, and which page or position it names."""
+"""The viewer, account and network of a request, and the page or position that its address names."""
 
 from __future__ import annotations
 
@@ -16,17 +16,19 @@ def viewer_of(request: HttpRequest | Request) -> User | AnonymousUser:
     return request.user
 
 
+def whole_number(text: str) -> int | None:
+    """Return the number that a text is in at most nine digits; None for any other text."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+
+
 def page_number(query: QueryDict) -> int:
     """Return the number of the page that `?page=N` asks for, from 1."""
-    asked = query.get("page", "")
-    return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
+    return max(1, whole_number(query.get("page", "")) or 1)
 
 
 def frame_number(request: HttpRequest, count: int) -> int:
     """Return N of ?ply=N, limited to 0 .. count - 1; 0 if it is missing or not a number."""
-    asked = request.GET.get("ply", "")
-    wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
-    return min(wanted, count - 1)
+    return min(whole_number(request.GET.get("ply", "")) or 0, count - 1)
 
 
 def account_of(request: HttpRequest | Request) -> User | None:

@@ -1,4 +1,4 @@
-"""Addresses of site: pages."""
+"""Addresses of the home page and its files, and beginnings of addresses that several nouns share."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ from core.sittings.services import sitting_begin
 from web.duels.parts import origin_crumbs
 from web.site.played import get_duel
 from web.site.refusals import explained
-from web.site.requests import account_of
+from web.site.requests import account_of, whole_number
 from web.sittings.parts import seat_remember
 
 MOST_LISTED = 100
@@ -88,8 +88,7 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     position = position_of(get_duel(request, duel_id), number, ply)
     try:
         first, second = (_agent(position, request.POST.get(name, "")) for name in ("agent_1", "agent_2"))
-        count = request.POST.get("match_count", str(MATCHES[0]))
-        wanted = int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 0
+        wanted = whole_number(request.POST.get("match_count", str(MATCHES[0]))) or 0
         made = branch_create(user=request.user, position=position, agents=(first, second), match_count=wanted)
     except Refused as refusal:
         messages.error(request, str(refusal))

@@ -1,4 +1,4 @@
-"""Addresses of sittings: pages and the API."""
+"""Addresses of the pages of sittings, and of their API."""
 
 from __future__ import annotations
 

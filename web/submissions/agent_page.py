@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from core.models import Agent, User
+from core.models import Agent
 from web.site.fragments import render_page
+from web.site.requests import viewer_of, whole_number
 from web.submissions.forms import ArchiveForm
 from web.submissions.parts import agent_parts, agent_rights, upload_quotas
 
@@ -17,16 +18,14 @@ def agent_page(
     request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
 ) -> HttpResponse:
     """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    number = request.headers.get("HX-Target", "").removeprefix("v")
-    wanted = int(number) if number.isdecimal() and len(number) < 9 else None
-    rights = agent_rights(row, request.user)
+    wanted = whole_number(request.headers.get("HX-Target", "").removeprefix("v"))
+    rights = agent_rights(row, viewer_of(request))
     context = {
         "agent": row,
         "environment": row.environment,
         "page": reverse("web:agent", args=[row.environment.slug, row.name]),
         **rights,
-        **agent_parts(row, request.user, request.GET, wanted),
+        **agent_parts(row, viewer_of(request), request.GET, wanted),
         "form": form,
         "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
         **(more or {}),

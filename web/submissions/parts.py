@@ -22,7 +22,7 @@ from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
 from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
-from web.site.requests import page_number
+from web.site.requests import page_number, whole_number
 from web.submissions.challenge_parts import challenge_part
 from web.submissions.forms import ArchiveForm
 
@@ -96,9 +96,9 @@ def _history(agent: Agent, wanted: int | None) -> dict[str, Any]:
 def _pages(agent: Agent, query: QueryDict) -> Page[Submission]:
     """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
     newest_first = agent.submissions.order_by("-number")
-    number, version = page_number(query), query.get("version", "")
-    if "page" not in query and version.isdecimal() and len(version) < 9:
-        number = newest_first.filter(number__gt=int(version)).count() // VERSIONS_A_PAGE + 1
+    number, version = page_number(query), whole_number(query.get("version", ""))
+    if "page" not in query and version is not None:
+        number = newest_first.filter(number__gt=version).count() // VERSIONS_A_PAGE + 1
     return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
 
 

@@ -1,4 +1,4 @@
-"""Addresses of submissions: pages and the API."""
+"""Addresses of the pages of submissions, and of their API."""
 
 from __future__ import annotations
 

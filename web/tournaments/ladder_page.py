@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from core.models import Tournament, TournamentState, User
+from core.models import Tournament, TournamentState
 from core.tournaments.ladder_selectors import ladder_duels, ladder_field
 from core.tournaments.results import results_check
 from core.tournaments.selectors import edition_window, rating_pool_get
@@ -16,7 +16,7 @@ from core.tournaments.tables import table_rows
 from web.ratings.parts import with_ratings
 from web.site.forms import AsOfForm
 from web.site.fragments import render_page
-from web.site.requests import page_number
+from web.site.requests import page_number, viewer_of
 from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
 
 TABLE = "web/tournaments/ladder_table.html"
@@ -25,8 +25,7 @@ FRAGMENTS = {"leaderboard": TABLE, "ladder-duels": "web/tournaments/ladder_duels
 
 def ladder_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
     """The page of a ladder, which is an edition of its environment. Raises HeldBack."""
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    results_check(tournament, request.user)
+    results_check(tournament, viewer_of(request))
     environment = tournament.environment
     is_running = tournament.state == TournamentState.RUNNING
     base = reverse("web:edition", args=[environment.slug, tournament.edition])

@@ -1,4 +1,4 @@
-"""Addresses of tournaments: pages and the API."""
+"""Addresses of the pages of tournaments, and of their API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of watching: pages."""
+"""Address of the page of live matches."""
 
 from __future__ import annotations
 

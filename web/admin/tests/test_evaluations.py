@@ -107,7 +107,7 @@ def test_an_environment_of_duels_has_no_final_phase_and_one_of_scores_no_tournam
     organiser: Client, task: Environment
 ) -> None:
     assert "is not ranked by score" in act(organiser, "start_final_phase", factories.environment())[-1]
-    assert "ranked by score" in act(organiser, "start_tournament", task)[-1]
+    assert "its agents are ranked by score" in act(organiser, "start_tournament", task)[-1]
 
 
 def test_only_a_list_that_ranks_no_longer_is_revealed(organiser: Client, task: Environment) -> None:
