@@ -439,7 +439,6 @@ core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
-core.uploadreservation    200 403 200 403 403 403 200
 core.package              200 403 200 403 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200
