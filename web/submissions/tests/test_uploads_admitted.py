@@ -307,7 +307,7 @@ def damaged() -> bytes:
     data = archive(FIRST).read()
     with zipfile.ZipFile(io.BytesIO(data)) as file:
         checksum = file.getinfo("player.py").CRC.to_bytes(4, "little")
-    return data.replace(checksum, b"\0\0\0\0")
+    return bytes(data.replace(checksum, b"\0\0\0\0"))
 
 
 def with_requirements(line: str) -> bytes:
