@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
@@ -12,6 +13,7 @@ from rest_framework.parsers import BaseParser, FormParser, JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+HALF_A_PAIR = "A text of the JSON has half of a surrogate pair (\\ud800 to \\udfff), which is no character; remove it."
 TOO_LARGE = "The request is too large for this address."
 
 
@@ -24,8 +26,12 @@ class BoundedJSONParser(JSONParser):
         check_length(parser_context)
         try:
             data = super().parse(stream, media_type, parser_context)
+            json.dumps(data, ensure_ascii=False).encode()
         except RecursionError:
             raise ParseError("The JSON is nested too deeply.") from None
+        except UnicodeEncodeError:
+            # JSON can write such a text; no database and no answer can hold it, whatever field it is in.
+            raise ParseError(HALF_A_PAIR) from None
         if not isinstance(data, dict):
             raise ParseError("The body must be a JSON object.")
         return data
