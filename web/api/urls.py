@@ -142,6 +142,7 @@ routes = [
     *native("applications/<slug:slug>/analytics/", applications.ApplicationAnalytics, "application_analytics"),
     *native("packages/", applications.PackageList, "packages"),
     *native("tasks/", applications.TaskList, "tasks"),
+    *native("tasks/tests/", applications.TaskTests, "task_tests"),
     *native("batches/", batches.BatchList, "batches"),
     *native("batches/<uuid:public_id>/", batches.BatchShown, "batch"),
     *native("batches/<uuid:public_id>/cancel/", batches.BatchCancel, "batch_cancel"),

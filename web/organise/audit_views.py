@@ -13,8 +13,9 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from core.models import AuditEntry
+from core.people.rights import SUPERUSER
 from web.evaluations.parts import page_number
-from web.organise.access import SUPERUSER, organisers
+from web.organise.access import organisers
 
 A_PAGE = 50
 

@@ -15,12 +15,13 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import InviteLink, User
 from core.people.audit_log import row_changes, row_values
+from core.people.rights import may
 from core.people.selectors import people_found
 from core.people.services import quotas_save
 from core.tournaments.class_lists import ClassRow, class_create, class_read
 from core.tournaments.invite_links import link_address
 from web.evaluations.parts import page_number
-from web.organise.access import may, may_change_account, organiser, organisers, sent
+from web.organise.access import may_change_account, organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
 from web.site.forms import refuse

@@ -14,6 +14,7 @@ from django.utils.functional import SimpleLazyObject
 from core.duels.challenge_selectors import active_version
 from core.evaluations.board import board_rank
 from core.models import Agent, Submission, User
+from core.people.rights import may
 from core.ratings.history import rating_history
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
@@ -21,6 +22,7 @@ from web.duels.challenge_parts import challenge_part
 from web.evaluations.parts import page_number
 from web.ratings.parts import history_plot
 from web.sittings.agent_parts import sitting_part
+from web.submissions.resting import RIGHT
 
 VERSIONS_A_PAGE = 20
 
@@ -31,7 +33,7 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     is_open = agent.is_quarantined or not agent.is_disabled
     return {
         "is_owner": is_owner,
-        "may_rest": (is_owner or viewer.is_staff) and not agent.environment.is_scored,
+        "may_rest": (is_owner or may(viewer, RIGHT)) and not agent.environment.is_scored,
         "takes_versions": is_owner and is_open and agent.environment.is_available,
         "can_see_source": agent_source_visible(agent, viewer),
     }

@@ -10,7 +10,7 @@ from django.template import Context
 from django.urls import reverse
 
 from core.models import User
-from web.organise.access import SUPERUSER, may
+from core.people.rights import SUPERUSER, may
 from web.organise.actions.registry import kind_of
 
 register = template.Library()
