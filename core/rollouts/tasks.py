@@ -74,7 +74,7 @@ def tasks_write(
     allow_duplicates: bool,
 ) -> Uploaded:
     """Write the tasks of a file; call it in a transaction that holds the lock of the application's tasks."""
-    is_organiser = may(owner, ORGANISING)
+    is_organiser = package is not None or may(owner, ORGANISING)
     namespace = None if is_organiser else owner.pk
     found = found if is_organiser else _without_ranking(found)
     # Where both have a key, the organisers' task comes last and is the one that they revise.
