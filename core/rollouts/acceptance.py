@@ -40,7 +40,6 @@ def acceptance_begin(*, package: Package, again: bool = False) -> list[Batch]:
     tasks = _testable(package).filter(file__by_organiser=True)
     if not again:
         tasks = tasks.filter(acceptance=Acceptance.UNTRIED)
-    if not again:
         tried = Rollout.objects.filter(batch__purpose=BatchPurpose.ACCEPTANCE, batch__package=package)
         tasks = tasks.exclude(pk__in=tried.filter(state=JobState.SUCCEEDED).values("task"))
     wanted = list(tasks.order_by("pk"))

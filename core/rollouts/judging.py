@@ -10,6 +10,7 @@ from core.jobs.bells import wake
 from core.models import Rollout, Task, User, VerdictReason
 from core.people.rights import may
 from core.removed import REMOVED
+from core.rollouts.selectors import of_task
 
 JUDGE_TASK = "rollouts_judge"
 JUDGING = "core.change_rollout"
@@ -53,5 +54,5 @@ def judgings_asked() -> list[Rollout]:
 
 def newest_revision(task: Task) -> int:
     """Return the number of the current revision of a task."""
-    rows = Task.objects.filter(environment=task.environment_id, member=task.member_id, key=task.key, is_current=True)
+    rows = Task.objects.filter(of_task(task), is_current=True)
     return rows.values_list("revision", flat=True).first() or task.revision

@@ -147,12 +147,15 @@ def task_named(viewer: Viewer, key: str) -> Task:
     return found
 
 
+def of_task(task: Task, prefix: str = "") -> Q:
+    """Return the condition of all revisions of a task. prefix: of a relation to them, such as `task__`."""
+    own = {"environment": task.environment_id, "member": task.member_id, "key": task.key}
+    return Q(**{f"{prefix}{name}": value for name, value in own.items()})
+
+
 def revisions_of(task: Task) -> list[Task]:
     """Return all revisions of a task, the newest first. `work_sha256` says which are comparable."""
-    rows = Task.objects.filter(environment=task.environment_id, member=task.member_id, key=task.key).select_related(
-        "file__uploaded_by"
-    )
-    return list(rows.order_by("-revision"))
+    return list(Task.objects.filter(of_task(task)).select_related("file__uploaded_by").order_by("-revision"))
 
 
 def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
@@ -185,9 +188,9 @@ def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
     # A figure that counted the others would tell about hidden tasks, and of rollouts that were deleted.
     seen = outcome_visible(viewer, "rollouts__")
     if task is not None:
-        at_task = rollout_rows(viewer).filter(environment=task.environment_id, task__key=task.key)
+        at_task = rollout_rows(viewer).filter(of_task(task, "task__"))
         rows = rows.filter(pk__in=at_task.order_by().values("batch"))
-        seen &= Q(rollouts__task__key=task.key)
+        seen &= of_task(task, "rollouts__task__")
     counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     return rows.annotate(
         rollout_count=Count("rollouts", filter=seen),

@@ -22,7 +22,7 @@ from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
-from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
+from core.rollouts.selectors import checks_shown, of_task, rollout_get, rollout_rows, verdicts_of
 from web.evaluations.views import viewer_of
 from web.rollouts.batch_views import id_in
 from web.rollouts.parts import aligned, changes_compared, changes_view, number_in, steps_view
@@ -62,7 +62,7 @@ def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "may_judge": may(viewer, JUDGING) and can_be_judged(row), "newest_revision": newest_revision(row.task),
         "may_change": may_change_batch(row.batch, viewer), "not_yours": work_hidden_because(row),
         "others": [] if request.headers.get("HX-Target") else list(
-            rollout_rows(viewer).filter(task__key=row.task.key, environment=row.environment)
+            rollout_rows(viewer).filter(of_task(row.task, "task__"))
             .exclude(pk=row.pk)[:MOST_OTHERS]
         ),
     }  # fmt: skip

@@ -25,6 +25,7 @@ from core.rollouts.reading import newest_package
 from core.rollouts.selectors import (
     application_get,
     batch_rows,
+    of_task,
     revisions_of,
     rollout_rows,
     tags_of,
@@ -103,7 +104,7 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     except Task.DoesNotExist:
         raise Http404("There is no such task.") from None
     revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
-    attempts = rollout_rows(viewer).filter(task__environment=row, task__key=key)
+    attempts = rollout_rows(viewer).filter(of_task(found, "task__"))
     context: Context = {
         "environment": row, "task": found, "revisions": revisions, "sees_answers": answers_visible(found, viewer),
         "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
