@@ -19,34 +19,13 @@ RUN apt-get update \
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 DATA_DIR=/data
 WORKDIR /app
 
-# The lock first: a change of code alone installs nothing.
-COPY requirements.txt .
-RUN python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements.txt
-
-# Environments of Box2D and MuJoCo: docker compose build --build-arg EXTRAS=yes
+# The lock first: a change of code alone installs nothing. Further packages, see pyproject.toml: box2d and mujoco
+# (environments), grpc (the executor), kubernetes (SANDBOX=kubernetes), otel (traces), s3 (STORAGE=s3://...), as in
+#   docker compose build --build-arg EXTRAS="grpc s3"
 ARG EXTRAS=
-COPY requirements-extras.txt .
-RUN test -z "$EXTRAS" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-extras.txt
-
-# The executor's gRPC: docker compose build --build-arg GRPC=yes
-ARG GRPC=
-COPY requirements-grpc.txt .
-RUN test -z "$GRPC" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-grpc.txt
-
-# What talks to a cluster (SANDBOX=kubernetes): docker build --build-arg KUBERNETES=yes
-ARG KUBERNETES=
-COPY requirements-kubernetes.txt .
-RUN test -z "$KUBERNETES" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-kubernetes.txt
-
-# Traces for OpenTelemetry: docker compose build --build-arg OTEL=yes
-ARG OTEL=
-COPY requirements-otel.txt .
-RUN test -z "$OTEL" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-otel.txt
-
-# Files in an object store (STORAGE=s3://...): docker compose build --build-arg S3=yes
-ARG S3=
-COPY requirements-s3.txt .
-RUN test -z "$S3" || python -m pip install --no-cache-dir --no-deps --require-hashes -r requirements-s3.txt
+COPY requirements.txt .ci/locked.py ./lock/.ci/
+RUN mv lock/.ci/requirements.txt lock/ && python lock/.ci/locked.py site $EXTRAS >/tmp/locked.txt \
+ && python -m pip install --no-cache-dir --no-deps --require-hashes -r /tmp/locked.txt && rm -r lock /tmp/locked.txt
 
 # DATA_DIR has to be there whenever Django starts.
 RUN useradd --uid 10001 --create-home --shell /usr/sbin/nologin arena \

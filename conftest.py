@@ -138,8 +138,10 @@ def as_if_just_started() -> Iterator[None]:
         vars(worker)["_trouble"] = None
     yield
     # Containers that this process has kept warm end with the test that made it keep them.
-    if (workplace := sys.modules.get("duel_runner.workplace")) is not None:
-        workplace.leave_workplace()
+    if "duel_runner.workplace" in sys.modules:
+        from tests.workplaces import leave_workplace  # late: most tests never load the runner
+
+        leave_workplace()
 
 
 @pytest.fixture

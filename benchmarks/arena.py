@@ -169,12 +169,14 @@ class Arena:
         return replace(cold, is_cold=True), warm
 
     def _edition(self, slug: str, agents: int, workers: int) -> Edition:
+        from core.editions.selectors import participants_due
+        from core.editions.services import start
         from core.models import Environment
-        from tournament_manager import editions
+        from core.tournaments.selectors import next_edition
 
         environment = Environment.objects.get(slug=slug)
-        participants = editions.participants_due(environment)[:agents]
-        tournament = editions.start(environment, editions.next_number(environment), participants)
+        participants = participants_due(environment)[:agents]
+        tournament = start(environment, next_edition(environment), participants)
         wait_until(lambda: tournament.duels.filter(state="SUCCEEDED").count(), tournament.duels.count())
 
         def finished() -> int:

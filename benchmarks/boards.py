@@ -150,9 +150,9 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
     django.setup()
     from django.core.cache.backends.locmem import LocMemCache
 
+    from core.cache.redis import SteadyRedisCache
     from core.evaluations.standing import standing
     from core.models import Environment
-    from core.redis_cache import SteadyRedisCache
 
     environments = list(Environment.objects.filter(evaluations__is_current=True).distinct().order_by("pk"))
     middle = [standing(row).order_by("-score")[standing(row).count() // 2] for row in environments]
@@ -167,7 +167,7 @@ def measure(*, samples: int, seconds: float, threads: int, redis_url: str) -> di
             "database": _timed(ways["database"], samples, seconds, threads),
         }
         for name, kept in caches.items():
-            with mock.patch("core.cache.cache", kept):
+            with mock.patch("core.cache.answers.cache", kept):
                 figures[question][name] = _timed(ways["cached"], samples, seconds, threads)
     say("")
     return figures

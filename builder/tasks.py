@@ -26,6 +26,7 @@ from core.jobs.images import player_registry
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
 from core.jobs.log import log_stage
+from core.jobs.states import OPEN
 from core.models import Build, Duel, Evaluation, JobFault, JobState, Submission, SubmissionForm, Validation
 from core.submissions.images import duels_delay_rebuilt, has_to_play, image_lost, images_check_end
 from core.submissions.phases import build_succeed
@@ -33,7 +34,6 @@ from core.submissions.phases import build_succeed
 logger = logging.getLogger(__name__)
 PUSHED_AT_ONCE = 5
 """Images of earlier builds that one look pushes, so that new builds need not wait for long."""
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 
 
 def images_remove_unused(_: int = 0) -> None:

@@ -58,7 +58,7 @@ class CoreConfig(AppConfig):
     name = "core"
 
     def ready(self) -> None:
-        from core import checks, player_checks, retired_variables, secret_checks  # noqa: F401  (they register checks)
+        from core.checks import players, secrets, startup  # noqa: F401  (they register checks)
         from core.environments.additions import added_file
         from core.jobs.locks import locks_watch
         from core.monitoring.logs import service_name

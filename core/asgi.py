@@ -13,7 +13,7 @@ django.setup()
 from django.conf import settings  # noqa: E402  (once the settings are loaded)
 from django.utils.module_loading import import_string  # noqa: E402
 
-from core.checks import refuse_unsafe_start  # noqa: E402
+from core.checks.startup import refuse_unsafe_start  # noqa: E402
 
 # As for the site: commands check the settings before they begin, but a server does not.
 refuse_unsafe_start()

@@ -11,6 +11,6 @@ name_service("site")
 application = get_wsgi_application()
 
 # Commands check the settings before they begin, but a WSGI server does not.
-from core.checks import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
+from core.checks.startup import refuse_unsafe_start  # noqa: E402  (once the settings are loaded)
 
 refuse_unsafe_start()

@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
 from arena_kit.sandbox.scripts import ScriptLimits
-from core.checks import TAG
+from core.checks.startup import TAG
 
 
 @register(TAG)

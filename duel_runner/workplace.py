@@ -101,11 +101,3 @@ def workplace_of_this_worker() -> Workplace:
     if _workplace is None or _workplace.process != os.getpid():
         _workplace = Workplace()
     return _workplace
-
-
-def leave_workplace() -> None:
-    """Close the workplace of this process, if there is one. For processes that outlive their work."""
-    global _workplace
-    workplace, _workplace = _workplace, None
-    if workplace is not None and workplace.process == os.getpid():
-        workplace.close()

@@ -1,4 +1,4 @@
-"""Writes the generated code of the proto files: `make proto`. A test regenerates and compares."""
+"""Writes the generated code of the proto files: `python executor/generate.py`. A test regenerates and compares."""
 
 from __future__ import annotations
 

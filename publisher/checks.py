@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, register
 from django.core.checks import Warning as Advice
 
-from core.checks import TAG
+from core.checks.startup import TAG
 
 
 @register(TAG)

@@ -116,11 +116,6 @@ def fresh_of(build: PackageBuild) -> dict[str, bytes]:
         raise PlatformFault(f"The exported state of {build} is not stored: {error}", code="store_failed") from None
 
 
-def forget_built() -> None:
-    """Forget the packages that this process remembers."""
-    _built.clear()
-
-
 def _logging(lease: Lease) -> Log:
     def log(line: str) -> None:
         lease.raise_if_lost()

@@ -18,9 +18,9 @@ from arena_kit.rollout.recording.record import RecordRefused, record_judge
 from arena_kit.rollout.run import rollout_replay
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.stored import built_of
+from core.files.removed import REMOVED
 from core.jobs.bells import wake
 from core.models import PackageBuild, Rollout, Task, User, VerdictReason
-from core.removed import REMOVED
 from core.rollouts.judging import JUDGE_TASK, NEEDED, judging_answer, judgings_asked
 from core.rollouts.packages import package_built
 from core.rollouts.reading import task_of

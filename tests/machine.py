@@ -172,7 +172,7 @@ def missing_registry() -> str:
 def missing_cluster() -> str:
     """Why tests on a real Kubernetes cannot run; empty when they can."""
     if not (CLUSTER_CACHE / "bin" / ".done").exists():
-        return f"no Kubernetes is built in {CLUSTER_CACHE}: make kubernetes-test"
+        return f"no Kubernetes is built in {CLUSTER_CACHE}: tests/kubernetes/kube-up build"
     return "" if os.geteuid() == 0 else "a real Kubernetes needs root"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from core.object_place import file_store, object_place
+from core.files.object_place import file_store, object_place
 from tests.programs import free_port
 
 KEY, SECRET, BUCKET = "arena", "a/secret+for-this-test", "arena-files"

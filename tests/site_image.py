@@ -41,9 +41,9 @@ def missing_node() -> str:
     return "" if shutil.which("node") and shutil.which("npm") else "Node.js is not installed"
 
 
-def site_image(client: docker.DockerClient, name: str, *parts: str) -> None:
-    """Build it as NAME with these parts, such as GRPC. The images NAME-1 and NAME-2 are its bases."""
-    arguments = [f"{part}=yes" for part in parts]
+def site_image(client: docker.DockerClient, name: str, *extras: str) -> None:
+    """Build it as NAME with these extras, such as grpc. The images NAME-1 and NAME-2 are its bases."""
+    arguments = [f"EXTRAS={' '.join(extras)}"]
     arguments += [f"{argument}={base}" for argument, base in base_images(client, name).items()]
     words = [word for argument in arguments for word in ("--build-arg", argument)]
     # Its steps fetch packages by this machine's way out.

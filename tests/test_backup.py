@@ -22,6 +22,7 @@ from django.test import Client
 from django_q.models import OrmQ, Schedule
 
 from core.duels.selectors import records_open
+from core.files.removed import removed_name
 from core.models import Agent, Duel, Evaluation, JobState, LedgerEntry, Submission, User
 from core.operations.backup import database as dumps
 from core.operations.backup import make as making
@@ -29,7 +30,6 @@ from core.operations.backup import restore as restoring
 from core.operations.backup.archive import reading
 from core.operations.backup.errors import BackupError
 from core.operations.backup.make import backup_make
-from core.removed import removed_name
 from core.submissions.existing import submission_delete
 from core.submissions.images import CHECK
 from tests.backups import DAMAGES, arena, files, rows, run, start_anew, state

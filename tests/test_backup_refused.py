@@ -105,7 +105,7 @@ def test_a_store_that_is_not_there_does_not_push_out_the_backups_that_have_it_al
     folder.mkdir()
     whole = backup_make(folder, now=NOW)
     settings.MEDIA_ROOT = tmp_path / "not mounted"
-    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.storage.LocalStorage"}}
+    settings.STORAGES = {**settings.STORAGES, "default": {"BACKEND": "core.files.storage.LocalStorage"}}
     with pytest.raises(CommandError, match="The store has no file that the rows name.* no older one was deleted"):
         run("backup", folder, "--keep", "1")
     assert whole.path.exists()

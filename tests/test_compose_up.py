@@ -194,7 +194,7 @@ def use_restart_and_remove(stack: Stack) -> None:
     assert visitor.fill_in("/login/", username="ada@example.org", password=PASSWORD).ok
     assert visitor.get("/operations/").status_code == 403
 
-    assert make(stack, "stop").returncode == 0
+    stack.compose("down")
     assert running(stack.project) == set()
     assert len(volumes(stack.project)) > 1
     refused = make(stack, "destroy", "no\n")

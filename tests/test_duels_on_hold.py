@@ -14,6 +14,7 @@ from arena_kit.environment.availability import Unavailability
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.match import pair_seed
 from builder.tasks import images_remove_unused
+from core.editions.services import advance
 from core.environments.availability import availability_note, environment_retire
 from core.environments.holding import alarms_settle_released
 from core.jobs import worker
@@ -40,7 +41,6 @@ from core.tests import factories
 from core.tests.working import run
 from core.tournaments.ladders import agent_rest
 from duel_runner import here
-from tournament_manager.editions import advance
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SENTENCE = "tic-tac-toe-v1: its server has ended, with the signal 6."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,8 +35,14 @@ READERS = {
     "executor/examples/run_sample_match.py",  # a program of its own
 }
 """Modules of the site that ask for a variable of the environment by its name."""
-VIEWS = ("views.py", "*_views.py", "api.py", "*_api.py")
+VIEWS = ("views.py", "*_views.py", "*_page.py", "api.py", "*_api.py")
 """Names of the modules of views."""
+VIEWS_OF_OTHERS = re.compile(r"web\.\w+\.(\w+\.)*(\w+_)?(views|api)")
+"""The name of a module of the site that holds views, of pages or of the API."""
+GROUND = {"arena_kit": {"environment"}, "core": {"jobs", "models"}, "web": {"api", "site", "templatetags"}}
+"""Packages on which all others of their room stand: a test of any noun may import more from them than from its own."""
+TOOLS = 2
+"""The most names by which another package may be ahead: so few are the tools of a test, not its subject."""
 VIEW_LINES = 25
 """The most lines of a view, from `def` to its last statement, with its docstring and without its decorators."""
 
@@ -104,6 +111,24 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
     assert circles() == []
 
 
+def views_of_others(graph: grimp.ImportGraph) -> list[str]:
+    """Imports of views or of an API from another noun of the site; only tables of addresses may name those."""
+    return sorted(
+        f"{module} imports {other}"
+        for module in graph.find_descendants("web")
+        if ".tests" not in module and not module.endswith(".urls")
+        for other in graph.find_modules_directly_imported_by(module)
+        if VIEWS_OF_OTHERS.fullmatch(other) and other.split(".")[1] != module.split(".")[1]
+    )
+
+
+def test_no_noun_of_the_site_imports_views_of_another() -> None:
+    graph = grimp.build_graph("web", cache_dir=None)
+    assert views_of_others(graph) == []
+    graph.add_import(importer="web.sittings.parts", imported="web.duels.replay_views")
+    assert views_of_others(graph) == ["web.sittings.parts imports web.duels.replay_views"]
+
+
 def test_a_string_that_names_a_room_or_a_page_is_found() -> None:
     source = '"""web.urls"""\nTASK = "duel_runner.tasks.work"\nOWN = "builder.tasks"\nreverse("web:home")\n'
     assert named_rooms(source, "builder") == ["duel_runner.tasks.work", "web:home"]
@@ -157,7 +182,7 @@ def test_a_view_with_a_line_too_many_is_found() -> None:
 def test_no_view_is_longer_than_the_house_allows() -> None:
     modules = {path for name in VIEWS for path in ROOT.joinpath("web").rglob(name) if "tests" not in path.parts}
     found = {str(path.relative_to(ROOT)): path.read_text() for path in modules}
-    assert {"web/tournaments/bracket_views.py", "web/tournaments/api.py", "web/api/compatible/views.py"} <= found.keys()
+    assert {"web/tournaments/bracket_page.py", "web/tournaments/api.py", "web/api/compatible/views.py"} <= found.keys()
     assert {path: long_views(source) for path, source in found.items() if long_views(source)} == {}
 
 
@@ -166,7 +191,7 @@ def test_the_makefile_uses_no_variable_that_is_not_there() -> None:
     text = (ROOT / "Makefile").read_text()
     used = set(re.findall(r"\$\((?:call )?([A-Za-z_]+)[),]", text))
     own = set(re.findall(r"^(?:[a-z-]+: export )?([A-Za-z_]+) *[:?]?=", text, re.MULTILINE))
-    of_callers = set(re.findall(r"([A-Z]+)=", text.partition("\n\n")[0])) | {"CACHE"}
+    of_callers = set(re.findall(r"([A-Z]+)=", text.partition("\n\n")[0]))
     assert "BIN" in used
     assert used <= own | of_callers
 
@@ -226,3 +251,82 @@ def test_no_test_asserts_how_fast_anything_is() -> None:
     sources = {path: path.read_text() for folder in folders for path in folder.rglob("test_*.py")}
     found = {path.name: timed_asserts(text) for path, text in sources.items() if TAKEN.search(text)}
     assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def imported_names(source: str, room: str) -> Counter[str]:
+    """Count the names that a test imports from each package of a room; helpers of tests do not count."""
+    parts = [
+        (*(node.module or "").split("."), name.name)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom)
+        for name in node.names
+    ]
+    found = (each for each in parts if each[0] == room and len(each) > 2 and "tests" not in each)
+    return Counter(each[1] for each in found if (ROOT / room / each[1]).is_dir())
+
+
+def package_of(path: Path) -> str:
+    """Return the package in whose tests a file lies; empty for those that go across the packages of its room."""
+    folders = path.relative_to(ROOT).parts[1:-1]
+    named = folders[1:] if folders[0] == "tests" else folders
+    return named[0] if named else ""
+
+
+def belongs_to(own: str, names: Counter[str], ground: set[str]) -> str:
+    """Return the package in whose tests a file should lie by what it imports: `own`, or the one that is ahead of it."""
+    others = {each: count for each, count in names.items() if each != own and each not in ground}
+    if not others:
+        return own
+    first = max(others, key=others.__getitem__)
+    # Across a room there is no own package, so one has to be ahead of all others together.
+    most = names[own] if own else names.total() - others[first]
+    return first if others[first] > most + TOOLS else own
+
+
+@pytest.mark.parametrize(
+    ("own", "names", "found"),
+    [
+        ("duels", {"duels": 1, "ratings": 3}, "duels"),
+        ("duels", {"duels": 1, "ratings": 4}, "ratings"),
+        ("duels", {"duels": 1, "jobs": 9}, "duels"),
+        ("", {"duels": 5, "ratings": 3}, ""),
+        ("", {"duels": 5, "ratings": 1}, "duels"),
+        ("", {"jobs": 5}, ""),
+    ],
+)
+def test_a_test_belongs_to_what_it_imports_most(own: str, names: dict[str, int], found: str) -> None:
+    assert belongs_to(own, Counter(names), {"jobs"}) == found
+
+
+def test_each_test_lies_with_the_package_that_it_imports_most() -> None:
+    found = {}
+    for room, ground in GROUND.items():
+        for path in (ROOT / room).rglob("test_*.py"):
+            own, names = package_of(path), imported_names(path.read_text(), room)
+            if (better := belongs_to(own, names, ground)) != own:
+                found[str(path.relative_to(ROOT))] = better
+    assert found == {}
+
+
+WORKERS = ("builder", "duel_runner", "rollout_runner", "tournament_manager", "publisher")
+
+
+def sources(*packages: str) -> Iterator[tuple[str, str]]:
+    """Yield path and text of every module of these packages, tests left out."""
+    for package in packages:
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if "tests" not in path.parts and "migrations" not in path.parts:
+                yield str(path.relative_to(ROOT)), path.read_text()
+
+
+def test_rooms_of_workers_hold_no_rules_about_rows() -> None:
+    refusing = [path for path, text in sources(*WORKERS) if "raise Refused" in text]
+    selecting = [path for path, _ in sources(*WORKERS) if path.endswith("selectors.py")]
+    assert (refusing, selecting) == ([], [])
+
+
+def test_the_open_states_of_a_job_stand_in_one_place() -> None:
+    pair = re.compile(r"[(\[{]\s*JobState\.(QUEUED|RUNNING),\s*JobState\.(QUEUED|RUNNING),?\s*[)\]}]")
+    assert [path for path, text in sources("core", "web", "executor", *WORKERS) if pair.search(text)] == [
+        "core/jobs/states.py"
+    ]

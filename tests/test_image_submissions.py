@@ -26,8 +26,8 @@ from core.models import Build, Duel, Environment, JobFault, JobState, Submission
 from core.submissions.existing import submission_rebuild
 from core.submissions.services import agent_create
 from core.tests.working import run
-from duel_runner.workplace import leave_workplace
 from tests.samples import FIRST, LAST, deliver_messages, tic_tac_toe, upload
+from tests.workplaces import leave_workplace
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.registry, pytest.mark.slow, pytest.mark.nightly,

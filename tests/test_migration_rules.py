@@ -108,7 +108,7 @@ def test_every_release_has_left_a_dump_of_each_database() -> None:
         for kind in ("sqlite", "postgresql")
         if not any(path.name == f"{version}-{kind}.tar" for path in dumps_of(kind))
     ]
-    assert missing == [], "make release-dump, before the release"
+    assert missing == [], "docs/contributor/releases.md says how to store them, before the release"
 
 
 def test_a_release_is_a_dated_heading_of_the_changelog() -> None:

@@ -8,6 +8,8 @@ from django.utils import timezone
 from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
+from core.editions.progress import tournament_begin
+from core.editions.services import start_now
 from core.jobs.worker import work
 from core.models import (
     Build,
@@ -41,8 +43,6 @@ from tests.samples import (
     upload,
 )
 from tests.sandboxes import in_containers
-from tournament_manager.editions import start_now
-from tournament_manager.progress import tournament_begin
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 

@@ -20,6 +20,8 @@ from django.utils import timezone
 from django_q.models import Task
 from pytest_django.fixtures import Settings
 
+from core.editions.fits import ratings_refresh
+from core.editions.follow import standings_refresh
 from core.jobs.lifecycle import job_claim
 from core.models import (
     Agent,
@@ -42,8 +44,6 @@ from core.submissions.existing import submission_rebuild
 from core.submissions.phases import build_succeed
 from core.tests import applications, factories
 from duel_runner.recheck.sample import results_verify
-from tournament_manager.follow import standings_refresh
-from tournament_manager.ledger import ratings_refresh
 from web.tests import played, scored
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow, pytest.mark.usefixtures("store")]

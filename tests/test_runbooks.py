@@ -46,12 +46,13 @@ from core.operations.scaling.providers.local import LocalProvider
 from core.tests.working import run
 from core.tournaments.services import tournament_create
 from duel_runner.tasks import leftovers_reap
-from duel_runner.workplace import leave_workplace, worker_label
+from duel_runner.workplace import worker_label
 from tests.local_hosts import local_hosts
 from tests.programs import ROOT, database_url
 from tests.samples import FIRST, LAST, archive, deliver_messages, tic_tac_toe, upload
 from tests.season.hosts import host_dies
 from tests.season.stores import FolderStore
+from tests.workplaces import leave_workplace
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.nightly, pytest.mark.slow]
 DEADLINE_SECONDS = 600

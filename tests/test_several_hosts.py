@@ -18,10 +18,10 @@ from pytest_django.fixtures import Settings
 from arena_kit.tests.image.registries import RegistryServer, registry_server
 from core.models import Duel, JobState, LedgerEntry, Submission, Tournament, TournamentState, Validation
 from core.tests.working import run
-from duel_runner.workplace import leave_workplace
 from tests.relay import relayed
 from tests.samples import FIRST, LAST, MIDDLE, SECOND, tic_tac_toe, upload
 from tests.season.services import EmptyEngine
+from tests.workplaces import leave_workplace
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,

@@ -31,7 +31,7 @@ def test_the_dockerfile_makes_an_image_with_the_executor_and_the_client_of_a_clu
 ) -> None:
     if why := missing_node():
         pytest.skip(why)
-    site_image(client, NAME, "GRPC", "KUBERNETES")
+    site_image(client, NAME, "grpc", "kubernetes")
 
     def run(*command: str, **variables: str) -> str:
         return client.containers.run(

@@ -18,7 +18,7 @@ from typing import Any
 import hcl2
 import pytest
 
-from core.object_place import object_place
+from core.files.object_place import object_place
 
 ROOT = Path(__file__).resolve().parent.parent
 TERRAFORM = ROOT / "terraform"

@@ -15,8 +15,8 @@ from arena_kit.referee import run as referee
 from core.jobs.control import job_cancel
 from core.models import CancelCode, Duel, Environment, JobState, Validation
 from duel_runner.tests.commands import verify
-from duel_runner.workplace import leave_workplace
 from tests.samples import FIRST, LAST, MATCHES_PER_DUEL, deliver_messages, tic_tac_toe, upload
+from tests.workplaces import leave_workplace
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 RANDOM = """

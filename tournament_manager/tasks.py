@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
-from functools import partial
 
 from django.db.models.functions import Now
 
 from core.duels.challenges import challenges_follow
+from core.editions.advance import environment_advance
+from core.editions.planned import schedules_run
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
 from core.jobs.bells import TOURNAMENT_TASK, wake
@@ -16,10 +16,7 @@ from core.models import Environment, TournamentSchedule
 from core.operations.reaper import look
 from core.submissions.images import duels_delay_rebuilt
 from core.submissions.promotions import promotions_decide
-from core.tournaments.registrations import registration_tell
 from core.tournaments.schedules import schedule_run
-from tournament_manager import editions, planning, progress
-from tournament_manager.follow import follow
 
 logger = logging.getLogger(__name__)
 
@@ -32,7 +29,7 @@ def tournaments_advance(environment_id: int) -> None:
         # First, because promotions decide which versions play next.
         with apart("The promotions"):
             promotions_decide()
-        _advance(environment, now=environment.now)
+        environment_advance(environment, now=environment.now)
 
 
 def tournament_scheduled(schedule_id: int) -> None:
@@ -56,23 +53,7 @@ def watchdog(_: int = 0) -> None:
     environments = list(Environment.objects.annotate(now=Now()).filter(seats__gt=1))
     if environments:
         with apart("schedules_run"):
-            planning.schedules_run(now=environments[0].now)
+            schedules_run(now=environments[0].now)
     for environment in environments:
         with apart(environment):
-            _advance(environment, now=environment.now)
-
-
-def _advance(environment: Environment, *, now: datetime) -> None:
-    """Take one step of everything that is played in an environment."""
-    # First, because all other steps use data derived from the ledger.
-    with apart(f"What follows from the ledger of {environment}"):
-        follow(environment)
-    with apart(f"Word of open registrations of {environment}"):
-        registration_tell(environment=environment, now=now)
-    planning.planned_begin(environment, now=now)
-    steps = [(row, partial(progress.tournament_step, row, now=now)) for row in progress.running(environment.pk)]
-    steps += [(row, partial(progress.cancelled_refresh, row)) for row in progress.outdated_cancelled(environment.pk)]
-    for tournament, step in steps:
-        with apart(tournament):
-            step()
-    editions.advance(environment, now=now)
+            environment_advance(environment, now=environment.now)

@@ -11,11 +11,11 @@ from pathlib import Path
 from arena_kit.cli.common import DONE, BadArgument, tell
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.output import content_write
+from arena_kit.environment.adapters.classic.html import can_clean
 from arena_kit.environment.episodes import EvaluationArchive, holds_evaluation
 from arena_kit.environment.local_document import local_record
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.replay_file.classic_html import can_clean
 from arena_kit.environment.replay_file.document import (
     EVERYTHING,
     ReplayOptions,

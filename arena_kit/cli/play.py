@@ -20,7 +20,7 @@ from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, folder_made, output_check, output_open
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox, display_name, player_image, sandbox_check
-from arena_kit.environment.classic import match_result
+from arena_kit.environment.adapters.classic.document import match_result
 from arena_kit.environment.local_document import local_document
 from arena_kit.environment.openings import check_openings
 from arena_kit.environment.records import DuelRecord, Fault, Outcome, record_sha256

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, get_type_hints
 
 from arena_kit.content import content_folder
+from arena_kit.environment.adapters.classic.info import MARK, BadKey, ClassicSource, Facts, read_classic
 from arena_kit.environment.openings_key import Openings, read_openings
-from arena_kit.environment.outside.classic_info import MARK, BadKey, ClassicSource, Facts, read_classic
 from arena_kit.environment.outside.reading import BadFile, parse_yaml, read_yaml
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import (

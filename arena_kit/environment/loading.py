@@ -118,7 +118,7 @@ def _is_classic(package: str, rest: str) -> bool:
 
 def _classic(package: str, name: str, fromlist: Sequence[str]) -> ModuleType:
     """Return what `import environments...` gives to the modules of a folder; other modules never see it."""
-    base = import_module("arena_kit.environment.classic_base")
+    base = import_module("arena_kit.environment.adapters.classic.base")
     if name == CLASSIC_BASE and fromlist:
         return base
     own = package.partition(".")[2]

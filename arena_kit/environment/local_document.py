@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from arena_kit.environment.classic import classic_document
+from arena_kit.environment.adapters.classic.document import classic_document
 from arena_kit.environment.record_archive import ArtifactDamaged, match_line, match_read
 from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.spec import EnvironmentSpec

@@ -13,9 +13,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from arena_kit.environment.adapters.classic.info import ClassicSource
 from arena_kit.environment.loading import load
 from arena_kit.environment.openings_key import Openings
-from arena_kit.environment.outside.classic_info import ClassicSource
 from arena_kit.environment.protocol import Environment, Frame, MissingExtra
 from arena_kit.environment.server.client import connect, draw
 from arena_kit.environment.server.frames import Drawing

@@ -1,11 +1,10 @@
-"""The live rating, which moves with every duel: Elo for two seats, Weng and Lin's for more. Pure.
+"""The live rating, which moves with every duel: Elo. Pure.
 
 It is for instant feedback only: it never settles and has no interval. The official rating is in rating.py.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -13,10 +12,6 @@ from arena_kit.ranking.standings import DuelResult
 
 START = 1500.0
 FLOOR = 0.0
-PERFORMANCE = 400 / (math.log(10) * math.sqrt(2))
-"""The standard deviation of performances in points: with it, a lead of 400 points means odds of 10 to 1, as in Elo."""
-DEVIATION = 2 * PERFORMANCE
-"""The uncertainty of a new submission, in points, in Weng and Lin's proportion to PERFORMANCE."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +20,6 @@ class RatingEstimate:
 
     value: float
     duel_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ManySeatResult:
-    """A match with two or more seats. number: order in the schedule. scores: by submission, higher wins."""
-
-    number: int
-    submissions: tuple[int, ...]
-    scores: tuple[float, ...]
 
 
 def rate(
@@ -64,33 +50,6 @@ def rate(
             values[submission] = max(FLOOR, value + k_factor(count) * change)
             counts[submission] = count + 1
     return {submission: RatingEstimate(values[submission], counts[submission]) for submission in values}
-
-
-def rate_many_seats(results: Iterable[ManySeatResult]) -> dict[int, RatingEstimate]:
-    """Rating of every submission in `results`, applied in the order of their numbers, on the Elo scale.
-
-    The Plackett-Luce model (algorithm 4) of Weng and Lin 2011, A Bayesian Approximation Method for Online Ranking,
-    Journal of Machine Learning Research 12, as in `openskill`; a deviation only shrinks, since submissions are frozen.
-    Start and floor are those of Elo. Raises ValueError for a match with fewer than two submissions, with
-    the same submission twice, or without exactly one score per submission.
-    """
-    # Imported here, so that only sites with such environments load it.
-    from openskill.models import PlackettLuce, PlackettLuceRating
-
-    model = PlackettLuce(mu=START, sigma=DEVIATION, beta=PERFORMANCE, tau=0.0)
-    ratings: dict[int, PlackettLuceRating] = {}
-    counts: dict[int, int] = {}
-    for result in sorted(results, key=lambda item: item.number):
-        seats = len(result.submissions)
-        if seats < 2 or len(result.scores) != seats or len(set(result.submissions)) != seats:
-            raise ValueError(f"Match {result.number} needs two or more different submissions with one score each.")
-        teams = [[ratings.get(submission) or model.rating()] for submission in result.submissions]
-        rated = model.rate(teams, ranks=[-score for score in result.scores])
-        for submission, (rating,) in zip(result.submissions, rated, strict=True):
-            rating.mu = max(FLOOR, rating.mu)
-            ratings[submission] = rating
-            counts[submission] = counts.get(submission, 0) + 1
-    return {submission: RatingEstimate(rating.mu, counts[submission]) for submission, rating in ratings.items()}
 
 
 def k_factor(duel_count: int) -> int:

@@ -16,7 +16,6 @@ from packaging.requirements import Requirement
 from arena_kit.content import LIBRARY
 
 ROOT = LIBRARY.parent
-LOCK = ROOT / "requirements-kit.txt"
 PLAYER = """
 class Player:
     def __init__(self, train_mode): pass
@@ -44,14 +43,22 @@ def kit(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         (site,) = (folder / "venv/lib").glob("python*/site-packages")
         link_locked(site)
     else:
-        subprocess.run([*pip, "--require-hashes", "-r", str(LOCK)], check=True, capture_output=True, text=True)
+        lock = folder / "lock.txt"
+        lock.write_text(locked())
+        subprocess.run([*pip, "--require-hashes", "-r", str(lock)], check=True, capture_output=True, text=True)
     subprocess.run([*pip, str(wheel)], check=True, capture_output=True, text=True)
     return folder
 
 
+def locked() -> str:
+    """Return the lock of what the wheel needs."""
+    command = [sys.executable, str(ROOT / ".ci/locked.py"), "kit"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def link_locked(site: Path) -> None:
     """Link all files of the packages in the lock, as they are in this environment, into a folder of packages."""
-    for line in re.findall(r"^[\w.-]+==[^\\]+", LOCK.read_text(), re.MULTILINE):
+    for line in re.findall(r"^[\w.-]+==[^\\]+", locked(), re.MULTILINE):
         asked = Requirement(line)
         if asked.marker and not asked.marker.evaluate():
             continue

@@ -8,16 +8,12 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
-from arena_kit.errors import Refused
 from arena_kit.upload.archive import inspect_archive, read_text
 from arena_kit.upload.compiling import sources_read
-from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
 from arena_kit.upload.zip_safety import LIMITS, ArchiveLimits, ArchiveRefused
@@ -62,26 +58,6 @@ class Findings:
         )
 
 
-def check_folder_or_archive(
-    path: Path, *, pythons: Sequence[Version] = THIS_PYTHON, limits: ArchiveLimits = LIMITS
-) -> Findings:
-    """Return what is found in a zip, or in a folder as its zip would be uploaded. Raises OSError.
-
-    pythons: the versions of Python that the arena has base images for, the default first. Nothing of the
-    submission runs; its Python files are parsed in limited processes.
-    """
-    if path.is_dir():
-        with tempfile.NamedTemporaryFile(suffix=".zip") as file:
-            try:
-                pack_folder(path, file)
-            except Refused as error:
-                return Findings((Finding(error.code, str(error)),))
-            file.flush()
-            return archive_findings(file, file.name, pythons=pythons, limits=limits)
-    with path.open("rb") as archive:
-        return archive_findings(archive, str(path), pythons=pythons, limits=limits)
-
-
 def archive_findings(
     file: IO[bytes],
     path: str,
@@ -92,7 +68,9 @@ def archive_findings(
 ) -> Findings:
     """Return what is found in an archive. The first error is the one that an upload names.
 
-    path: where another process can open the file. warns: whether warnings are looked for. pythons: as above.
+    path: where another process can open the file. warns: whether warnings are looked for.
+    pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission
+    runs; its Python files are parsed in limited processes.
     """
     try:
         report = inspect_archive(file, limits)

@@ -137,9 +137,9 @@ def _edition(
     from arena_kit.environment.records import record_sha256
     from arena_kit.ranking.pairing import round_robin
     from core.duels.services import ledger_entries, result_fields
+    from core.editions.services import finish
     from core.models import Duel, LedgerEntry, Participant, Tournament
     from core.ratings.ledger import ledger_adopt
-    from tournament_manager.editions import finish
 
     tournament = Tournament.objects.create(environment=environment, edition=number)
     Participant.objects.bulk_create(Participant(tournament=tournament, submission=row) for row in submissions)

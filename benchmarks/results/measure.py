@@ -69,8 +69,8 @@ class Measure:
         return {"result_ms": sum(parts.values()), **parts, "messages": len(sent)}
 
     def _edition(self) -> Tournament:
+        from core.editions.services import start_now
         from core.models import Environment
-        from tournament_manager.editions import start_now
 
         return start_now(Environment.objects.get(pk=self._arena.environment.pk))
 
@@ -78,10 +78,10 @@ class Measure:
         """Create a Swiss tournament of all agents, with its first round drawn, after the end of the ladder."""
         from django.utils import timezone
 
+        from core.editions.progress import tournament_begin
         from core.jobs.bells import TOURNAMENT_TASK, answer
         from core.models import Environment, Play, Tournament
         from core.tournaments.planning import tournament_plan
-        from tournament_manager.progress import tournament_begin
 
         environment = self._arena.environment
         Environment.objects.filter(pk=environment.pk).update(play=Play.NOTHING)

@@ -36,10 +36,10 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
 def is_correct(tournament: Tournament) -> bool:
     """Return whether the table and the live ratings match the whole ledger to the last digit."""
     from arena_kit.ranking.elo import rate
+    from core.editions.progress import standings_refresh
+    from core.editions.results import played, rated, results_of
+    from core.editions.sums import DIGITS
     from core.models import LiveRating, Rating
-    from tournament_manager.progress import standings_refresh
-    from tournament_manager.results import played, rated, results_of
-    from tournament_manager.sums import DIGITS
 
     live = rate(results_of(played(rated(tournament.environment))))
     kept = LiveRating.objects.filter(submission__agent__environment=tournament.environment)

@@ -159,10 +159,8 @@ def top_rivals(agent: Agent) -> list[Submission]:
     rows = Rating.objects.filter(submission__agent__environment=agent.environment_id, rank__isnull=False)
     others = rows.exclude(submission__agent__owner=agent.owner_id).order_by("rank", "pk")
     ranked = list(others.values_list("submission__agent", flat=True))
-    newest: dict[int, Submission] = {}
     active = Submission.objects.active().filter(agent__in=ranked).select_related("agent__environment")
-    for submission in active.order_by("number"):
-        newest[submission.agent_id] = submission
+    newest = active.newest_by_agent()
     return [newest[key] for key in ranked if key in newest][:TOP]
 
 

@@ -149,7 +149,7 @@ def _named(version: str, caller: User, field: str) -> Submission:
     if kind == "submission" and value:
         found = rows.filter(_identified(value)).first()
     elif kind == "agent" and value.isascii() and value.isdigit() and len(value) < 19:
-        found = rows.filter(pk__in=Submission.objects.active().filter(agent=int(value))).order_by("-number").first()
+        found = rows.active().filter(agent=int(value)).order_by("-number").first()
     elif image := IMAGE.fullmatch(version):
         same = rows.filter(_has_image(image["digest"]), deleted_at=None).order_by("-pk")
         found = same.filter(agent__owner=caller).first() or same.first()

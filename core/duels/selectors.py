@@ -15,9 +15,9 @@ from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, M
 from arena_kit.environment.records import Fault, MatchRecord
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import EnvironmentSpec
+from core.files.removed import removed_on
 from core.jobs.lines import line, of_line
 from core.models import Duel, JobState, PlayedJob, Validation
-from core.removed import removed_on
 
 GROUPS = ("player_1", "player_2", "draw", "player_1_error", "player_2_error")
 """Kinds of results, in the order in which pages show them."""

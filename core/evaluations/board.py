@@ -22,7 +22,7 @@ from django.db.models import Case, F, Func, OuterRef, Q, QuerySet, Subquery, Tex
 from django.db.models.functions import Cast, Rank, Replace
 
 from arena_kit.ranking.scores import Interval
-from core.cache import cached
+from core.cache.answers import cached
 from core.evaluations.comparison import difference
 from core.evaluations.standing import standing, stood
 from core.models import Environment, Evaluation, Submission

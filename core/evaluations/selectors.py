@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db.models import OuterRef, Q, Subquery
 
+from core.jobs.states import OPEN
 from core.models import Agent, Environment, Evaluation, JobState, SeedList, SeedPurpose, Submission
 
 
@@ -24,7 +25,7 @@ def revealed_lists(environment: Environment) -> list[SeedList]:
 
 def board_can_change(environment: Environment) -> bool:
     """Return whether an evaluation waits or runs."""
-    return environment.evaluations.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).exists()
+    return environment.evaluations.filter(state__in=OPEN).exists()
 
 
 def submissions_to_rank(environment: Environment) -> list[Submission]:

@@ -11,7 +11,7 @@ from typing import ParamSpec
 from django.db import DatabaseError, Error, InterfaceError, OperationalError, connection
 
 from core.jobs.kinds import LOST_CODE
-from core.jobs.states import StaleJob
+from core.jobs.states import OPEN, StaleJob
 from core.models import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def written_once(write: Callable[Named, None]) -> Callable[Named, None]:
                 ended = type(job)._base_manager.filter(pk=job.pk, claim_token=job.claim_token)
                 # A last attempt whose lease expired meanwhile ended without this result.
                 ended = ended.exclude(error_code=LOST_CODE)
-                if was_away and ended.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exists():
+                if was_away and ended.exclude(state__in=OPEN).exists():
                     return None
                 raise
             except Error as error:

@@ -112,6 +112,13 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         """Return submissions that may play for their agent; the newest one of each agent does."""
         return self.valid().filter(is_benched=False, agent__is_resting=False)
 
+    def newest_by_agent(self) -> dict[int, Submission]:
+        """Return the newest of these submissions of each agent, by the ids of the agents in their order.
+
+        Of active submissions it is the one that plays.
+        """
+        return {row.agent_id: row for row in self.order_by("agent_id", "number")}
+
     def publishable(self) -> SubmissionQuerySet:
         """Return submissions whose source may be shown: those that work, whether or not they play at present."""
         is_valid = (

@@ -20,7 +20,7 @@ class TournamentState(models.TextChoices):
 
 
 LADDER = "ladder"
-"""The format of endless tournaments, whose pairs are chosen one round at a time: `tournament_manager.ladder`."""
+"""The format of endless tournaments, whose pairs are chosen one round at a time: `core.editions.ladder`."""
 
 
 class Eligibility(models.TextChoices):

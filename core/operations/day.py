@@ -13,11 +13,11 @@ from django.db.models.functions import TruncHour
 
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
+from core.jobs.states import OPEN
 from core.models import Job, JobFault, JobState
 
 HOURS = 24
 HOUR = timedelta(hours=1)
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 ENDED = (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 

@@ -15,12 +15,12 @@ from prometheus_client.registry import Collector
 
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import queue_of
+from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, HostState, JobState, WorkerHost
 from core.operations.health import UNHEALTHY, ask_all, health_components
 from core.version import arena_version
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 HOSTS = (HostState.CREATING, HostState.READY, HostState.DRAINING)
 """The states of hosts that count; those that are over are in the admin."""
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.files.storage import Storage
 from django.utils.module_loading import import_string
 
-from core.object_place import LOCAL, file_store
+from core.files.object_place import LOCAL, file_store
 from core.operations.backup.archive import CHUNK_BYTES
 from core.operations.backup.database import files_named
 

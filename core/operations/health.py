@@ -134,7 +134,7 @@ def playing_count() -> int:
 
 def _redis() -> None:
     # Imported here: only an arena with Redis loads its client.
-    from core.redis_cache import SteadyRedisCache
+    from core.cache.redis import SteadyRedisCache
 
     # Asks Redis directly, behind the cache that survives its outage.
     SteadyRedisCache(settings.REDIS_URL, settings.CACHES["default"]).shared.get("health")

@@ -11,9 +11,14 @@ from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
 from core.jobs.bells import waiting_count
+from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import kinds_of
+from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
-from core.models import Job, JobState
+from core.models import Job, JobFault, JobState
+
+SHOWN = 5
+"""The most failed jobs of a kind that are listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +67,21 @@ def _queue(name: str, workers: int) -> QueueStatus:
 def _counts(model: type[Job]) -> dict[str, Any]:
     rows = model._base_manager.order_by()
     waits = Q(state=JobState.QUEUED)
-    is_open = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
+    is_open = rows.filter(state__in=OPEN).aggregate(
         running=Count("pk", filter=Q(state=JobState.RUNNING)),
         waiting=Count("pk", filter=waits & Q(not_before=None)),
         delayed=Count("pk", filter=waits & Q(not_before__isnull=False)),
         oldest=Min("created_at", filter=waits),
     )
     return is_open | rows.filter(state=JobState.SUCCEEDED).aggregate(finished=Max("ended_at"))
+
+
+def failed_list(since: datetime) -> list[Job]:
+    """Return the last jobs of each kind that failed by the arena's fault, the newest first. A query for each kind."""
+    found: list[Job] = []
+    for model in JOB_MODELS.values():
+        rows = model._base_manager.filter(state=JobState.FAILED, fault=JobFault.PLATFORM, ended_at__gte=since)
+        found += rows.order_by("-ended_at").only("pk", "state", "fault", "error", "error_code", "ended_at", "worker")[
+            :SHOWN
+        ]
+    return sorted(found, key=lambda job: job.ended_at or since, reverse=True)

@@ -1,7 +1,7 @@
 """Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
 The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
-file was deleted, see `core.removed`.
+file was deleted, see `core.files.removed`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ from django.utils import timezone
 from django_q.models import Task
 
 from core.environments.additions import UNUSED_DAYS, additions_expire
+from core.files.removed import REMOVED, removed_name
+from core.files.storage import incoming_sweep
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.states import OPEN
 from core.models import (
     LADDER,
     Alarm,
@@ -41,8 +44,6 @@ from core.models import (
     Validation,
 )
 from core.ratings.services import rating_points_thin
-from core.removed import REMOVED, removed_name
-from core.storage import incoming_sweep
 from core.submissions.images import has_to_play
 from core.submissions.trials import trials_sweep
 from core.submissions.uploads import archives_sweep
@@ -53,7 +54,6 @@ Row = TypeVar("Row", bound=Model)
 AnyJob = TypeVar("AnyJob", bound=Job)
 AnyResult = TypeVar("AnyResult", Duel, Evaluation)
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 LOG_REMOVED = "[This log is no longer kept: it was deleted on {}.]"
 DELETION = timedelta(hours=1)
 """Time after which a deleted submission's archive is gone, unless its deletion failed."""

@@ -15,6 +15,7 @@ from django.utils import timezone
 from django_q.brokers import get_broker
 
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.states import OPEN
 from core.jobs.waits import WaitCode, waits_of
 from core.jobs.worker_selectors import worker_rows
 from core.models import Alarm, Duty, Job, JobState, Tournament, TournamentState
@@ -152,7 +153,7 @@ def status() -> ArenaStatus:
 def _tournaments() -> list[RunningTournament]:
     counted = Tournament.objects.filter(state=TournamentState.RUNNING).annotate(
         played=Count("duels", filter=Q(duels__state=JobState.SUCCEEDED)),
-        open=Count("duels", filter=Q(duels__state__in=[JobState.QUEUED, JobState.RUNNING])),
+        open=Count("duels", filter=Q(duels__state__in=OPEN)),
     )
     return [
         RunningTournament(str(row), row.format, row.started_at, row.played, row.open, row.shortfall)

@@ -12,6 +12,7 @@ from django_q.models import Schedule
 
 from core.jobs.apart import apart
 from core.jobs.registry import PLANS, kinds_of
+from core.jobs.states import OPEN
 from core.jobs.waits import HALTED_CODES, standstill_key
 from core.jobs.worker_selectors import workers_alive
 from core.jobs.workers import workers_prune
@@ -85,9 +86,7 @@ def _standstill(queue: str, before: datetime) -> str:
     # Duels of an environment that is not available or fails have an alarm of their own.
     halted = Q(state=JobState.QUEUED, error_code__in=HALTED_CODES)
     waits = any(
-        kind._base_manager.filter(state__in=(JobState.QUEUED, JobState.RUNNING), created_at__lt=before)
-        .exclude(halted)
-        .exists()
+        kind._base_manager.filter(state__in=OPEN, created_at__lt=before).exclude(halted).exists()
         for kind in kinds
         if not kind.WAITS_FOR_PEOPLE
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from axes.models import AccessAttempt
 from django.core.cache import cache
 
-from core.cache import count_key
+from core.cache.answers import count_key
 from core.models import User
 
 BY_ACCOUNT = "login_account"

@@ -10,6 +10,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Prefetch, Q, QuerySet, Sum
 
 from core.jobs.phase_selectors import decisive_job
+from core.jobs.states import OPEN
 from core.models import (
     Agent,
     Build,
@@ -25,7 +26,6 @@ from core.models import (
     Validation,
 )
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 SPARED = (Q(state=JobState.CANCELLED) & (~Q(cancel_code=CancelCode.BY_OWNER) | Q(started_at=None))) | Q(
     state=JobState.FAILED, fault=JobFault.PLATFORM
 )

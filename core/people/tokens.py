@@ -7,7 +7,7 @@ import secrets
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Case, Q, QuerySet, Value, When
 
 from arena_kit.text import plain_line
 from core.errors import Refused
@@ -67,3 +67,9 @@ def token_revoke(*, owner: User, token_id: int) -> ApiToken | None:
 def token_digest(token: str) -> str:
     """Return a token's SHA-256 in hex."""
     return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def token_list(owner: User, *, now: datetime) -> QuerySet[ApiToken]:
+    """Return a person's tokens, newest first, with `is_expired`."""
+    is_expired = Case(When(Q(expires_at__lte=now), then=Value(True)), default=Value(False))
+    return ApiToken.objects.filter(owner=owner).annotate(is_expired=is_expired).order_by("-pk")

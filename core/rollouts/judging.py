@@ -6,10 +6,10 @@ from django.conf import settings
 from django.db import transaction
 
 from core.errors import Refused
+from core.files.removed import REMOVED
 from core.jobs.bells import wake
 from core.models import Rollout, Task, User, VerdictReason
 from core.people.rights import may
-from core.removed import REMOVED
 from core.rollouts.selectors import of_task
 
 JUDGE_TASK = "rollouts_judge"

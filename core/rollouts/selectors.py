@@ -10,6 +10,7 @@ from uuid import UUID
 from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from arena_kit.rollout.numbers.summary import Often
+from core.jobs.states import OPEN
 from core.models import (
     Batch,
     BatchPurpose,
@@ -194,7 +195,7 @@ def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
     counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     return rows.annotate(
         rollout_count=Count("rollouts", filter=seen),
-        over_count=Count("rollouts", filter=seen & ~Q(rollouts__state__in=[JobState.QUEUED, JobState.RUNNING])),
+        over_count=Count("rollouts", filter=seen & ~Q(rollouts__state__in=OPEN)),
         running_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.RUNNING)),
         judged_count=Count("rollouts", filter=seen & Q(rollouts__state=JobState.SUCCEEDED)),
         solved_count=Count("rollouts", filter=seen & Q(rollouts__outcome=RolloutOutcome.SOLVED)),

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from core.login_providers import login_providers
 from core.settings.base import SITE_NAME, env
+from core.settings.login_providers import login_providers
 from core.settings.security import HTTPS
 
 AUTH_USER_MODEL = "core.User"
@@ -29,15 +29,15 @@ PASSWORD_HASHERS = [
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=15)
-# AXES_RESET_ON_SUCCESS is not needed: web.people.logins resets the count, for tokens as well.
+# AXES_RESET_ON_SUCCESS is not needed: web.site.logins resets the count, for tokens as well.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False  # web.admin.pages.logins shows them
 AXES_VERBOSE = False
 AXES_USERNAME_FORM_FIELD = "username"
-AXES_USERNAME_CALLABLE = "web.people.logins.account_named"
-AXES_CLIENT_IP_CALLABLE = "web.site.addresses.client_network"
-AXES_LOCKOUT_CALLABLE = "web.people.logins.locked_out"
+AXES_USERNAME_CALLABLE = "web.site.logins.account_named"
+AXES_CLIENT_IP_CALLABLE = "web.site.requests.client_network"
+AXES_LOCKOUT_CALLABLE = "web.site.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- django-allauth ---------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from core.variables import Variables
+from core.settings.variables import Variables
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 VARIABLES = env = Variables(os.environ)

@@ -8,7 +8,7 @@ from core.settings.base import env
 from core.settings.players import SANDBOX
 from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
 from core.settings.state import REDIS_URL
-from core.variables import decimal, whole_number, words
+from core.settings.variables import decimal, whole_number, words
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
 ROLLOUT_QUEUE = "rollout"

@@ -1,7 +1,7 @@
 """How much people may upload and ask for."""
 
 from core.settings.base import DEBUG, env
-from core.variables import whole_number
+from core.settings.variables import whole_number
 
 _UPLOAD_BYTES = 100 * 1024 * 1024
 DATA_UPLOAD_MAX_MEMORY_SIZE = 2 * 1024 * 1024

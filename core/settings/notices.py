@@ -2,8 +2,8 @@
 
 from urllib.parse import urlsplit
 
-from core.mail_server import mail_server
 from core.settings.base import DEBUG, SITE_NAME, SITE_URL, env
+from core.settings.mail_server import mail_server
 
 # In lower case, so that Django does not take it for a setting: it contains a password.
 mail = mail_server(env.secret("EMAIL_URL"))

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from core.settings.base import DATA_DIR, env
-from core.variables import decimal, images, whole_number, words, yes_or_no
+from core.settings.variables import decimal, images, whole_number, words, yes_or_no
 
 SANDBOX = env.text("SANDBOX", "docker")
 # Base images by version of Python; the first is the default. The site compiles uploads with its own Python.

@@ -3,7 +3,7 @@
 from typing import Any
 
 from core.settings.base import env
-from core.variables import whole_number, words
+from core.settings.variables import whole_number, words
 
 # Who may ask for rollouts: no one (false), organisers, or everyone with an account. Organisers upload the packages.
 ROLLOUTS = env.choice("ROLLOUTS", ("false", "staff", "members"))

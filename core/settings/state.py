@@ -4,7 +4,7 @@ from typing import Any
 
 import dj_database_url
 
-from core.object_place import file_store
+from core.files.object_place import file_store
 from core.settings.base import BASE_DIR, DATA_DIR, DEBUG, env
 
 DATABASES: dict[str, Any] = {
@@ -59,7 +59,7 @@ STORAGES: dict[str, Any] = {
 }
 CACHES: dict[str, Any] = {
     "default": {
-        "BACKEND": "core.redis_cache.SteadyRedisCache",
+        "BACKEND": "core.cache.redis.SteadyRedisCache",
         "LOCATION": REDIS_URL,
         # Cached answers can be computed again in less time than a slow cache would take.
         "OPTIONS": {"socket_timeout": 0.25, "socket_connect_timeout": 0.25},

@@ -21,12 +21,11 @@ from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.locks import agent_lock
 from core.jobs.schedules import message_of
-from core.jobs.states import wait_until
+from core.jobs.states import OPEN, wait_until
 from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState
 from core.submissions.existing import submission_rebuild
 
 logger = logging.getLogger(__name__)
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 CHECK = "images after a restore"
 EVERY_MINUTES = 1
 DELAY = timedelta(minutes=2)

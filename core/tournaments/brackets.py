@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import groupby
 
 from arena_kit.ranking.formats import Meeting, Outline, Row, Source, Table
+from core.jobs.states import OPEN
 from core.models import JobState, LedgerVoid, Participant, Plan, Tournament, TournamentState
 from core.tournaments.plan_selectors import plan_outline
 
@@ -131,7 +132,7 @@ def standing_stamp(tournament: Tournament) -> str:
 
 
 def _open_duels(tournament: Tournament) -> dict[int, OpenDuel]:
-    found = tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]).order_by("pk")
+    found = tournament.duels.filter(state__in=OPEN).order_by("pk")
     return {
         pk: OpenDuel(pk, state == JobState.RUNNING, done, count)
         for pk, state, done, count in found.values_list("pk", "state", "matches_done", "match_count")

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from django.db.models import F, QuerySet, Sum
 
+from core.jobs.states import OPEN
 from core.jobs.waits import ON_HOLD
 from core.models import Agent, Duel, Environment, JobState, LedgerVoid, Play, Submission, Tournament, TournamentState
 
-OPEN = (JobState.QUEUED, JobState.RUNNING)
 SHOWN = 10
 """How many duels each list of a page shows."""
 TWO_OWNERS = (
@@ -49,12 +49,9 @@ def ladder_field(environment: Environment) -> Field:
 
     The account of anonymous uploads has no limit, because it stands for many people.
     """
-    newest: dict[int, Submission] = {}
     active = Submission.objects.active().filter(agent__environment=environment).select_related("agent__owner")
-    for submission in active.order_by("agent_id", "number"):
-        newest[submission.agent_id] = submission
     by_owner: dict[int, list[Submission]] = defaultdict(list)
-    for submission in sorted(newest.values(), key=lambda row: (row.created_at, row.pk), reverse=True):
+    for submission in sorted(active.newest_by_agent().values(), key=lambda row: (row.created_at, row.pk), reverse=True):
         by_owner[submission.agent.owner_id].append(submission)
     playing: list[Submission] = []
     aside: list[Submission] = []

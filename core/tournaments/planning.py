@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
-from django.db.models import Max
 from django.db.models.functions import Now
 
 from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_make, settings_checked
@@ -20,6 +19,7 @@ from core.times import moment
 from core.tournaments.inviting import invitations_set
 from core.tournaments.news import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
+from core.tournaments.selectors import next_edition
 
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
 PLANNED_FIELDS = ("name", "format", "settings", "seed", "is_rated", "results", "season", *WINDOW, "eligibility",
@@ -240,8 +240,7 @@ def _save_with_edition(tournament: Tournament) -> None:
     """Save a tournament under the next free edition; try again when another one has taken the number."""
     environment = tournament.environment
     for left in reversed(range(TRIES)):
-        last = environment.tournaments.aggregate(last=Max("edition"))["last"]
-        tournament.edition = (last or 0) + 1
+        tournament.edition = next_edition(environment)
         try:
             with transaction.atomic():
                 tournament.save()

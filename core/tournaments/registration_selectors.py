@@ -73,9 +73,7 @@ def field_list(tournament: Tournament) -> list[Submission]:
         rows = rows.filter(agent__registrations__tournament=tournament)
     if tournament.eligibility == Eligibility.INVITED:
         rows = rows.filter(agent__owner__invitations=tournament)
-    newest: dict[int, Submission] = {}
-    for submission in rows.select_related("agent__owner", "rating").order_by("agent_id", "number"):
-        newest[submission.agent_id] = submission
+    newest = rows.select_related("agent__owner", "rating").newest_by_agent()
     if not tournament.has_registration:
         return list(newest.values())
     order = tournament.registrations.order_by("pk").values_list("agent_id", flat=True)

@@ -1,6 +1,6 @@
 """Begins tournaments of organisers, creates and strikes their duels, and records who leaves.
 
-The format decides who meets whom, see `tournament_manager.progress`; this module writes the rows. Rows are locked in
+The format decides who meets whom, see `core.editions.progress`; this module writes the rows. Rows are locked in
 one order, tournament, participants, duels, each by key, so that transactions cannot deadlock.
 """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from django.db.models import Case, Count, F, Manager, OuterRef, Q, QuerySet, Subquery, When, Window
+from django.db.models import Case, Count, F, Manager, Max, OuterRef, Q, QuerySet, Subquery, When, Window
 from django.db.models.functions import Coalesce, RowNumber
 
 from core.jobs.waits import ON_HOLD
@@ -51,6 +51,12 @@ def tournament_latest(environment: Environment) -> Tournament | None:
     """The edition that a page shows by default: the arena's newest that was not cancelled."""
     own = environment.tournaments.filter(is_automatic=True).exclude(state=TournamentState.CANCELLED)
     return own.order_by("-edition").first()
+
+
+def next_edition(environment: Environment) -> int:
+    """Return the edition of an environment's next tournament of any kind."""
+    last: int | None = environment.tournaments.aggregate(last=Max("edition"))["last"]
+    return (last or 0) + 1
 
 
 def rating_pool_get(environment: Environment) -> RatingPool | None:

@@ -12,13 +12,13 @@ from core.duels.stopping import duel_test
 from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_ring
+from core.jobs.states import OPEN
 from core.jobs.turns import duels_line_up
 from core.models import (
     LADDER,
     CancelCode,
     Duel,
     Environment,
-    JobState,
     LedgerChange,
     Participant,
     Play,
@@ -153,7 +153,7 @@ def ladder_stop(*, environment: Environment) -> None:
 
 def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:
     """Cancel all open duels of a tournament."""
-    for duel in tournament.duels.filter(state__in=[JobState.QUEUED, JobState.RUNNING]).order_by("pk"):
+    for duel in tournament.duels.filter(state__in=OPEN).order_by("pk"):
         job_cancel_if_open(job=duel, code=CancelCode.TOURNAMENT_OVER, reason=reason)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
+from core.jobs.states import OPEN
 from core.models import LADDER, Audience, Duel, JobState, Tournament, TournamentState
 from core.watching.services import why_not_told
 
@@ -79,7 +80,7 @@ def _results() -> list[Duel]:
 def _tournaments() -> list[WallTournament]:
     counted = Q(tournament=OuterRef("pk"), tournament__results=Audience.PUBLIC) & ~Q(tournament__format=LADDER)
     duels = Duel.objects.filter(counted).order_by().values("tournament").annotate(count=Count("pk")).values("count")
-    over = duels.exclude(state__in=(JobState.QUEUED, JobState.RUNNING))
+    over = duels.exclude(state__in=OPEN)
     rows = Tournament.objects.filter(state=TournamentState.RUNNING, environment__is_active=True)
     rows = rows.select_related("environment").annotate(
         taking_part=Count("participants"),

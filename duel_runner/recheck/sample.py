@@ -13,9 +13,9 @@ from django.db.models import F, QuerySet
 
 from arena_kit.errors import PlatformFault
 from core.duels.verdicts import verdict_keep
+from core.files.removed import REMOVED
 from core.jobs.stopping import is_stopping
 from core.models import Duel, Evaluation, JobState, RecheckVerdict
-from core.removed import REMOVED
 from duel_runner.recheck.duels import duel_recheck
 from duel_runner.recheck.evaluations import evaluation_recheck
 

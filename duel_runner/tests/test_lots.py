@@ -26,6 +26,7 @@ from arena_kit.sandbox.kubernetes.manifest import Site, channel_of
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
 from arena_kit.tests.arenas import FIRST_VALID
 from arena_kit.tests.sandbox.clusters import ClusterDouble
+from core.checks.players import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
 from core.jobs.cluster import site, worlds_site
@@ -50,7 +51,6 @@ from core.models import (
     Tournament,
     Validation,
 )  # fmt: skip
-from core.player_checks import check_cluster
 from core.tests import factories
 from duel_runner.lots import process
 from duel_runner.lots.blocks import block_of

@@ -145,7 +145,7 @@ def test_the_generated_code_is_that_of_the_proto_files(tmp_path: Path) -> None:
         }
         for folder in (tmp_path, GENERATED)
     )
-    assert made == kept, "Run `make proto`."
+    assert made == kept, "Run executor/generate.py."
 
 
 @pytest.mark.slow

@@ -15,7 +15,7 @@ from core.models import Package
 from core.rollouts.batches import batch_cancel
 from core.rollouts.packages import package_upload
 from core.tests import applications
-from rollout_runner.building import forget_built
+from rollout_runner import building
 from rollout_runner.host import folder, player_label, prefix
 
 SHOP = Path(__file__).parents[2] / "environments" / "applications" / "shop"
@@ -60,7 +60,7 @@ def worked(queue: str = "rollout") -> int:
 
 def images_forget(*further: str) -> None:
     """Remove the images of packages that were built here, and those whose names begin otherwise."""
-    forget_built()
+    building._built.clear()
     client = docker.from_env()
     try:
         for image in client.images.list():

@@ -1,4 +1,4 @@
-"""Takes every protection away once: at least one hostile case must notice (`make hostile-mutations`).
+"""Takes every protection away once: at least one hostile case must notice (`python -m tests.hostile.mutations`).
 
 All that the cases do is bounded by themselves, so a missing wall does this host no harm.
 """

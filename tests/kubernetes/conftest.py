@@ -26,12 +26,12 @@ from core.tests.working import run
 from duel_runner.lots.process import Driving
 from duel_runner.lots.rows import LotRows
 from duel_runner.tests.on_a_cluster import play_on_a_cluster
-from duel_runner.workplace import leave_workplace
 from tests.kubernetes.cluster import NAMESPACE, WORLDS, RealCluster
 from tests.kubernetes.images import referee_image
 from tests.kubernetes.tournaments import Figures, figures
 from tests.machine import BROWSER_IMAGE
 from tests.samples import upload
+from tests.workplaces import leave_workplace
 
 LOADED = "rl-arena-browser:cluster"
 PATIENCE_SECONDS, LEFT_SECONDS = 900.0, 300.0

@@ -23,12 +23,12 @@ from core.models import Duel, DuelOutcome, Evaluation, JobState
 from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
 from core.tests.working import run
-from duel_runner.workplace import leave_workplace
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.conftest import Arena
 from tests.kubernetes.playing import HUNGRY, SLOW, Built, assert_played, duel_of, one_by_one
 from tests.kubernetes.tournaments import Figures, tournament
 from tests.samples import FIRST, LAST, MIDDLE, SECOND, tic_tac_toe
+from tests.workplaces import leave_workplace
 
 pytestmark = [
     pytest.mark.cluster, pytest.mark.docker, pytest.mark.registry, pytest.mark.nightly, pytest.mark.slow,

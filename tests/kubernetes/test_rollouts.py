@@ -17,7 +17,7 @@ from core.models import Build, JobState, Rollout, RolloutAgent, WorldLease
 from core.rollouts.batches import AgentChoice, Wish, batch_create
 from core.rollouts.packages import package_upload
 from core.tests import applications, factories
-from rollout_runner.building import forget_built
+from rollout_runner import building
 from rollout_runner.host import pod_worlds, worlds_reap
 from rollout_runner.serving import serve
 from rollout_runner.tests.places import images_forget, shop, shop_built, worked
@@ -41,7 +41,7 @@ def applied(
     settings.ROLLOUT_MEMORY_BYTES = 6 << 30
     monkeypatch.setenv("KUBECONFIG", str(cluster.worlds_kubeconfig))
     serve()
-    forget_built()
+    building._built.clear()
     yield arena
     images_forget()
 

@@ -12,9 +12,9 @@ from pytest_django.fixtures import Settings
 from arena_kit.ranking.standings import Entry, Standing, duel_results, standings
 from core.models import Duel, Environment, JobState, LedgerEntry, Submission
 from core.tests.working import run
-from duel_runner.workplace import leave_workplace
 from tests.kubernetes.playing import Built, duel_of
 from tests.samples import FIRST, LAST, MIDDLE
+from tests.workplaces import leave_workplace
 
 SOURCES = (FIRST, MIDDLE, LAST)
 ENTRIES = 4

@@ -1,6 +1,6 @@
 """Dumps of released versions, `VERSION-KIND.tar`: backups of a small arena, from which every later version migrates.
 
-`make release-dump` writes those of the present version; docs/contributor/releases.md says when.
+docs/contributor/releases.md says when and how those of a version are written.
 """
 
 from __future__ import annotations

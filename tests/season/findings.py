@@ -56,8 +56,8 @@ def results() -> dict[str, list[str]]:
 @again
 def wrong_live_ratings() -> list[str]:
     """Agents whose live rating, kept step by step, is not the one that the whole ledger gives."""
+    from core.editions.follow import rebuild
     from core.models import Environment, Rating
-    from tournament_manager.follow import rebuild
 
     kept = dict(Rating.objects.values_list("submission__agent__name", "live"))
     for environment in Environment.objects.filter(is_active=True, seats__gt=1):

@@ -115,11 +115,11 @@ def install() -> None:
         return current[0] if is_armed and current else None
 
     if os.environ.get("STORAGE", "local") == "local":
-        from core.storage import LocalStorage
+        from core.files.storage import LocalStorage
 
         install_half(LocalStorage, half_written, caught)
     else:
-        from core.object_storage import ObjectStorage
+        from core.files.object_storage import ObjectStorage
 
         install_half(ObjectStorage, half_sent, caught)
     post_spawn.connect(show_clock)

@@ -5,12 +5,12 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from core.models import Participant, Rating, RatingPoint, RatingPool, Tournament
+from core.editions.services import advance
+from core.editions.tests.planned import begun, play_on
+from core.editions.tests.samples import LATER, play_all, players, table
+from core.models import Participant, Play, Rating, RatingPoint, RatingPool, Tournament, TournamentState
 from core.ratings.services import FITTED, KEPT
 from core.tests import factories
-from tournament_manager.editions import advance
-from tournament_manager.tests.planned import begun, play_on
-from tournament_manager.tests.samples import LATER, play_all, players, table
 
 pytestmark = pytest.mark.django_db
 
@@ -107,3 +107,40 @@ def test_void_round_has_a_round_played_again_and_says_why_not() -> None:
         run("tournament", "void-round", "tic-tac-toe", "9", "1", "--reason", "Again.")
     with pytest.raises(CommandError, match="Give a reason"):
         run("tournament", "void-round", "tic-tac-toe", "1", "1", "--reason", " ")
+
+
+def test_an_organiser_changes_and_ends_a_ladder_from_the_command_line() -> None:
+    environment = factories.environment()
+    environment.play = Play.LADDER
+    environment.save()
+    with pytest.raises(CommandError, match=r"plays no ladder now\. The ladder begins as soon as"):
+        run("tournament", "ladder", "tic-tac-toe")
+    for number in range(2):
+        factories.ready(factories.agent(factories.user(f"rival-{number}"), environment))
+    advance(environment, now=LATER)
+    said = run(
+        "tournament",
+        "ladder",
+        "tic-tac-toe",
+        "--set",
+        "pair_cap=50",
+        "--set",
+        "noise=0.1",
+        "--ends-at",
+        "2999-12-24T18:00",
+    )
+    assert said == (
+        "Tic-tac-toe ladder, edition 1: 2 agents, 0 duels played, 1 waiting, until 2999-12-24 18:00 UTC.\n"
+        "pair_cap=50 cap_days=30 new_below=20 longest_wait=10 noise=0.1 order_share=0.5\n"
+    )
+    for wrong, sentence in (
+        (("--set", "pair_cap"), "write e.g. pair_cap=50"),
+        (("--set", "noise=11"), "noise is 11; make it a number from 0 to 10"),
+        (("--ends-at", "soon"), "'soon' is not a time"),
+    ):
+        with pytest.raises(CommandError, match=sentence):
+            run("tournament", "ladder", "tic-tac-toe", *wrong)
+    assert "ends within seconds" in run("tournament", "ladder", "tic-tac-toe", "--end")
+    environment.refresh_from_db()
+    advance(environment, now=LATER)
+    assert Tournament.objects.get().state == TournamentState.FINISHED

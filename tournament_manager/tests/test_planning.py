@@ -10,13 +10,13 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 from django_q.models import Schedule
 
+from core.editions.planned import schedules_run
+from core.editions.progress import tournament_begin
+from core.editions.tests.samples import players
 from core.jobs.bells import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
-from tournament_manager.planning import schedules_run
-from tournament_manager.progress import tournament_begin
 from tournament_manager.tasks import tournament_scheduled, watchdog
-from tournament_manager.tests.samples import players
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 HOUR = timedelta(hours=1)
@@ -67,7 +67,7 @@ def test_a_tournament_in_trouble_or_put_off_a_moment_ago_stops_no_other(
         Tournament.objects.filter(pk=put_off.pk).update(starts_at=now + HOUR)
         return tournament_begin(tournament, now=now)
 
-    monkeypatch.setattr("tournament_manager.planning.tournament_begin", replanned_first)
+    monkeypatch.setattr("core.editions.planned.tournament_begin", replanned_first)
     watchdog()
 
     states = dict(Tournament.objects.filter(is_automatic=False).values_list("name", "state"))

@@ -7,14 +7,14 @@ import pytest
 from django.utils import timezone
 from pytest_django import DjangoCaptureOnCommitCallbacks
 
+from core.editions import services as editions
+from core.editions.tests.samples import play_all, players
 from core.jobs.lifecycle import job_claim
-from core.models import Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
+from core.models import Alarm, Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import moved
 from core.tests.working import rung
-from tournament_manager import editions
 from tournament_manager.tasks import tournaments_advance, watchdog
-from tournament_manager.tests.samples import play_all, players
 
 pytestmark = pytest.mark.django_db
 
@@ -56,15 +56,19 @@ def test_the_next_step_starts_the_edition_that_an_organiser_has_asked_for_once()
     assert (Tournament.objects.count(), Environment.objects.get().start_asked_at) == (2, None)
 
 
-def test_an_edition_that_cannot_start_is_asked_for_once_and_the_refusal_is_logged(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_an_alarm_says_why_an_edition_that_was_asked_for_did_not_begin_and_the_next_one_settles_it() -> None:
     environment = factories.environment()
     asked(environment)
     for _ in range(2):
         tournaments_advance(environment.pk)
-    assert caplog.text.count("No edition started: A tournament needs two agents") == 1
+    alarm = Alarm.objects.get()
+    assert "has not begun. A tournament needs two agents" in alarm.message
     assert Environment.objects.get().start_asked_at is None
+    players(environment, 2)
+    asked(environment)
+    tournaments_advance(environment.pk)
+    alarm.refresh_from_db()
+    assert alarm.settled_at is not None
 
 
 def test_a_row_that_breaks_while_an_edition_is_looked_after_does_not_keep_it_from_ending(

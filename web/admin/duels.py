@@ -1,4 +1,4 @@
-"""Duels, with actions to void them and to play them again."""
+"""Duels, with actions to void them and to play them again; what asks for them, and sittings."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.safestring import SafeString
 
-from core.models import Analysis, Duel, PlayedJob
-from web.admin.base import admin_action, links, text_block
+from core.models import Analysis, Challenge, Duel, PlayedJob, Promotion, Run, Sitting
+from web.admin.base import ReadOnlyAdmin, admin_action, links, text_block
 from web.admin.jobs import JobAdmin
 from web.organise.actions.duels import PLAY_AGAIN, VOID
 
@@ -69,3 +69,43 @@ class DuelAdmin(JobAdmin[Duel]):
 
     void = admin_action(VOID)
     run_again = admin_action(PLAY_AGAIN)
+
+
+@admin.register(Challenge)
+class ChallengeAdmin(ReadOnlyAdmin[Challenge]):
+    list_display = ("id", "submission", "kind", "user", "created_at", "ended_at")
+    list_filter = ("kind", "submission__agent__environment")
+    list_select_related = ("submission__agent", "user")
+    search_fields = ("submission__agent__name", "user__username")
+    date_hierarchy = "created_at"
+
+
+@admin.register(Promotion)
+class PromotionAdmin(ReadOnlyAdmin[Promotion]):
+    list_display = ("id", "candidate", "incumbent", "state", "created_at", "decided_at")
+    list_filter = ("state", "candidate__agent__environment")
+    list_select_related = ("candidate__agent", "incumbent__agent")
+    search_fields = ("candidate__agent__name",)
+    date_hierarchy = "created_at"
+
+
+@admin.register(Run)
+class RunAdmin(ReadOnlyAdmin[Run]):
+    list_display = ("id", "key", "caller", "duel", "evaluation", "created_at", "expires_at")
+    list_filter = ("duel__state", "duel__player_1__agent__environment")
+    list_select_related = ("caller", "evaluation__submission__agent", "duel__player_1__agent", "duel__player_2__agent")
+    search_fields = ("key", "caller__username")
+    date_hierarchy = "created_at"
+
+
+@admin.register(Sitting)
+class SittingAdmin(JobAdmin[Sitting]):
+    list_display = ("id", "user", "submission", "state", "outcome", "error_code", "worker", "created_at", "took")
+    list_display_links = ("id", "user")
+    list_filter = (*JobAdmin.list_filter, "outcome", "submission__agent__environment")
+    list_select_related = ("user", "submission__agent")
+    search_fields = ("=public_id", "user__username", "submission__agent__name", "error", "worker")
+    exclude = (*JobAdmin.exclude, "records", "player_1_log", "player_2_log", "address_digest")
+
+    def view_on_site(self, sitting: Sitting) -> str:
+        return reverse("web:sitting", args=[sitting.public_id])

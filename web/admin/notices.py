@@ -1,11 +1,13 @@
-"""Notices, people's choices about them, and letters, read-only."""
+"""Notices, people's choices about them, letters, and alarms for the organisers."""
 
 from __future__ import annotations
 
 from django.contrib import admin
+from django.urls import reverse
 
-from core.models import Letter, Notice, NoticeChoice
-from web.admin.base import ReadOnlyAdmin
+from core.models import Alarm, Letter, Notice, NoticeChoice
+from web.admin.base import ReadOnlyAdmin, admin_action
+from web.organise.actions.operation import SETTLE
 
 
 @admin.register(Notice)
@@ -30,3 +32,17 @@ class LetterAdmin(ReadOnlyAdmin[Letter]):
     list_display = ("id", "kind", "email", "created_at", "mail_attempt", "mail_next_at", "mail_error")
     list_filter = ("kind",)
     search_fields = ("email",)
+
+
+@admin.register(Alarm)
+class AlarmAdmin(ReadOnlyAdmin[Alarm]):
+    list_display = ("key", "message", "raised_at", "settled_at")
+    list_filter = (("settled_at", admin.EmptyFieldListFilter),)
+    search_fields = ("key", "message")
+    date_hierarchy = "raised_at"
+    actions = ("settle",)
+
+    def view_on_site(self, alarm: Alarm) -> str:
+        return alarm.address or reverse("admin:core_alarm_changelist")
+
+    settle = admin_action(SETTLE)

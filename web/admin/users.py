@@ -18,8 +18,8 @@ from core.models.quota import QUOTA_FIELDS
 from core.people.emails import email_changed_by_organiser
 from core.people.second_factor_selectors import has_second_factor
 from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action
-from web.organise.access import may_change_account
 from web.organise.actions.people import BAN, UNBAN, UNLOCK
+from web.site.organisers import may_change_account
 
 if TYPE_CHECKING:
     BaseUserAdmin = auth.UserAdmin[User]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.contrib.auth.models import AnonymousUser
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework import authentication
@@ -68,9 +67,3 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: AutoSchema) -> dict[str, str]:
         return {"type": "http", "scheme": "bearer", "description": HOW_TO_GET_ONE}
-
-
-def viewer_of(request: Request) -> User | AnonymousUser:
-    """Return the user of a request with the type that selectors expect."""
-    assert isinstance(request.user, User | AnonymousUser)
-    return request.user

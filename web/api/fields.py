@@ -11,8 +11,7 @@ from core.moments import parse_moment
 
 JOB_STATES = [(state.value, state.label) for state in JobState]
 FAULTS = [(fault.value, fault.label) for fault in JobFault]
-
-
+PRIVATE = "This agent is private: only its owner and the organisers can read its source and logs."
 AS_OF = "A day, which stands for its end, or a moment, in UTC: 2026-05-31 or 2026-05-31T18:30. Empty: now."
 
 

@@ -20,9 +20,9 @@ from core.models import Environment, Submission
 from core.submissions.named import versions_named
 from core.tournaments.comparison import duels_compare
 from core.tournaments.results import Viewer
-from web.api.authentication import viewer_of
+from web.api.base import one
 from web.api.fields import Version
-from web.api.views import one
+from web.site.requests import viewer_of
 
 NAMED = (
     "Id of a version, the name of an agent, or both as in “alpha v2”. A name alone stands for the version that plays."

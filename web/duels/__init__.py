@@ -1,1 +1,1 @@
-"""Pages and API of duels, matches and challenges."""
+"""Pages and API of duels and matches."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django_filters import rest_framework as filters
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -19,13 +19,13 @@ from core.listing import duel_rows
 from core.models import Duel, DuelOutcome, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import duel_check, held_back_from
-from web.api.authentication import viewer_of
+from web.api.base import Listed, Shown
 from web.api.fields import JobFields, Version
 from web.api.listing import Pages, RowFilter
-from web.api.views import Listed, Shown, one
+from web.api.replays import HELD_BACK, NOT_PLAYED
+from web.site.played import get_duel
+from web.site.requests import viewer_of
 
-HELD_BACK = OpenApiResponse(description="The results are held back from you.")
-NOT_PLAYED = OpenApiResponse(description="The duel has not been played, or could not be played.")
 BY_PLAYER = "Two values: of player 1 and of player 2."
 
 
@@ -91,13 +91,6 @@ class DuelFilter(filters.FilterSet):
         return rows.filter(pk__in=first.order_by().values("pk").union(second.order_by().values("pk")))
 
 
-def shown_duel(request: Request, pk: int) -> Duel:
-    """Return a duel whose results the viewer may see. Raises HeldBack, which becomes a 403."""
-    row = one(duel_rows(), pk=pk)
-    duel_check(row, viewer_of(request))
-    return row
-
-
 class DuelList(Listed[Duel]):
     """All duels, newest first. Tournaments whose results are held back from you are left out."""
 
@@ -158,7 +151,7 @@ class MatchList(APIView):
 
     @extend_schema(responses={200: MatchPage, 403: HELD_BACK, 409: NOT_PLAYED}, parameters=[MatchPageQuery])
     def get(self, request: Request, pk: int) -> Response:
-        row = shown_duel(request, pk)
+        row = get_duel(request, pk)
         with records_open(row) as archive:
             pages = Pages()
             page = pages.paginate_queryset(archive.index, request, view=self)
@@ -219,7 +212,7 @@ class MatchShown(APIView):
 
     @extend_schema(responses={200: MatchAnswer, 403: HELD_BACK, 409: NOT_PLAYED})
     def get(self, request: Request, pk: int, number: int) -> Response:
-        row = shown_duel(request, pk)
+        row = get_duel(request, pk)
         record, _ = match_get(row, number)
         players = (row.player_1, row.player_2)
         faulty = record.faulty_player

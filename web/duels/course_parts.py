@@ -9,7 +9,7 @@ from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import half_points
 from arena_kit.ranking.sequential import SequentialState, SequentialTest, course
 from core.models import Duel
-from web.evaluations.charts import TABLE_ROWS, rounded, thinned
+from web.site.charts import TABLE_ROWS, rounded, thinned
 from web.site.plots import Axis, Mark, Plot, PlotLine, PlotTable
 
 VERDICTS = {

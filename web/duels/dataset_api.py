@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from core.listing import environment_rows
 from core.tournaments.datasets import dataset_chunks
-from web.api.views import one
+from web.api.base import one
 from web.site.throttling import AccountThrottle, DataSetThrottle, StrangerThrottle
 
 

@@ -16,7 +16,7 @@ from arena_kit.text import plain_line
 from core.duels.replays import Names, duel_names
 from core.links import absolute
 from core.models import Duel
-from web.duels.cards import CARD_SIZE
+from web.cards.drawing import CARD_SIZE
 
 VALIDATION_PARTS = ("web:validation_frames", "web:validation_replay")
 FRAME_SIZE = (640, 620)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from django.http import QueryDict
+from django.urls import reverse
 
 from arena_kit.environment.record_archive import MatchSummary
 from core.duels.selectors import GROUPS, MatchFilter, MatchGroup
@@ -84,3 +85,17 @@ def match_filter(query: QueryDict) -> MatchFilter:
         first=int(first) if first in ("1", "2") else 0,
         longest=query.get("sort") == "moves",
     )
+
+
+def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
+    """Return the breadcrumbs to what the duel belongs to: a tournament, the agent of a promotion, or a challenge."""
+    if row.tournament is not None:
+        place = [row.environment.slug, row.tournament.edition]
+        return [(reverse("web:edition", args=place), row.tournament.in_words)]
+    if row.promotion is not None:
+        agent = row.player_1.agent
+        page = reverse("web:agent", args=[row.environment.slug, agent.name])
+        return [(f"{page}?version={row.player_1.number}#v{row.player_1.number}", agent.name)]
+    if row.challenge_id is not None:
+        return [(reverse("web:challenge", args=[row.challenge_id]), "challenge")]
+    return []

@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.contrib.auth.models import AnonymousUser
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.views.decorators.http import require_safe
 
-from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions
 from arena_kit.environment.replay_file.page import PageExtras
-from core.duels.replays import Replayable, ReplayFile, ReplayForm, embedded_page, replay_file_make, replay_tag
+from core.duels.replays import embedded_page, replay_tag
 from core.duels.selectors import NotStored, duel_get, match_get
 from core.models import Duel
 from core.tournaments.results import duel_check
-from web.duels.cards import card_png
+from web.cards.drawing import card_png
 from web.duels.match_parts import sharing
-from web.duels.views import get_duel, get_validation
 from web.site.embedding import embeddable, refusal
+from web.site.played import get_duel, get_validation
 from web.site.refusals import explained, status_of
+from web.site.replays import form_of, match_response
 
 EMBED_SECONDS = 300
 """How long browsers and caches keep an embedded match without asking again."""
@@ -57,36 +57,6 @@ def match_card(request: HttpRequest, duel_id: int, number: int) -> HttpResponseB
     )
 
 
-def match_response(
-    request: HttpRequest,
-    job: Replayable,
-    number: int,
-    form: ReplayForm,
-    options: ReplayOptions = EVERYTHING,
-    *,
-    compress: bool = False,
-) -> HttpResponseBase:
-    """Answer with the replay file of a match. Raises NotStored."""
-    return replay_response(
-        request,
-        replay_tag(job, number, form, options, compress),
-        lambda: replay_file_make(job=job, number=number, form=form, options=options, compress=compress),
-    )
-
-
-def replay_response(request: HttpRequest, tag: str, make: Callable[[], ReplayFile]) -> HttpResponseBase:
-    """Answer with a replay file as an attachment, or with 304 if the browser has it already. tag: the file's ETag."""
-    response = get_conditional_response(request, etag=tag)
-    if response is None:
-        file = make()
-        response = HttpResponse(file.content, content_type=file.kind)
-        response["Content-Disposition"] = f'attachment; filename="{file.name}"'
-    response["ETag"] = tag
-    # Who may see a result can change, so the browser asks each time; the answer is then short.
-    response["Cache-Control"] = "private, no-cache"
-    return response
-
-
 def embedded(
     request: HttpRequest, duel_id: int, number: int, what: str, make: Callable[[Duel], HttpResponse]
 ) -> HttpResponseBase:
@@ -103,11 +73,3 @@ def embedded(
     except NotStored as missing:
         response = refusal(str(missing), status_of(missing))
     return embeddable(response)
-
-
-def form_of(word: str) -> ReplayForm:
-    """Return the form that an address asks for. Raises Http404."""
-    try:
-        return ReplayForm(word)
-    except ValueError:
-        raise Http404("A replay is a file of the form html or json.") from None

@@ -12,9 +12,9 @@ from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.views import FrameView
 from core.duels.replays import Names
 from core.models import Duel, PlayedJob, User
-from web.duels.analysis_parts import analysis_view
+from web.analyses.parts import analysis_view
+from web.analyses.playout_parts import playouts_view
 from web.duels.output_parts import output_view
-from web.duels.playout_parts import playouts_view
 from web.duels.time_parts import times_view
 
 Context = dict[str, Any]

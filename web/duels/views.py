@@ -3,39 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from django.contrib.auth.models import AnonymousUser
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http import HttpRequest, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
-from django.views.decorators.gzip import gzip_page
 
 from arena_kit.environment.record_archive import MatchSummary
-from arena_kit.environment.records import MatchRecord
-from arena_kit.environment.replay_file.views import FrameView
-from arena_kit.referee.sitting import PERSON
-from core.duels.replays import Names, duel_names, match_views, validation_names
+from core.duels.replays import duel_names, validation_names
 from core.duels.selectors import (
     NotStored,
-    duel_get,
     match_get,
     match_groups,
-    spec_get,
-    validation_get,
 )
-from core.duels.traces import match_trace
 from core.jobs.waits import wait_of
-from core.models import Agent, Duel, PlayedJob, User, Validation
-from core.submissions.selectors import agent_source_visible
-from core.tournaments.results import duel_check, duel_visible
+from core.tournaments.results import duel_visible
 from core.watching.selectors import index_get, match_shown
-from web.duels.classic_html import painter, style_head
 from web.duels.course_parts import course_of
-from web.duels.match_parts import MatchAddresses, match_addresses, match_parts, sharing
-from web.duels.parts import group_views, match_filter, segments
-from web.duels.viewer_parts import Context, printed, timed, valued
-from web.site.refusals import explained, status_of
+from web.duels.match_page import frames, viewer
+from web.duels.match_parts import match_addresses, sharing
+from web.duels.parts import group_views, match_filter, origin_crumbs, segments
+from web.duels.viewer_parts import Context
+from web.site.played import get_duel, get_validation, source_visible
+from web.site.refusals import explained
 from web.watching.parts import board_part, events_address
 
 
@@ -123,125 +113,3 @@ def validation_match(request: HttpRequest, validation_id: int, number: int) -> H
 def validation_frames(request: HttpRequest, validation_id: int, number: int) -> HttpResponseBase:
     row = get_validation(request, validation_id)
     return frames(request, row, number, validation_names(row))
-
-
-def viewer(
-    request: HttpRequest,
-    job: PlayedJob,
-    record: MatchRecord,
-    count: int,
-    names: Names,
-    addresses: MatchAddresses,
-    context: Context,
-) -> HttpResponse:
-    """Show the page of a match: one state without JavaScript, all of them with it."""
-    context |= match_parts(record, names, trace=match_trace(job, record) if context["can_see_trace"] else "") | {
-        "match_count": count,
-        "environment_version": job.environment_version,
-        "frames_url": addresses.frames,
-        "files": addresses.files,
-        "previous_url": addresses.previous,
-        "next_url": addresses.next,
-    }
-    try:
-        context |= _states_shown(request, job, record, names, context)
-    except NotStored as missing:
-        context["missing"] = str(missing)
-    return render(request, "web/duels/match.html", context)
-
-
-def _states_shown(request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, context: Context) -> Context:
-    """Return the states of a match and what stands around them. Raises NotStored."""
-    is_sitting, may_go_on = "sitting" in context, bool(context.get("go_on_url"))
-    states, position = _states_and_position(request, job, record, names, is_last_first=is_sitting)
-    return {
-        **_at(states, position),
-        **valued(job, record, names, position, last=len(states) - 1, may_go_on=may_go_on),
-        **timed(states, names, position, person=PERSON if is_sitting else None),
-        **printed(job, record.number, states, names, position, viewer_of(request)),
-        "styles": style_head(spec_get(job)),
-    }
-
-
-def _states_and_position(
-    request: HttpRequest, job: PlayedJob, record: MatchRecord, names: Names, *, is_last_first: bool
-) -> tuple[list[FrameView], int]:
-    """Return the states of a match, and the number of the one to begin with. Raises NotStored."""
-    states = match_views(job, record, names)
-    if is_last_first and "ply" not in request.GET:
-        return states, len(states) - 1
-    return states, frame_number(request, len(states))
-
-
-def _at(states: list[FrameView], position: int) -> Context:
-    return {
-        "states": states,
-        "state": states[position],
-        "position": position,
-        "last": len(states) - 1,
-        "is_simultaneous": any(len(state.seats) > 1 for state in states),
-    }
-
-
-@gzip_page
-def frames(request: HttpRequest, job: PlayedJob, number: int, names: Names) -> JsonResponse:
-    """Return {"frames": [{"svg", "text", "caption", "seats", "is_opening", "html", ...}]}, or {"error": a sentence}."""
-    try:
-        record, _ = match_shown(job, number) if isinstance(job, Duel) else match_get(job, number)
-        states = match_views(job, record, names, html_of=painter(spec_get(job)))
-    except NotStored as missing:
-        return JsonResponse({"error": str(missing)}, status=status_of(missing))
-    return JsonResponse({"frames": [asdict(state) for state in states]})
-
-
-def frame_number(request: HttpRequest, count: int) -> int:
-    """Return N of ?ply=N, limited to 0 .. count - 1; 0 if it is missing or not a number."""
-    asked = request.GET.get("ply", "")
-    wanted = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
-    return min(wanted, count - 1)
-
-
-def origin_crumbs(row: Duel) -> list[tuple[str, str]]:
-    """Return the breadcrumbs to what the duel belongs to: a tournament, the agent of a promotion, or a challenge."""
-    if row.tournament is not None:
-        place = [row.environment.slug, row.tournament.edition]
-        return [(reverse("web:edition", args=place), row.tournament.in_words)]
-    if row.promotion is not None:
-        agent = row.player_1.agent
-        page = reverse("web:agent", args=[row.environment.slug, agent.name])
-        return [(f"{page}?version={row.player_1.number}#v{row.player_1.number}", agent.name)]
-    if row.challenge_id is not None:
-        return [(reverse("web:challenge", args=[row.challenge_id]), "challenge")]
-    return []
-
-
-def viewer_of(request: HttpRequest) -> User | AnonymousUser:
-    """Return the user of a request with the type that selectors expect."""
-    assert isinstance(request.user, User | AnonymousUser)
-    return request.user
-
-
-def source_visible(request: HttpRequest, agent: Agent) -> bool:
-    return agent_source_visible(agent, viewer_of(request))
-
-
-def get_duel(request: HttpRequest, duel_id: int) -> Duel:
-    """Return a duel whose results the viewer may see. Raises Http404 and HeldBack."""
-    try:
-        row = duel_get(duel_id)
-    except Duel.DoesNotExist:
-        raise Http404("There is no such duel.") from None
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    duel_check(row, request.user)
-    return row
-
-
-def get_validation(request: HttpRequest, validation_id: int) -> Validation:
-    """Return a validation that the viewer may see. Raises Http404, also if it exists but is private."""
-    try:
-        row = validation_get(validation_id)
-    except Validation.DoesNotExist:
-        raise Http404("There is no such validation.") from None
-    if not source_visible(request, row.submission.agent):
-        raise Http404("There is no such validation.")
-    return row

@@ -20,9 +20,9 @@ from core.listing import environment_rows, rating_rows
 from core.models import Environment, SeedList
 from core.ratings.history import leaderboard_as_of
 from core.tournaments.selectors import rating_pool_get
+from web.api.base import Listed, Shown, one
 from web.api.compatible.queries import BoardQuery, read_board_query
 from web.api.fields import AS_OF, MomentText, Version
-from web.api.views import Listed, Shown, one
 
 
 class EnvironmentAnswer(serializers.Serializer[Any]):

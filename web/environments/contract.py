@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arena_kit.environment.spec import ActionArraySpec, ArraySpec, EnvironmentSpec
-from web.evaluations.charts import short
+from web.site.numbers import short
 
 MOST_NAMES = 32
 

@@ -15,7 +15,7 @@ from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from core.duels.selectors import NotStored
 from core.listing import environment_rows
-from web.api.views import one
+from web.api.base import one
 from web.site.throttling import AccountThrottle, PackedThrottle, StrangerThrottle
 
 GONE = "This arena no longer has the rules of this environment."

@@ -22,12 +22,12 @@ from core.tournaments.seasons import season_list
 from core.tournaments.selectors import rating_pool_get
 from core.tournaments.tables import table_rows
 from web.environments.contract import contract
-from web.environments.kit_views import kits_of
-from web.evaluations.parts import page_number
-from web.people.quota_parts import upload_quotas
-from web.ratings.as_of import AsOfForm
+from web.environments.download_views import kits_of
 from web.ratings.parts import with_ratings
+from web.site.forms import AsOfForm
+from web.site.requests import page_number
 from web.submissions.forms import AgentForm
+from web.submissions.parts import upload_quotas
 from web.tournaments.table_parts import PARTICIPANTS_A_PAGE, TableForm, own_elsewhere
 
 

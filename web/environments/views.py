@@ -8,7 +8,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 
-from core.models import Environment, Tournament, TournamentState, User
+from core.models import Environment, Tournament, TournamentState
 from core.submissions.outlook import edition_expected
 from core.tournaments.ladder_selectors import ladder_outlook
 from core.tournaments.results import held_back_because, results_visible
@@ -17,15 +17,16 @@ from core.tournaments.selectors import (
     tournament_latest,
     tournament_progress,
 )
+from web.environments.application_page import application_page
 from web.environments.parts import board_parts, edition_table
-from web.evaluations.board_views import scored_page
-from web.ratings.as_of import AsOfForm
-from web.ratings.past_views import past_page
-from web.rollouts.views import application_page
+from web.evaluations.board_page import scored_page
+from web.ratings.past_page import past_page
+from web.site.forms import AsOfForm
 from web.site.fragments import render_page
 from web.site.refusals import explained
-from web.tournaments.bracket_views import tournament_page
-from web.tournaments.ladder_views import TABLE, ladder_page, ladder_table
+from web.site.requests import viewer_of
+from web.tournaments.bracket_page import tournament_page
+from web.tournaments.ladder_page import TABLE, ladder_page, ladder_table
 
 FRAGMENTS = {
     "leaderboard": "web/environments/leaderboard.html",
@@ -91,12 +92,12 @@ def _table(request: HttpRequest, row: Environment, tournament: Tournament | None
     """Return the table of an edition or ladder, or why its results are held back."""
     if tournament is None:
         return {"tournament": None, "is_running": False}
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    is_visible = results_visible(tournament, request.user)
+    viewer = viewer_of(request)
+    is_visible = results_visible(tournament, viewer)
     if is_visible and tournament.is_ladder:
         return ladder_table(request, tournament)
     if is_visible:
-        shown = edition_table(request.GET, request.user, tournament, is_newest=is_newest)
+        shown = edition_table(request.GET, viewer, tournament, is_newest=is_newest)
     else:
         shown = {"held_back": held_back_because(tournament)}
     return {

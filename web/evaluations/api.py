@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.http import HttpResponseBase
 from django_filters import rest_framework as filters
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
@@ -18,10 +19,13 @@ from core.listing import evaluation_rows
 from core.models import Evaluation, JobState, RecheckVerdict
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import episodes_visible, error_shown, records_visible
-from web.api.authentication import viewer_of
+from web.api.base import Listed, Shown, one
 from web.api.fields import BriefField, JobFields, Version
 from web.api.listing import Pages, RowFilter
-from web.api.views import Listed, Shown, one
+from web.api.replays import ANSWERS, ReplayQuery, asked
+from web.evaluations.views import CHOICES, get_recording, recording_response
+from web.site.requests import viewer_of
+from web.site.throttling import AccountThrottle, ReplayFileThrottle, StrangerThrottle
 
 HIDDEN = "The actions would give away the hidden seeds. You can read them once the seeds are revealed."
 HIDDEN_EPISODES = (
@@ -185,3 +189,19 @@ class EpisodeShown(APIView):
         if not records_visible(row, viewer_of(request)):
             raise PermissionDenied(HIDDEN)
         return Response(EpisodeFullAnswer(episode_get(row, number)).data)
+
+
+class RecordingReplay(APIView):
+    """A recorded episode as a file. While seeds are hidden, only episodes of practice are recorded."""
+
+    tag = "evaluations"
+    throttle_classes = [StrangerThrottle, AccountThrottle, ReplayFileThrottle]
+
+    @extend_schema(
+        responses={code: answer for code, answer in ANSWERS.items() if code != 403},
+        parameters=[ReplayQuery, OpenApiParameter("choice", str, OpenApiParameter.PATH, enum=CHOICES)],
+    )
+    def get(self, request: Request, pk: int, choice: str) -> HttpResponseBase:
+        found = get_recording(one(evaluation_rows(), pk=pk), choice, viewer_of(request))
+        form, options, compress = asked(request)
+        return recording_response(request._request, found, form, options, compress=compress)

@@ -12,14 +12,15 @@ from arena_kit.environment.replay_file.views import FrameView
 from arena_kit.environment.spec import EnvironmentSpec
 from core.duels.selectors import NotStored
 from core.evaluations.episodes import Episode, TextReplay, episode_list, practice_results, recording_steps
+from core.files.removed import removed_on
 from core.jobs.waits import Wait, waits_of
 from core.models import Evaluation, JobState, Recording, Validation
-from core.removed import removed_on
 from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.evaluations.charts import constant, over_time
+from web.site.charts import constant, over_time
 from web.site.media import media_type
 from web.site.plots import Plot
+from web.site.requests import page_number
 
 PAGE_ROWS = 25
 ORDERS = {"number": "By number", "best": "Best first", "worst": "Worst first", "longest": "Longest first"}
@@ -80,12 +81,6 @@ def episode_page(episodes: Sequence[Episode], query: QueryDict) -> EpisodePage:
     count = max(1, -(-len(ordered) // PAGE_ROWS))
     number = min(page_number(query), count)
     return EpisodePage(ordered[(number - 1) * PAGE_ROWS : number * PAGE_ROWS], order, number, count)
-
-
-def page_number(query: QueryDict) -> int:
-    """Return the number of the page that `?page=N` asks for, from 1."""
-    asked = query.get("page", "")
-    return max(1, int(asked)) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 1
 
 
 def recording_views(evaluation: Evaluation, viewer: Viewer, choice: str = "") -> list[RecordingView]:

@@ -11,17 +11,18 @@ from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.gzip import gzip_page
 
+from arena_kit.environment.replay_file.document import EVERYTHING, ReplayOptions
 from arena_kit.environment.replay_file.views import FrameView
+from core.duels.replays import ReplayForm
 from core.duels.selectors import NotStored, file_get
 from core.evaluations import episodes as selectors
+from core.evaluations.replays import recording_replay, recording_tag
 from core.jobs.waits import wait_of
-from core.models import Evaluation, JobState, User
+from core.models import Evaluation, JobState, Recording
 from core.submissions import visibility
 from core.submissions.selectors import agent_source_visible
+from core.submissions.visibility import recording_visible
 from core.tournaments.results import Viewer
-from web.duels.downloads import TEXT, ZIP, attachment, text
-from web.duels.views import frame_number
-from web.evaluations.charts import formation, histogram
 from web.evaluations.parts import (
     ORDERS,
     RecordingView,
@@ -29,9 +30,13 @@ from web.evaluations.parts import (
     episode_page,
     recording_views,
 )
+from web.site.charts import formation, histogram
+from web.site.files import TEXT, ZIP, attachment, text
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained, status_of
+from web.site.replays import form_of, replay_response
+from web.site.requests import frame_number, viewer_of
 
 Context = dict[str, Any]
 CHOICES = ("best", "median", "worst")
@@ -138,12 +143,6 @@ def get_evaluation(evaluation_id: int) -> Evaluation:
         raise Http404("There is no such evaluation.") from None
 
 
-def viewer_of(request: HttpRequest) -> Viewer:
-    """Return the user or visitor that a request comes from."""
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    return request.user
-
-
 def _common(row: Evaluation) -> Context:
     return {
         "evaluation": row,
@@ -195,3 +194,33 @@ def _states(row: Evaluation, view: RecordingView) -> list[FrameView]:
     if view.sentence and not view.has_text:
         raise NotStored(view.sentence)
     return episode_frames(selectors.spec_or_none(row.environment_version), selectors.recording_text(view.recording))
+
+
+@explained
+def replay_file(request: HttpRequest, evaluation_id: int, choice: str, form: str) -> HttpResponseBase:
+    """Send a recorded episode as a file."""
+    found = get_recording(get_evaluation(evaluation_id), choice, viewer_of(request))
+    return recording_response(request, found, form_of(form))
+
+
+def get_recording(row: Evaluation, choice: str, viewer: Viewer) -> Recording:
+    """Return the best, median or worst episode that was recorded. Raises Http404, also if it is not to be seen."""
+    found = row.recordings.filter(choice=choice.upper()).first() if choice.islower() else None
+    if found is None or not recording_visible(found, viewer):
+        raise Http404("This episode was not recorded.")
+    return found
+
+
+def recording_response(
+    request: HttpRequest,
+    found: Recording,
+    form: ReplayForm,
+    options: ReplayOptions = EVERYTHING,
+    *,
+    compress: bool = False,
+) -> HttpResponseBase:
+    """Answer with the replay file of a recorded episode. Raises NotStored."""
+    tag = recording_tag(found, form, options, compress)
+    return replay_response(
+        request, tag, lambda: recording_replay(recording=found, form=form, options=options, compress=compress)
+    )

@@ -28,11 +28,10 @@ from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.player_logs import job_player_log_visible, player_log_read
 from core.submissions.visibility import job_error_shown, job_log_visible, jobs_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
-from web.api.authentication import viewer_of
-from web.api.fields import JobFields
-from web.api.views import Acting, Listed, Shown, checked, one, refusals
-from web.duels.api import HELD_BACK
-from web.submissions.version_api import PRIVATE
+from web.api.base import Acting, Listed, Shown, checked, one, refusals
+from web.api.fields import PRIVATE, JobFields
+from web.api.replays import HELD_BACK
+from web.site.requests import viewer_of
 
 KIND = OpenApiParameter("kind", OpenApiTypes.STR, OpenApiParameter.PATH, enum=sorted(JOB_MODELS))
 

@@ -18,8 +18,8 @@ from core.links import absolute
 from core.models import Notice, NoticeKind
 from core.notices.selectors import inbox
 from core.notices.services import notices_read
-from web.api.views import Acting, Listed
-from web.site.accounts import account_of
+from web.api.base import Acting, Listed
+from web.site.requests import account_of
 
 
 class NoticeAnswer(serializers.Serializer[Any]):

@@ -19,6 +19,7 @@ from core.models import Notice, NoticeKind, User
 from core.notices import selectors as notices
 from core.notices.mails import unsubscribe_find
 from core.notices.services import choices_save, mail_stop, notices_read
+from web.site.requests import page_number
 
 NOTICES_A_PAGE = 30
 OPEN_GROUPS = 10
@@ -60,8 +61,8 @@ def read(request: HttpRequest, notice_id: int) -> HttpResponse:
     if "open" in request.POST and row.address and is_ours:
         return redirect(row.address)
     # Back to the same notice, so that people who use the keyboard continue from there.
-    number = request.POST.get("page", "")
-    page = f"?page={number}" if number.isascii() and number.isdecimal() and len(number) < 9 and number != "1" else ""
+    number = page_number(request.POST)
+    page = f"?page={number}" if number > 1 else ""
     return redirect(f"{reverse('web:inbox')}{page}#notice-{row.pk}")
 
 

@@ -1,17 +1,35 @@
-"""Addresses for operators' programs: liveness of this process, metrics, and alerts."""
+"""The page for operators, and the addresses of their programs: liveness of this process, metrics, and alerts."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST, require_safe
 
 from core.errors import Refused
+from core.models import Alarm
 from core.monitoring.exposition import REFUSED, figures, has_token, may_read
 from core.notices.alerts import alerts_apply, alerts_read
+from core.operations.day import queue_days
 from core.operations.figures import ArenaFigures
+from core.operations.health import health_components
+from core.operations.status import arena_disks
+from web.operations.parts import (
+    ended_plot,
+    hosts,
+    open_plot,
+    platform_share,
+    queue_figures,
+    rates_plot,
+    share,
+    waits_plot,
+)
+from web.site.organisers import organisers
 
 MOST_BYTES = 1 << 20
 """Maximum size of a message of Alertmanager."""
@@ -54,3 +72,17 @@ def alerts(request: HttpRequest) -> HttpResponse:
     except Refused as refusal:
         return JsonResponse({"detail": str(refusal)}, status=400)
     return JsonResponse({"detail": "Taken."})
+
+
+@organisers("core.view_worker")
+def operations(request: HttpRequest) -> HttpResponse:
+    """Show organisers queues, workers, hosts, ages and error rates."""
+    now, days = timezone.now(), queue_days(now=timezone.now())
+    context: dict[str, Any] = {
+        "tab": "operations", "now": now, **queue_figures(),
+        "components": health_components(now=now), "hosts": hosts(now),
+        "alarms": Alarm.objects.filter(settled_at=None), "error_rate": platform_share(days),
+        "ended": ended_plot(days), "rates": rates_plot(days), "open": open_plot(days), "waits": waits_plot(days),
+        "disks": [(disk, share(disk.total_bytes - disk.free_bytes, disk.total_bytes)) for disk in arena_disks()],
+    }  # fmt: skip
+    return render(request, "web/operations/operations.html", context)

@@ -7,10 +7,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from web.organise.access import check, organiser, organisers
 from web.organise.acting import act
 from web.organise.action import QuestionForm
 from web.organise.actions.registry import KINDS
+from web.site.organisers import check, organiser, organisers
 
 
 @organisers()

@@ -8,8 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from core.models import Agent, Environment
-from web.evaluations.parts import page_number
-from web.organise.access import organisers
+from web.site.organisers import organisers
+from web.site.requests import page_number
 
 A_PAGE = 50
 SHOWN = {

@@ -14,8 +14,8 @@ from django.utils import timezone
 
 from core.models import AuditEntry
 from core.people.rights import SUPERUSER
-from web.evaluations.parts import page_number
-from web.organise.access import organisers
+from web.site.organisers import organisers
+from web.site.requests import page_number
 
 A_PAGE = 50
 

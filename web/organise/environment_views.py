@@ -9,8 +9,8 @@ from django.shortcuts import render
 
 from core.evaluations.episodes import spec_or_none
 from core.models import Environment
-from web.evaluations.parts import page_number
-from web.organise.access import organisers
+from web.site.organisers import organisers
+from web.site.requests import page_number
 
 A_PAGE = 50
 

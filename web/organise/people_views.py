@@ -20,11 +20,11 @@ from core.people.selectors import people_found
 from core.people.services import quotas_save
 from core.tournaments.class_lists import ClassRow, class_create, class_read
 from core.tournaments.invite_links import link_address
-from web.evaluations.parts import page_number
-from web.organise.access import may_change_account, organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
 from web.site.forms import refuse
+from web.site.organisers import may_change_account, organiser, organisers, sent
+from web.site.requests import page_number
 
 A_PAGE = 50
 SHOWN = {"all": {}, "banned": {"is_active": False}, "organisers": {"is_staff": True}}

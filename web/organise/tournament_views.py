@@ -21,13 +21,13 @@ from core.tournaments.calendar import (
 )
 from core.tournaments.planning import tournament_plan, tournament_replan
 from core.tournaments.preview import plan_preview
-from web.evaluations.parts import page_number
-from web.organise.access import organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.audits import form_changes
 from web.organise.plan_forms import played_environments
 from web.organise.presets import PRESETS, preset_values
 from web.organise.tournament_forms import TournamentForm, zoned
+from web.site.organisers import organiser, organisers, sent
+from web.site.requests import page_number
 
 PAST_A_PAGE = 25
 

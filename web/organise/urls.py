@@ -14,7 +14,7 @@ from web.organise import tournament_views as tournaments
 from web.organise import webhook_views as webhooks
 from web.organise import worker_views as workers
 
-organise = [
+pages = [
     path("organise/", overview.overview, name="organise"),
     path("organise/tournaments/", tournaments.tournaments, name="organise_tournaments"),
     path("organise/tournaments/plan/", tournaments.plan, name="organise_plan"),

@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, redirect, render
 
 from core.models import Delivery, Webhook
 from core.notices.deliveries import webhook_prepare
-from web.evaluations.parts import page_number
-from web.organise.access import organiser, organisers, sent
 from web.organise.acting import record
 from web.organise.audits import form_changes
 from web.organise.webhook_forms import WebhookForm
+from web.site.organisers import organiser, organisers, sent
+from web.site.requests import page_number
 
 DELIVERIES_A_PAGE = 30
 

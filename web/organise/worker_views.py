@@ -11,9 +11,9 @@ from django.utils import timezone
 from core.jobs.worker_selectors import worker_rows
 from core.models import HostState, WorkerHost
 from core.operations.status import watchdog_runs
-from web.evaluations.parts import page_number
 from web.operations.parts import hosts, queue_figures
-from web.organise.access import organisers
+from web.site.organisers import organisers
+from web.site.requests import page_number
 
 A_PAGE = 50
 HOSTS_SHOWN = 50

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from web.api.views import checked, refusals
+from web.api.base import checked, refusals
 from web.people.forms import SignUpForm
 from web.site.throttling import AccountThrottle, SignUpThrottle, StrangerThrottle
 

@@ -28,7 +28,7 @@ from core.people.audit_log import account_record
 from core.people.emails import email_confirmed
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
-from web.people.logins import account_named, is_locked_here, locked_out
+from web.site.logins import account_named, is_locked_here, locked_out
 
 if TYPE_CHECKING:
     from allauth.account.models import EmailAddress

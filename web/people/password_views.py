@@ -23,7 +23,7 @@ from core.models import User
 from core.people.audit_log import account_record
 from core.people.emails import email_proved
 from web.people.login_views import GoesOn, HidesForm
-from web.people.logins import login_succeeded
+from web.site.logins import login_succeeded
 
 
 class PasswordReset(PasswordResetView):

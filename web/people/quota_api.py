@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from core.listing import environment_rows
 from core.models import QuotaName
 from core.people.quota_selectors import quota_lists
-from web.api.views import Acting
+from web.api.base import Acting
 
 
 class QuotaAnswer(serializers.Serializer[Any]):

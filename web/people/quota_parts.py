@@ -6,16 +6,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, cast
 
 from django.template.defaultfilters import filesizeformat
 from django.utils import timezone
-from django.utils.functional import SimpleLazyObject
 
 from core.models import Environment, QuotaName, User
-from core.people.quota_selectors import Quota, challenge_quota, quota_limit, quota_list, quota_lists
-from web.site.limits import duration
-from web.submissions.forms import ArchiveForm
+from core.people.quota_selectors import Quota, challenge_quota, quota_lists
+from web.site.numbers import duration
 
 ALMOST_PERCENT = 80
 """Share of a quota from which its bar warns that little is left."""
@@ -52,25 +49,6 @@ NOTES = {
     QuotaName.CONCURRENT_JOBS: "Counts versions that are being built, validated or evaluated.",
     QuotaName.CHALLENGES_PER_DAY: "Failures of the arena do not count.",
 }
-
-
-def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> list[QuotaLine]:
-    """Return a person's upload quotas in an environment, and limit the form's file size.
-
-    The quotas are counted only when a page shows them.
-    """
-    largest = quota_limit(QuotaName.UPLOAD_BYTES, owner=user, environment=environment)
-    if largest is not None:
-        form.limit(largest)
-    now = timezone.now()
-
-    # Lazy, because the parts of a page that refresh themselves do not show quotas.
-    def of_uploads() -> list[QuotaLine]:
-        found = quota_list(user, environment, now=now)
-        return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
-
-    lazy: Any = SimpleLazyObject(of_uploads)
-    return cast(list[QuotaLine], lazy)
 
 
 def challenge_quotas(user: User, environment: Environment) -> list[QuotaLine]:

@@ -20,8 +20,8 @@ from core.people.second_factor import second_factor_check
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_authenticate
 from core.people.tokens import MAX_DAYS, token_create, token_revoke
-from web.api.views import Acting, checked, refusals
-from web.people.logins import login_succeeded
+from web.api.base import Acting, checked, refusals
+from web.site.logins import login_succeeded
 from web.site.throttling import AccountThrottle, LoginAccountThrottle, LoginDayThrottle, LoginThrottle, StrangerThrottle
 
 API = AuditEntry.Channel.API

@@ -1,4 +1,4 @@
-"""Addresses of accounts. Their names are those by which django-allauth finds its pages."""
+"""Addresses of people: pages, the API, and those of accounts, whose names django-allauth looks up."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from django.urls import URLPattern, path
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.generic import RedirectView
 
+from web.api.routing import native
+from web.people import account_api, quota_api, token_api
 from web.people import email_views as emails
+from web.people import leaving_views as leaving
 from web.people import login_views as logins
 from web.people import password_views as passwords
 from web.people import provider_views as providers
 from web.people import second_factor_views as factors
+from web.people import views as profiles
 from web.people.provider_views import with_provider
 
 factor = "profile/second-factor/"
@@ -26,7 +30,7 @@ def page(route: str, view: Callable[..., HttpResponseBase], name: str) -> URLPat
     return path(route, sensitive_post_parameters()(view), name=name)
 
 
-routes = [
+accounts = [
     page("login/", logins.Login.as_view(), name="account_login"),
     page("login/code/", factors.LoginCode.as_view(), name="mfa_authenticate"),
     page("login/passkey/", logins.PasskeyLogin.as_view(), name="mfa_login_webauthn"),
@@ -68,4 +72,21 @@ routes = [
     page(factor + "passkeys/add/", factors.PasskeyAdd.as_view(), name="mfa_add_webauthn"),
     page(factor + "passkeys/<int:pk>/", factors.PasskeyRename.as_view(), name="mfa_edit_webauthn"),
     page(factor + "passkeys/<int:pk>/remove/", factors.PasskeyRemove.as_view(), name="mfa_remove_webauthn"),
+]
+
+pages = [
+    path("profile/", profiles.profile, name="profile"),
+    path("profile/tokens/", profiles.token_create, name="token_create"),
+    path("profile/tokens/<int:token_id>/revoke/", profiles.token_revoke, name="token_revoke"),
+    path("profile/export/", leaving.export, name="account_export"),
+    path("profile/delete/", leaving.delete, name="account_delete"),
+    path("users/<str:username>/", profiles.user, name="user"),
+]
+
+routes = [
+    *native("accounts/", account_api.Accounts, "accounts"),
+    *native("tokens/", token_api.TokenList, "tokens"),
+    *native("tokens/<int:pk>/", token_api.TokenShown, "token"),
+    *native("me/", token_api.Me, "me"),
+    *native("me/quotas/", quota_api.MyQuotas, "my_quotas"),
 ]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from allauth.socialaccount.adapter import get_adapter
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
@@ -19,10 +20,13 @@ from core.people import tokens as services
 from core.people.audit_log import account_record
 from core.people.second_factor_selectors import has_second_factor
 from core.people.services import user_update
-from core.people.token_selectors import token_list
+from core.people.tokens import token_list
+from core.submissions.selectors import user_agent_list
 from web.people.forms import ProfileForm, TokenForm
 from web.people.quota_parts import own_quotas
 from web.site.forms import refuse
+
+AGENTS_A_PAGE = 50
 
 
 @login_required
@@ -96,3 +100,11 @@ def _profile_page(
         "has_providers": bool(get_adapter().list_apps(request)),
     }
     return render(request, "web/people/profile.html", context, status=status)
+
+
+def user(request: HttpRequest, username: str) -> HttpResponse:
+    """Show a person's public page, in pages: one account owns all anonymous agents, which may be many."""
+    person = get_object_or_404(User, username__iexact=username, is_active=True)
+    page = Paginator(person.agents.order_by("pk"), AGENTS_A_PAGE).get_page(request.GET.get("page"))
+    agents = user_agent_list(person, offset=max(0, page.start_index() - 1), limit=AGENTS_A_PAGE)
+    return render(request, "web/people/user.html", {"person": person, "agents": agents, "page": page})

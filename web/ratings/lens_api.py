@@ -15,8 +15,8 @@ from core.listing import environment_rows
 from core.models import Environment
 from core.ratings.lens_selectors import calibration_get, lens_get
 from core.ratings.pairs import SIZES, matrix_get
+from web.api.base import one
 from web.api.fields import Version
-from web.api.views import one
 
 
 class RatedAnswer(serializers.Serializer[Any]):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from core.models import Participant, RatingPoint
 from core.ratings.history import RatingHistory
-from web.evaluations.charts import short
-from web.evaluations.whiskers import Whisker, whiskers
+from web.site.numbers import short
 from web.site.plots import Axis, Mark, Plot, PlotLine, Span
+from web.site.whiskers import Whisker, whiskers
 
 
 @dataclass(frozen=True, slots=True)

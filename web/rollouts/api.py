@@ -24,12 +24,12 @@ from core.rollouts.packages import package_upload
 from core.rollouts.permissions import answers_visible, models_for
 from core.rollouts.selectors import TaskFilter, application_list, tasks_current, tasks_filtered
 from core.rollouts.tasks import tasks_upload
-from web.api.authentication import viewer_of
+from web.api.base import Acting, Listed, checked, one, refusals
 from web.api.fields import Version
 from web.api.parsers import BoundedFormParser
 from web.api.schema import OBJECTS
-from web.api.views import Acting, Listed, checked, one, refusals
 from web.rollouts.batch_api import FigureAnswer
+from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
 UNSEEN = "null for people who may not see the answer, which could be found by trying hashes"

@@ -23,9 +23,9 @@ from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
 from core.rollouts.permissions import may_change_batch
 from core.rollouts.selectors import batch_phases, batch_rollouts, batch_rows, tasks_current
-from web.api.authentication import viewer_of
-from web.api.views import Acting, Listed, Shown, checked, one, refusals
+from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
+from web.site.requests import viewer_of
 from web.site.throttling import AccountThrottle, ResultsThrottle, StrangerThrottle
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)

@@ -33,12 +33,11 @@ from core.rollouts.selectors import (
     tasks_current,
     tasks_filtered,
 )
-from web.evaluations.parts import page_number
-from web.evaluations.views import viewer_of
 from web.rollouts.forms import BatchForm, TaskFilterForm
 from web.rollouts.parts import MatrixRow
 from web.rollouts.views import get_application
 from web.site.fragments import render_page
+from web.site.requests import page_number, viewer_of
 
 Context = dict[str, Any]
 BATCHES_A_PAGE, MOST_OTHERS = 50, 50

@@ -34,11 +34,11 @@ from core.rollouts.statuses import (
 )
 from core.rollouts.storable import storable_text
 from core.rollouts.tasks import tasks_upload
-from web.api.authentication import viewer_of
+from web.api.base import Acting, checked
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
 from web.api.schema import OBJECTS
-from web.api.views import Acting, checked
 from web.rollouts.dashboard_rows import job_shown, rollout_shown, task_shown
+from web.site.requests import viewer_of, whole_number
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 
 NO_TASK, NO_ROLLOUT, NO_JOB = "Task not found", "Rollout not found", "Job not found"
@@ -304,9 +304,9 @@ def _filtered(rows: QuerySet[Rollout], request: Request) -> QuerySet[Rollout]:
 
 def _number(request: Request, name: str) -> int:
     word = request.query_params.get(name, str(LIST[name]))
-    if not (word.isascii() and word.isdigit() and len(word) < 8):
+    if (number := whole_number(word)) is None:
         raise ParseError(f"{name} must be a whole number.")
-    return int(word)
+    return number
 
 
 def _named(viewer: Any, key: str) -> Task:

@@ -12,9 +12,10 @@ from typing import Any
 from django.http import QueryDict
 
 from core.duels.selectors import NotStored
+from core.files.removed import removed_on
 from core.models import Rollout, Task
-from core.removed import removed_on
 from core.rollouts.records import StateChange, StateChanges, changes_of, last_step, page_of, steps_of
+from web.site.requests import whole_number
 
 STEPS_A_PAGE, PAIRS_A_PAGE = 50, 200
 MOST_PAGE, MOST_CHANGES = 60_000, 100
@@ -89,8 +90,8 @@ def steps_view(rollout: Rollout, query: QueryDict) -> StepsView:
 
 def number_in(query: QueryDict, name: str, other: int) -> int:
     """Return a whole number from an address, or a default where the text is not one."""
-    word = query.get(name, "")
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 8 else other
+    number = whole_number(query.get(name, ""))
+    return other if number is None else number
 
 
 def _shown(rollout: Rollout, step: Mapping[str, Any]) -> StepView:

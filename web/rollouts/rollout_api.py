@@ -23,12 +23,12 @@ from core.rollouts.batches import rollout_cancel
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import atif_trajectory, dashboard_log, steps_of
 from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
-from web.api.authentication import viewer_of
+from web.api.base import Acting, Listed
 from web.api.fields import JobFields, Version
 from web.api.schema import OBJECTS
-from web.api.views import Acting, Listed
-from web.ratings.exports import exported
 from web.rollouts.events import EVENT_SCHEMA, event, events_response
+from web.site.exports import exported
+from web.site.requests import viewer_of, whole_number
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 SEEN: Mapping[str, str] = {
@@ -239,8 +239,7 @@ class RolloutEvents(Acting):
     def get(self, request: Request, public_id: UUID) -> HttpResponse:
         """Send the steps since the last event, and the phase; `end` once the rollout is over."""
         row = _seen(request, public_id)
-        said = request.headers.get("Last-Event-ID", "0")
-        after = int(said) if said.isascii() and said.isdigit() and len(said) < 8 else 0
+        after = whole_number(request.headers.get("Last-Event-ID", "")) or 0
         events = [event("step", step, number=step["number"]) for step in steps_of(row, after=after, most=MOST_STEPS)]
         told_all = len(events) < MOST_STEPS
         events.append(event("phase", {"state": row.state, "phase": row.phase, "steps": row.step_count}))
@@ -272,10 +271,10 @@ def _readable(row: Rollout, viewer: Any) -> Mapping[str, str]:
 
 
 def _after(request: Request) -> int:
-    word = request.query_params.get("after", "0")
-    if not (word.isascii() and word.isdigit() and len(word) < 8):
+    number = whole_number(request.query_params.get("after", "0"))
+    if number is None:
         raise ParseError("after must be the number of a step.")
-    return int(word)
+    return number
 
 
 def _verdict(row: Any, *, shows_all: bool) -> dict[str, Any]:

@@ -15,20 +15,20 @@ from django.views.decorators.http import require_POST
 
 from core.duels.selectors import NotStored
 from core.errors import Refused
+from core.files.removed import removed_on
 from core.models import CancelCode, Rollout, User
 from core.people.rights import may
-from core.removed import removed_on
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
 from core.rollouts.selectors import checks_shown, of_task, rollout_get, rollout_rows, verdicts_of
-from web.evaluations.views import viewer_of
 from web.rollouts.batch_views import id_in
 from web.rollouts.parts import aligned, changes_compared, changes_view, number_in, steps_view
 from web.site.fragments import render_page
 from web.site.media import media_response
 from web.site.refusals import explained
+from web.site.requests import viewer_of
 
 Context = dict[str, Any]
 FILES = (

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from django.http import QueryDict
 
-from core.models import Rollout, RolloutOutcome, Task
+from core.models import JobFault, JobState, Rollout, RolloutOutcome, RolloutPhase, Task
 from core.rollouts.permissions import Viewer, answers_visible
 from web.submissions.changes import Line, changes
-from web.templatetags.rollouts import rollout_words
+
+TONES: Mapping[str, str] = {
+    RolloutOutcome.SOLVED: "good", RolloutOutcome.PARTIAL: "busy", RolloutOutcome.NOT_SOLVED: "bad",
+    RolloutOutcome.UNJUDGED: "calm",
+}  # fmt: skip
 
 SIGNS = {"good": "✓", "busy": "½", "bad": "✗"}
 """What a mark shows besides its colour; a dot for attempts that are not over or do not count."""
@@ -92,3 +96,17 @@ def revision_changes(revisions: Sequence[Task], query: QueryDict, viewer: Viewer
 
 def _text(task: Task) -> str:
     return json.dumps(task.definition, indent=2, sort_keys=True, ensure_ascii=False)
+
+
+def rollout_words(rollout: Rollout) -> tuple[str, str]:
+    """Return where a rollout is or what became of it, and the tone of that."""
+    match rollout.state:
+        case JobState.QUEUED:
+            return "Waiting", "calm"
+        case JobState.RUNNING:
+            return str(RolloutPhase(rollout.phase or RolloutPhase.PROVISIONING).label).capitalize(), "busy"
+        case JobState.CANCELLED:
+            return "Cancelled", "calm"
+        case JobState.FAILED:
+            return ("Agent broke", "bad") if rollout.fault == JobFault.PLAYER else ("Spoilt by the arena", "calm")
+    return str(rollout.get_outcome_display()).capitalize(), TONES.get(rollout.outcome, "calm")

@@ -19,12 +19,10 @@ from core.people.rights import may
 from core.rollouts.acceptance import acceptance_ask, tasks_untested
 from core.rollouts.board import board
 from core.rollouts.figures import analytics
-from core.rollouts.permissions import answers_visible, archive_visible, may_ask
+from core.rollouts.permissions import answers_visible, may_ask
 from core.rollouts.quotas import cost_of_model
-from core.rollouts.reading import newest_package
 from core.rollouts.selectors import (
     application_get,
-    batch_rows,
     of_task,
     revisions_of,
     rollout_rows,
@@ -34,44 +32,15 @@ from core.rollouts.selectors import (
     tasks_filtered,
 )
 from core.rollouts.tasks import tasks_upload
-from web.evaluations.parts import page_number
-from web.evaluations.views import viewer_of
-from web.evaluations.whiskers import whiskers
 from web.rollouts.forms import TaskFileForm, TaskFilterForm
 from web.rollouts.task_parts import revision_changes, strips
 from web.site.fragments import render_page
+from web.site.requests import page_number, viewer_of
 
 Context = dict[str, Any]
 PLAIN = {"null": "nothing", "scripted": "the oracle of each task"}
 """What people read for agents without a name."""
-TASKS_A_PAGE, BATCHES_SHOWN, ROLLOUTS_SHOWN = 50, 8, 50
-
-
-def application_page(request: HttpRequest, context: Context) -> HttpResponse:
-    """Render the page of an application. context: that of every environment's page."""
-    row: Environment = context["environment"]
-    viewer = viewer_of(request)
-    found = board(row)
-    spans = [
-        (each.interval.low, each.success.value or 0.0, each.interval.high) if each.interval else (0.0, 0.0, 0.0)
-        for each in found.rows
-    ]
-    package = newest_package(row)
-    context |= {
-        "base": reverse("web:environment", args=[row.slug]),
-        "page": reverse("web:environment", args=[row.slug]),
-        "board": found,
-        "rows": list(zip(found.rows, whiskers([*spans, (0.0, 0.0, 1.0)])[0], strict=False)),
-        "package": package,
-        "can_download": package is not None and archive_visible(package, viewer),
-        "task_count": tasks_current(viewer, row).count(),
-        "batches": list(batch_rows(viewer).filter(environment=row)[:BATCHES_SHOWN]),
-        "may_ask": may_ask(viewer),
-        "is_live": context["is_waiting"] or any(each.open_count for each in found.rows),
-        "username": viewer.username,
-    }
-    fragments = {"leaderboard": "web/rollouts/board.html", "own-agents": "web/environments/own_agents.html"}
-    return render_page(request, "web/rollouts/application.html", context, fragments)
+TASKS_A_PAGE, ROLLOUTS_SHOWN = 50, 50
 
 
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 
 from core.errors import QuotaExceeded, Refused
+from web.site.numbers import duration
 from web.site.throttling import (
     AccountThrottle,
     ChangeThrottle,
@@ -142,11 +143,3 @@ def answer_refused(refusal: Refused | None, page: Callable[[int], HttpResponse])
     if seconds is not None:
         response.headers["Retry-After"] = str(seconds)
     return response
-
-
-def duration(seconds: int) -> str:
-    """Write a duration in rounded words: 50 seconds, 3 minutes, 7 hours."""
-    for size, word in ((3600, "hour"), (60, "minute")):
-        if seconds >= 2 * size:
-            return f"{round(seconds / size)} {word}s"
-    return f"{seconds} second{'' if seconds == 1 else 's'}"

@@ -13,7 +13,7 @@ from django.db.models.fields.files import FieldFile
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 
 from core.duels.selectors import NotStored, file_get
-from core.removed import removed_on
+from core.files.removed import removed_on
 
 CHUNK_BYTES = 64 * 1024
 TYPES = {".webm": "video/webm", ".webp": "image/webp"}

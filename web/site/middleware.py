@@ -72,7 +72,6 @@ class SecondFactor:
         return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *_: Any) -> HttpResponse | None:
-        assert request.user.is_anonymous or isinstance(request.user, User)
         if not isinstance(request.user, User) or not second_factor_missing(request):
             return None
         has_one = has_second_factor(request.user)

@@ -14,11 +14,10 @@ from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.throttling import SimpleRateThrottle
 
-from core.cache import count_key
+from core.cache.answers import count_key
 from core.people.logins import BY_ACCOUNT
-from web.people.logins import is_known_here, is_locked_here, typed_account, waiting_account
-from web.site.accounts import account_of
-from web.site.addresses import client_network
+from web.site.logins import is_known_here, is_locked_here, typed_account, waiting_account
+from web.site.requests import account_of, client_network
 
 if TYPE_CHECKING:
     # At run time this would be a circle: views load these classes through the settings.

@@ -7,15 +7,22 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import IO, Any, cast
+from uuid import UUID
 
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile, TemporaryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import TemporaryFileUploadHandler
 from django.http import HttpRequest
 from django.utils.datastructures import MultiValueDict
+from rest_framework.request import Request
 
 from arena_kit.upload import admission
-from core.storage import incoming_folder
+from core.errors import QuotaExceeded
+from core.files.storage import incoming_folder
+from core.models import Environment
+from core.submissions.clients import client_environment
+from web.site.requests import account_of, client_network
+from web.site.throttling import EnvironmentThrottle
 
 STRANGERS_MAY_UPLOAD = "strangers_may_upload"
 """Attribute of a request whose view accepts files from people who are not logged in."""
@@ -105,3 +112,26 @@ class BoundedUploadHandler(TemporaryFileUploadHandler):
     def upload_interrupted(self) -> None:
         if not self._is_over:
             super().upload_interrupted()
+
+
+def environment_first(
+    request: HttpRequest | Request,
+    *,
+    env_id: str,
+    archive: UploadedFile[bytes],
+    is_script: bool = False,
+    public_id: UUID | None = None,
+) -> Environment:
+    """Add the environment that a submission is the first for; arguments as for `client_submit`. Raises Refused."""
+    throttle = EnvironmentThrottle()
+    if not throttle.allow(request):
+        seconds = throttle.seconds_left()
+        raise QuotaExceeded(throttle.sentence, code="too_many_requests", retry_after_seconds=seconds)
+    return client_environment(
+        owner=account_of(request),
+        env_id=env_id,
+        archive=archive,
+        public_id=public_id,
+        is_script=is_script,
+        address=client_network(request) or "",
+    )

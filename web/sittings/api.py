@@ -19,11 +19,11 @@ from core.listing import agent_rows
 from core.models import Agent, DuelOutcome, Sitting, User
 from core.sittings.selectors import sittings_open
 from core.sittings.services import MOST_STEPS, sitting_begin, sitting_move, sitting_resign
-from web.api.authentication import viewer_of
+from web.api.base import Acting, checked, one, refusals
 from web.api.fields import JOB_STATES, Version
 from web.api.listing import MAX_ROW_ID
-from web.api.views import Acting, checked, one, refusals
-from web.duels.api import shown_duel
+from web.site.played import get_duel
+from web.site.requests import viewer_of
 from web.sittings.seen import observed, seen_of
 
 SEATS = ("first", "second")
@@ -177,7 +177,7 @@ class SittingResign(Acting):
 def _begun(request: Request, account: User, agent: Agent, form: dict[str, Any]) -> Sitting:
     position: Position | None = None
     if form["duel"] is not None:
-        position = position_of(shown_duel(request, form["duel"]), form["match"], form["ply"])
+        position = position_of(get_duel(request, form["duel"]), form["match"], form["ply"])
     seat = None if form["seat"] is None else SEATS.index(form["seat"])
     address = client_address(request.META)
     with refusals():

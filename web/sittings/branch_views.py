@@ -22,9 +22,10 @@ from core.models import Agent, User
 from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of
 from core.sittings.services import sitting_begin
-from web.duels.views import get_duel, origin_crumbs
-from web.site.accounts import account_of
+from web.duels.parts import origin_crumbs
+from web.site.played import get_duel
 from web.site.refusals import explained
+from web.site.requests import account_of, whole_number
 from web.sittings.parts import seat_remember
 
 MOST_LISTED = 100
@@ -87,8 +88,7 @@ def let_play(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpR
     position = position_of(get_duel(request, duel_id), number, ply)
     try:
         first, second = (_agent(position, request.POST.get(name, "")) for name in ("agent_1", "agent_2"))
-        count = request.POST.get("match_count", str(MATCHES[0]))
-        wanted = int(count) if count.isascii() and count.isdigit() and len(count) < 9 else 0
+        wanted = whole_number(request.POST.get("match_count", str(MATCHES[0]))) or 0
         made = branch_create(user=request.user, position=position, agents=(first, second), match_count=wanted)
     except Refused as refusal:
         messages.error(request, str(refusal))

@@ -16,17 +16,17 @@ from core.addresses import client_address
 from core.duels.replays import ReplayForm, sitting_names
 from core.duels.selectors import match_get
 from core.errors import Refused
-from core.models import Agent, Environment, Sitting, User
+from core.models import Agent, Environment, Sitting
 from core.sittings.permissions import environment_hindrance
 from core.sittings.selectors import opponents_of, sitting_get, sittings_open
 from core.sittings.services import opponents_set, sitting_begin, sitting_move, sitting_resign
 from core.submissions.selectors import agent_get, agent_source_visible
+from web.duels.match_page import frames, viewer
 from web.duels.match_parts import MatchAddresses
-from web.duels.replay_views import form_of, match_response
-from web.duels.views import frames, viewer
-from web.site.accounts import account_of
 from web.site.limits import answer_refused
 from web.site.refusals import explained, said
+from web.site.replays import form_of, match_response
+from web.site.requests import account_of, viewer_of, whole_number
 from web.sittings.parts import board_of, is_seated, seat_remember
 
 SHOWN = 6
@@ -151,7 +151,6 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
 
 
 def _finished(request: HttpRequest, row: Sitting) -> HttpResponse:
-    assert request.user.is_anonymous or isinstance(request.user, User)
     record, _ = match_get(row, 1)
     agent = row.submission.agent
     context = {
@@ -159,7 +158,7 @@ def _finished(request: HttpRequest, row: Sitting) -> HttpResponse:
             (reverse("web:environment", args=[agent.environment.slug]), agent.environment.name),
             (reverse("web:agent", args=[agent.environment.slug, agent.name]), agent.name),
         ],
-        "can_see_trace": agent_source_visible(agent, request.user),
+        "can_see_trace": agent_source_visible(agent, viewer_of(request)),
         "sitting": row,
         "is_own": is_seated(request, row),
     }
@@ -192,5 +191,5 @@ def _agent(slug: str, name: str) -> Agent:
 
 
 def _number(request: HttpRequest, word: str) -> int:
-    text = request.POST.get(word, request.GET.get(word, ""))
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+    number = whole_number(request.POST.get(word, request.GET.get(word, "")))
+    return -1 if number is None else number

@@ -25,7 +25,7 @@ from core.monitoring.metrics import BAD_FORM, upload_mode, upload_refused
 from core.ratings.opponents import opponent_list
 from core.submissions.descriptions import MOST_CHARACTERS, agent_describe, agent_share
 from core.submissions.services import Labels, agent_create, submission_create
-from web.api.views import Acting, Listed, Shown, checked, one, refusals
+from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import archive_upload, too_large
 from web.submissions.resting import rest

@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.core.paginator import Page, Paginator
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.functional import SimpleLazyObject
 
 from core.duels.challenge_selectors import active_version
 from core.evaluations.board import board_rank
-from core.models import Agent, Submission, User
+from core.models import Agent, Environment, Opponents, QuotaName, Submission, User
+from core.people.quota_selectors import quota_limit, quota_list
 from core.people.rights import may
 from core.ratings.history import rating_history
+from core.sittings.permissions import sitting_hindrance
 from core.submissions.selectors import agent_source_visible, version_list
 from core.tournaments.results import Viewer
-from web.duels.challenge_parts import challenge_part
-from web.evaluations.parts import page_number
+from web.people.quota_parts import QuotaLine, lines
 from web.ratings.parts import history_plot
-from web.sittings.agent_parts import sitting_part
+from web.site.requests import page_number, whole_number
+from web.submissions.challenge_parts import challenge_part
+from web.submissions.forms import ArchiveForm
 from web.submissions.resting import RIGHT
 
 VERSIONS_A_PAGE = 20
@@ -94,7 +98,40 @@ def _history(agent: Agent, wanted: int | None) -> dict[str, Any]:
 def _pages(agent: Agent, query: QueryDict) -> Page[Submission]:
     """Return the page of versions that `?page=N` asks for, or the page that contains `?version=N`."""
     newest_first = agent.submissions.order_by("-number")
-    number, version = page_number(query), query.get("version", "")
-    if "page" not in query and version.isdecimal() and len(version) < 9:
-        number = newest_first.filter(number__gt=int(version)).count() // VERSIONS_A_PAGE + 1
+    number, version = page_number(query), whole_number(query.get("version", ""))
+    if "page" not in query and version is not None:
+        number = newest_first.filter(number__gt=version).count() // VERSIONS_A_PAGE + 1
     return Paginator(newest_first, VERSIONS_A_PAGE).get_page(number)
+
+
+def sitting_part(agent: Agent, playing: Submission | None, viewer: User | AnonymousUser) -> dict[str, Any]:
+    """Return why a person cannot play against an agent, and whom its owner may let play; nothing for other games.
+
+    playing: the result of `active_version`.
+    """
+    if agent.environment.is_app or agent.environment.seats != 2:
+        return {}
+    user = viewer if isinstance(viewer, User) else None
+    return {
+        "sitting_hindrance": sitting_hindrance(agent, playing, user),
+        "opponents": Opponents.choices,
+    }
+
+
+def upload_quotas(user: User, environment: Environment, form: ArchiveForm) -> list[QuotaLine]:
+    """Return a person's upload quotas in an environment, and limit the form's file size.
+
+    The quotas are counted only when a page shows them.
+    """
+    largest = quota_limit(QuotaName.UPLOAD_BYTES, owner=user, environment=environment)
+    if largest is not None:
+        form.limit(largest)
+    now = timezone.now()
+
+    # Lazy, because the parts of a page that refresh themselves do not show quotas.
+    def of_uploads() -> list[QuotaLine]:
+        found = quota_list(user, environment, now=now)
+        return lines((row for row in found if row.name != QuotaName.CHALLENGES_PER_DAY), now=now)
+
+    lazy: Any = SimpleLazyObject(of_uploads)
+    return cast(list[QuotaLine], lazy)

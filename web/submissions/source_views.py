@@ -13,9 +13,9 @@ from django.shortcuts import render
 from arena_kit.environment.record_archive import UNREADABLE
 from core.duels.selectors import NotStored, file_get
 from core.models import Submission
-from web.duels.downloads import get_submission
 from web.site.refusals import explained
 from web.submissions.changes import Line, changes
+from web.submissions.download_views import get_submission
 
 MOST_FILES = 500
 MOST_BYTES = 200_000

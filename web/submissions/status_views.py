@@ -13,8 +13,8 @@ from django.urls import reverse
 from core.evaluations.episodes import submission_by_id
 from core.jobs.phase_selectors import evaluation_of, is_moving, phases_of, status_of
 from core.submissions.client_selectors import failure_visible
-from web.evaluations.views import viewer_of
 from web.site.fragments import render_page
+from web.site.requests import viewer_of
 
 NO_ID = "This is not an id. Ids look like 123e4567-e89b-12d3-a456-426614174000."
 UNKNOWN = "There is no version with this id."

@@ -18,12 +18,10 @@ from core.evaluations.board import environments_with_boards
 from core.models import Submission
 from core.submissions.client_selectors import scored_environment
 from core.submissions.clients import client_submit
-from web.site.accounts import account_of
-from web.site.addresses import client_network
 from web.site.forms import refuse
 from web.site.limits import answer_refused
-from web.site.uploads import allow_strangers
-from web.submissions.first import environment_first
+from web.site.requests import account_of, client_network
+from web.site.uploads import allow_strangers, environment_first
 from web.submissions.forms import SubmitForm
 from web.submissions.status_views import last_keep
 

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from core.submissions.findings import Unfinished, upload_findings
-from web.api.views import Acting, checked
+from web.api.base import Acting, checked
 from web.site.throttling import AccountThrottle, StrangerThrottle, ValidateThrottle
 from web.submissions.api import UploadRequest, environment_named
 

@@ -20,13 +20,11 @@ from core.listing import submission_rows
 from core.models import JobFault, JobState, Promotion, PromotionState, Submission, SubmissionForm
 from core.submissions.selectors import agent_source_visible
 from core.submissions.visibility import error_shown
-from web.api.authentication import viewer_of
+from web.api.base import Acting, Listed, Shown, one
 from web.api.deleting import delete
-from web.api.fields import AgentName
+from web.api.fields import PRIVATE, AgentName
 from web.api.listing import RowFilter
-from web.api.views import Acting, Listed, Shown, one
-
-PRIVATE = "This agent is private: only its owner and the organisers can read its source and logs."
+from web.site.requests import viewer_of
 
 
 class PhaseAnswer(serializers.Serializer[Any]):

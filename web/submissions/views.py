@@ -2,58 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
-from django.urls import reverse
+from django.shortcuts import redirect
 from django.views.decorators.http import require_POST
 
 from core.errors import Refused
-from core.models import Agent, AuditEntry, Environment, Submission, User
+from core.models import Agent, AuditEntry, Submission, User
 from core.people.audit_log import operator_of
 from core.submissions import descriptions, existing, services, versions
 from core.submissions.cancels import open_phase, phase_cancel
 from core.submissions.selectors import agent_get
-from web.environments.tab_views import write_page
-from web.people.quota_parts import upload_quotas
 from web.site.forms import refuse
-from web.site.fragments import render_page
 from web.site.limits import answer_refused
 from web.site.refusals import said
-from web.submissions.forms import ArchiveForm, agent_form, archive_form
-from web.submissions.parts import agent_parts, agent_rights
+from web.submissions.agent_page import agent_page
+from web.submissions.forms import archive_form
 from web.submissions.resting import rest
-
-
-@login_required
-def agent_create(request: HttpRequest, slug: str) -> HttpResponse:
-    """Create an agent with its first version. GET redirects to the form, because a login loses what was sent."""
-    if request.method != "POST":
-        return redirect("web:environment_write", slug)
-    assert isinstance(request.user, User)
-    environment = get_object_or_404(Environment, slug=slug)
-    form = agent_form(environment)(request.POST, request.FILES)
-    refused: Refused | None = None
-    if form.is_valid():
-        try:
-            submission = services.agent_create(
-                owner=request.user,
-                environment=environment,
-                **{name: form.cleaned_data[name] for name in ("name", "is_public", "archive")},
-                labels=form.labels,
-                tell=partial(messages.info, request),
-            )
-        except Refused as refusal:
-            refused = refusal
-            refuse(form, refusal)
-        else:
-            return redirect("web:agent", environment.slug, submission.agent.name)
-    return answer_refused(refused, lambda status: write_page(request, environment, form, status))
 
 
 def agent(request: HttpRequest, slug: str, name: str) -> HttpResponse:
@@ -173,25 +142,3 @@ def _get_own_version(request: HttpRequest, slug: str, name: str, number: int) ->
     if submission is None:
         raise Http404(f"{row} has no version {number}, or the version is deleted already.")
     return row, submission
-
-
-def agent_page(
-    request: HttpRequest, row: Agent, form: ArchiveForm, status: int = 200, more: Mapping[str, object] | None = None
-) -> HttpResponse:
-    """Render the agent's page, or the one version that htmx refreshes. more: context of another refused form."""
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    number = request.headers.get("HX-Target", "").removeprefix("v")
-    wanted = int(number) if number.isdecimal() and len(number) < 9 else None
-    rights = agent_rights(row, request.user)
-    context = {
-        "agent": row,
-        "environment": row.environment,
-        "page": reverse("web:agent", args=[row.environment.slug, row.name]),
-        **rights,
-        **agent_parts(row, request.user, request.GET, wanted),
-        "form": form,
-        "quotas": upload_quotas(row.owner, row.environment, form) if rights["takes_versions"] else [],
-        **(more or {}),
-    }
-    fragments = {f"v{wanted}": "web/submissions/version.html"} if context["versions"] else {}
-    return render_page(request, "web/submissions/agent.html", context, fragments, status)

@@ -10,16 +10,13 @@ from typing import Any
 from django import template
 from django.utils.safestring import SafeString
 
-from core.models import EndedBy, JobFault, JobState, Rollout, RolloutOutcome, RolloutPhase
+from core.models import EndedBy, Rollout
+from web.rollouts.task_parts import rollout_words
 from web.templatetags.arena import badge
 from web.templatetags.scores import signed
 
 register = template.Library()
 
-TONES: Mapping[str, str] = {
-    RolloutOutcome.SOLVED: "good", RolloutOutcome.PARTIAL: "busy", RolloutOutcome.NOT_SOLVED: "bad",
-    RolloutOutcome.UNJUDGED: "calm",
-}  # fmt: skip
 MOST_WORDS = 300
 ELEMENTS = ("ref", "selector", "from", "to")
 """Arguments of actions that name an element."""
@@ -30,20 +27,6 @@ _ROLE = re.compile(r"role=(?P<role>[\w-]+)\[name=(?P<name>.+)\](?: >> nth=\d+)?\
 def rollout_badge(rollout: Rollout) -> SafeString:
     """Return where a rollout is or what became of it, as a small coloured label."""
     return badge(*rollout_words(rollout))
-
-
-def rollout_words(rollout: Rollout) -> tuple[str, str]:
-    """Return where a rollout is or what became of it, and the tone of that."""
-    match rollout.state:
-        case JobState.QUEUED:
-            return "Waiting", "calm"
-        case JobState.RUNNING:
-            return str(RolloutPhase(rollout.phase or RolloutPhase.PROVISIONING).label).capitalize(), "busy"
-        case JobState.CANCELLED:
-            return "Cancelled", "calm"
-        case JobState.FAILED:
-            return ("Agent broke", "bad") if rollout.fault == JobFault.PLAYER else ("Spoilt by the arena", "calm")
-    return str(rollout.get_outcome_display()).capitalize(), TONES.get(rollout.outcome, "calm")
 
 
 @register.filter

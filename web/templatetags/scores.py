@@ -7,8 +7,10 @@ from django.template import Context
 
 from core.models import Job
 from core.submissions.visibility import error_shown
+from web.site.numbers import ordinal
 
 register = template.Library()
+register.filter("ordinal", ordinal)
 
 
 @register.filter
@@ -68,13 +70,6 @@ def margin(low: float, high: float) -> str:
 def rank_range(best: int, worst: int) -> str:
     """Write a range of ranks: 2nd to 5th, or 2nd."""
     return ordinal(best) if best == worst else f"{ordinal(best)} to {ordinal(worst)}"
-
-
-@register.filter
-def ordinal(number: int) -> str:
-    """Write a rank as an ordinal: 1st, 2nd, 3rd, 4th, 11th, 21st."""
-    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    return f"{number}{ending}"
 
 
 @register.filter

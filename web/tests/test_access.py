@@ -19,9 +19,9 @@ from pytest_django.fixtures import Settings
 from core.models import AuditEntry, User
 from core.tests import factories
 from core.tests.factories import Cast
-from core.tests.organised import one_of_each
 from tests.databases import rolled_back
 from web.tests.house import furnished
+from web.tests.organised import one_of_each
 from web.tests.test_attachments import FILES, SHOWN, TEXTS
 
 pytestmark = pytest.mark.django_db
@@ -623,7 +623,7 @@ def test_a_method_that_is_not_in_the_table_does_nothing(house: dict[str, Any], s
 @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.nightly)])
 @pytest.mark.slow
 def test_every_page_of_the_admin_is_open_to_organisers_alone(cast: Cast, sessions: list[str], is_whole: bool) -> None:
-    """On a push what staff may is left to `core/tests/test_admin.py` and `test_audit.py`, but for pages by turns."""
+    """On a push what staff may is left to `web/admin/tests/test_pages.py` and `test_audit.py`, but for some pages."""
     rows = {type(row)._meta.label_lower: row for row in one_of_each(cast, factories.environment("quarto")).values()}
     table = {label: [int(status) for status in given] for label, *given in map(str.split, ADMIN.strip().splitlines())}
     assert set(table) == {model._meta.label_lower for model in admin.site._registry}

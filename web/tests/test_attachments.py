@@ -11,7 +11,7 @@ from django.test import Client
 
 from core.models import Build, Duel, Evaluation, Submission, Validation
 from core.tests.factories import Cast
-from web.tests.conftest import As
+from web.conftest import As
 from web.tests.house import furnished
 
 pytestmark = pytest.mark.django_db

@@ -11,9 +11,9 @@ from core.models import Agent, Duel, Environment, Sitting, Tournament, Tournamen
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.plans import plan_save
+from web.conftest import As
 from web.tests import drawn
 from web.tests.arena import staged
-from web.tests.conftest import As
 from web.tests.test_access import routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]

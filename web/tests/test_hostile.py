@@ -19,8 +19,8 @@ from core.tests import factories
 from core.tests.factories import NOON, PASSWORD, Cast
 from tests.databases import rolled_back
 from tests.samples import zip_of
+from web.conftest import As
 from web.templatetags.arena import markdown
-from web.tests.conftest import As
 from web.tests.hostile import LONG, MARKDOWN, PAGES, SHORT, infested
 
 pytestmark = pytest.mark.django_db

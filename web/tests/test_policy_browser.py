@@ -18,8 +18,8 @@ from pytest_django.live_server_helper import LiveServer
 from core.models import Environment, Evaluation, SeedList, User
 from core.tests import factories
 from core.tests.factories import Cast
-from core.tests.organised import one_of_each
 from web.tests.hostile import LONG, MARKDOWN, SHORT, infested
+from web.tests.organised import one_of_each
 from web.tests.tabs import session, used
 from web.tests.test_access import lines
 

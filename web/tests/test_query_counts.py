@@ -13,9 +13,8 @@ from django.utils import timezone
 
 from core.jobs.kinds import JOB_MODELS
 from core.models import SeedList, User
-from web.api.urls import routes
 from web.tests.crowd import Crowd, crowd, grow
-from web.urls import site
+from web.urls import pages, routes
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 FEW, MORE = 2, 12
@@ -257,7 +256,7 @@ def test_many_rows_cost_no_more_queries_than_two(rows: Crowd, size: int) -> None
 
 def test_every_address_is_counted_or_lists_nothing(rows: Crowd) -> None:
     """A new address has to be added to `addresses`, or above it to those that list no rows."""
-    named = {f"web:{route.name}" for route in site} | {f"api:{route.name}" for route in routes if route.name}
+    named = {f"web:{route.name}" for route in pages} | {f"api:{route.name}" for route in routes if route.name}
     counted = {name.split()[0] for name in addresses(rows)}
     others = {f"{room}:{name}" for kind in (ONE_ROW, ONE_FILE, NOT_READ) for room in kind for name in kind[room]}
     assert named == counted | others

@@ -5,8 +5,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from core.models import Build
+from web.site.numbers import ordinal
 from web.templatetags.arena import markdown, moment, number, took
-from web.templatetags.scores import brief, chance, figure, margin, ordinal, rank_range, signed
+from web.templatetags.scores import brief, chance, figure, margin, rank_range, signed
 
 
 @pytest.mark.parametrize(

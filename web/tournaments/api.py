@@ -13,9 +13,9 @@ from rest_framework import serializers
 from core.listing import participant_rows, rating_rows, tournament_rows
 from core.models import Audience, Participant, Rating, Tournament, TournamentState
 from core.tournaments.results import results_check
-from web.api.authentication import viewer_of
+from web.api.base import Listed, Shown, one
 from web.api.fields import Version
-from web.api.views import Listed, Shown, one
+from web.site.requests import viewer_of
 
 
 class TournamentAnswer(serializers.Serializer[Any]):

@@ -13,7 +13,7 @@ from enum import StrEnum
 from arena_kit.ranking.formats import Decision, Meeting, Source, Stage, StageKind
 from core.models import Participant
 from core.tournaments.brackets import Drawn, Side, TableLine
-from web.templatetags.scores import ordinal
+from web.site.numbers import ordinal
 
 MOST_CROSSED = 32
 """The most participants of a cross table with cells."""

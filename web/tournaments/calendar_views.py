@@ -1,19 +1,21 @@
-"""The calendar: tournaments of all environments."""
+"""Lists of tournaments: those of all environments, of one, and of a season."""
 
 from __future__ import annotations
 
 from django.core.paginator import Paginator
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils import timezone
 
+from core.models import Environment, Season
 from core.tournaments.calendar import (
     tournament_past_list,
     tournament_past_rows,
     tournament_planned_list,
     tournament_running_list,
 )
-from web.evaluations.parts import page_number
+from core.tournaments.seasons import season_list, season_table
+from web.site.requests import page_number
 
 PAST_A_PAGE = 25
 
@@ -28,3 +30,25 @@ def calendar(request: HttpRequest) -> HttpResponse:
         "page": page,
     }
     return render(request, "web/tournaments/calendar.html", context)
+
+
+def tournament_list(request: HttpRequest, slug: str) -> HttpResponse:
+    """The running, planned and past tournaments of an environment."""
+    environment = get_object_or_404(Environment, slug=slug)
+    page = Paginator(tournament_past_rows(environment), PAST_A_PAGE).get_page(page_number(request.GET))
+    context = {
+        "environment": environment,
+        "running": tournament_running_list(environment),
+        "planned": tournament_planned_list(environment, now=timezone.now()),
+        "past": tournament_past_list(page.object_list),
+        "page": page,
+        "seasons": season_list(environment),
+    }
+    return render(request, "web/tournaments/list.html", context)
+
+
+def season(request: HttpRequest, slug: str, season_id: int) -> HttpResponse:
+    """A season's table, summed up over the tournaments that count."""
+    row = get_object_or_404(Season.objects.select_related("environment"), environment__slug=slug, pk=season_id)
+    context = {"season": row, "environment": row.environment, "table": season_table(row)}
+    return render(request, "web/tournaments/season.html", context)

@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from core.listing import agent_rows, registration_rows, tournament_rows
 from core.models import Agent, Registration, User
 from core.tournaments.registrations import registration_create, registration_withdraw
+from web.api.base import Acting, Listed, checked, one, refusals
 from web.api.fields import AgentName
-from web.api.views import Acting, Listed, checked, one, refusals
 from web.site.throttling import AccountThrottle, ChangeThrottle, StrangerThrottle
 
 NOT_YOURS = OpenApiResponse(description="The agent is not yours.")

@@ -14,6 +14,7 @@ from core.models import Agent, Tournament, User
 from core.tournaments.registration_selectors import RegistrationCard, registration_card
 from core.tournaments.registrations import registration_create, registration_withdraw
 from web.site.refusals import said
+from web.site.requests import whole_number
 
 
 @require_POST
@@ -50,7 +51,6 @@ def _asked(request: HttpRequest, slug: str, edition: int) -> tuple[Tournament, A
     """Return the tournament and the person's own agent; other people's are not found."""
     assert isinstance(request.user, User)
     tournament = get_object_or_404(Tournament, environment__slug=slug, edition=edition)
-    key = request.POST.get("agent", "")
     own = Agent.objects.filter(environment=tournament.environment_id, owner=request.user)
-    agent = get_object_or_404(own, pk=int(key) if key.isdecimal() and len(key) < 19 else 0)
+    agent = get_object_or_404(own, pk=whole_number(request.POST.get("agent", "")) or 0)
     return tournament, agent, request.user

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from arena_kit.ranking.formats import Meeting, Stage, StageKind
 from core.tournaments.brackets import Drawn
+from web.site.requests import whole_number
 from web.tournaments.bracket_parts import bracket_columns
 
 ALL_AT_ONCE = "The meetings of all rounds are played at the same time, in any order."
@@ -63,7 +64,8 @@ def shown_round(drawn: Drawn, asked: str, count: int) -> ShownRound | None:
             rounds.setdefault(meetings[0].round, []).append((stage, meetings))
     if not rounds:
         return None
-    number = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 6 else drawn.round
+    number = whole_number(asked)
+    number = drawn.round if number is None else number
     chosen = number if number in rounds else max(rounds)
     assert chosen is not None
     grouped = bool(_grouped(drawn))

@@ -14,8 +14,8 @@ from rest_framework.views import APIView
 from core.listing import season_rows
 from core.models import Season
 from core.tournaments.seasons import season_table
+from web.api.base import Listed, Shown, one
 from web.api.fields import AgentName
-from web.api.views import Listed, Shown, one
 
 
 class SeasonAnswer(serializers.Serializer[Any]):

@@ -16,9 +16,9 @@ from arena_kit.ranking.formats import StageKind
 from core.models import Tournament
 from core.tournaments.brackets import bracket_get
 from core.tournaments.results import held_back_because, results_visible
-from web.api.authentication import viewer_of
+from web.api.base import one
 from web.api.fields import Version
-from web.api.views import one
+from web.site.requests import viewer_of
 
 KINDS = [(kind.value, kind.value) for kind in StageKind]
 

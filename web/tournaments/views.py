@@ -16,8 +16,8 @@ from core.moderation import withdrawals
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import results_check
 from core.tournaments.selectors import opponent_list, participant_progress
-from web.evaluations.parts import page_number
 from web.site.refusals import explained
+from web.site.requests import page_number, viewer_of, whole_number
 
 DUELS_A_PAGE = 50
 
@@ -26,8 +26,7 @@ DUELS_A_PAGE = 50
 def participant(request: HttpRequest, slug: str, edition: int, name: str) -> HttpResponse:
     """A participant's duels against each opponent; for htmx, only the part that changes while they are played."""
     row = _participant(slug, edition, name, request.GET.get("version", ""))
-    assert request.user.is_anonymous or isinstance(request.user, User)
-    results_check(row.tournament, request.user)
+    results_check(row.tournament, viewer_of(request))
     progress = participant_progress(row)
     page = Paginator(range(progress.total), DUELS_A_PAGE).get_page(page_number(request.GET))
     context = {
@@ -39,7 +38,7 @@ def participant(request: HttpRequest, slug: str, edition: int, name: str) -> Htt
         "opponents": opponent_list(row, offset=max(0, page.start_index() - 1), limit=DUELS_A_PAGE),
         "progress": progress,
         "page": page,
-        "can_see_source": agent_source_visible(row.submission.agent, request.user),
+        "can_see_source": agent_source_visible(row.submission.agent, viewer_of(request)),
     }
     part = request.headers.get("HX-Target") == "participant"
     return render(request, "web/tournaments/body.html" if part else "web/tournaments/participant.html", context)
@@ -71,8 +70,8 @@ def _participant(slug: str, edition: int, name: str, version: str = "") -> Parti
         submission__agent__name__iexact=name,
     )
     # Only in a ladder may an agent have played with several versions.
-    if version.isdecimal() and len(version) < 9:
-        rows = rows.filter(submission__number=version)
+    if (number := whole_number(version)) is not None:
+        rows = rows.filter(submission__number=number)
     row = rows.order_by("-submission__number").first()
     if row is None:
         raise Http404("No such agent takes part in this tournament.")

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 
-from core.cache import cached
+from core.cache.answers import cached
 from core.duels.selectors import NotStored
 from core.models import Duel, JobState
 from core.watching.selectors import DELAY, LiveState, live_state

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from arena_kit.environment.adapters.classic import CLASS, states, takes_seed
-from arena_kit.environment.adapters.classic_values import Array, read_reset, read_step, wire_of
+from arena_kit.environment.adapters.classic.environment import CLASS, states, takes_seed
+from arena_kit.environment.adapters.classic.info import Facts
+from arena_kit.environment.adapters.classic.values import Array, read_reset, read_step, wire_of
 from arena_kit.environment.loading import load
-from arena_kit.environment.outside.classic_info import Facts
 from arena_kit.environment.protocol import BrokenEnvironment
 
 MATCHES = 100

@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from arena_kit.environment.outside.classic_info import Facts
+from arena_kit.environment.adapters.classic.info import Facts
 from arena_kit.environment.outside.limited import Limited
 
 PROGRAM = "arena_kit.environment.outside.trial_program"

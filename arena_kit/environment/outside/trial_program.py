@@ -51,7 +51,7 @@ def try_here(path: Path) -> dict[str, Any]:
             spec = read_info(path, facts)
         check_environment(spec, matches=MATCHES, with_picture=False)
         if spec.classic is not None:
-            from arena_kit.environment.adapters.classic import ClassicEnvironment, head_of, html_of
+            from arena_kit.environment.adapters.classic.environment import ClassicEnvironment, head_of, html_of
 
             environment = ClassicEnvironment(spec)
             environment.reset(0)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from arena_kit.environment.adapters.classic.html import can_clean, head_of, html_of, sheet_cleaned
 from arena_kit.environment.outside.pictures import TYPES, static_file
 from arena_kit.environment.protocol import ArenaEnvironmentError, Frame
-from arena_kit.environment.replay_file.classic_html import can_clean, head_of, html_of, sheet_cleaned
 from arena_kit.environment.spec import EnvironmentSpec
 
 PICTURES = "pictures/"

@@ -209,7 +209,7 @@ class Server:
                 from arena_kit.environment.words import words_here
 
                 return words_here(self._spec, frame["frame"], frame["action"])
-            from arena_kit.environment.adapters.classic import head_of, html_of
+            from arena_kit.environment.adapters.classic.environment import head_of, html_of
 
             return head_of(self._spec) if what == "head" else html_of(self._spec, frame["state"])
 

@@ -69,7 +69,7 @@ def classic(
 
 def spec_of(name: str, **facts: object) -> EnvironmentSpec:
     """Return the spec of a good folder, whose code runs in this process."""
-    from arena_kit.environment.outside.classic_info import Facts
+    from arena_kit.environment.adapters.classic.info import Facts
 
     return read_info(FOLDERS / name / "info.yml", Facts(**facts) if facts else None)  # type: ignore[arg-type]
 

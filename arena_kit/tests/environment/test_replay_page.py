@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from arena_kit.cli import local_replay
+from arena_kit.environment.adapters.classic import html as classic_html
 from arena_kit.environment.registry import get_spec
-from arena_kit.environment.replay_file import board, classic_html
+from arena_kit.environment.replay_file import board
 from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.replay_file.page import (
     ASSETS,

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from arena_kit.environment.adapters.classic import frame_to_svg
+from arena_kit.environment.adapters.classic.environment import frame_to_svg
 from arena_kit.environment.conformance import check_environment
 from arena_kit.environment.info import read_info
 from arena_kit.environment.openings import begin, opening_of

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from itertools import permutations
 
 import pytest
@@ -9,15 +8,11 @@ from hypothesis import strategies as st
 
 from arena_kit.ranking import elo
 from arena_kit.ranking.elo import (
-    DEVIATION,
     FLOOR,
-    PERFORMANCE,
     START,
-    ManySeatResult,
     RatingEstimate,
     k_factor,
     rate,
-    rate_many_seats,
 )
 from arena_kit.ranking.standings import DuelResult
 
@@ -84,60 +79,3 @@ def test_beginners_ratings_add_up_to_what_they_started_with(rows: list[tuple[int
 
 def test_no_submission_is_rated_without_a_duel() -> None:
     assert rate([]) == {}
-
-
-def weng_lin(order: list[int], belief: dict[int, tuple[float, float]]) -> None:
-    """Algorithm 4 of Weng and Lin 2011, written out for a match without ties; changes `belief` (mean, variance)."""
-    c = math.sqrt(sum(variance + PERFORMANCE**2 for _, variance in (belief[who] for who in order)))
-    strength = {who: math.exp(belief[who][0] / c) for who in order}
-    changed = {}
-    for place, who in enumerate(order):
-        mean, variance = belief[who]
-        # Who was still in the running when each place was taken, up to the own one.
-        chances = [strength[who] / sum(strength[other] for other in order[taken:]) for taken in range(place + 1)]
-        omega = variance / c * ((1 - chances[-1]) - sum(chances[:-1]))
-        eta = math.sqrt(variance) / c * variance / c**2 * sum(chance * (1 - chance) for chance in chances)
-        changed[who] = (mean + omega, variance * max(1 - eta, 1e-4))
-    belief.update(changed)
-
-
-def test_many_seats_are_rated_as_weng_and_lin_have_it() -> None:
-    orders = [[ANN, BOB, CY], [CY, ANN, BOB], [ANN, CY], [BOB, ANN, CY, 40], [40, BOB, CY]]
-    belief = dict.fromkeys((ANN, BOB, CY, 40), (START, DEVIATION**2))
-    for order in orders:
-        weng_lin(order, belief)
-
-    found = rate_many_seats(table(number, *order) for number, order in reversed(list(enumerate(orders))))
-
-    assert {who: estimate.value for who, estimate in found.items()} == pytest.approx(
-        {who: mean for who, (mean, _) in belief.items()}
-    )
-    assert {who: estimate.duel_count for who, estimate in found.items()} == {ANN: 4, BOB: 4, CY: 5, 40: 2}
-
-
-def test_two_beginners_move_as_openskill_publishes() -> None:
-    # 25 to 27.63523138 and 22.36476861 on its own scale, where performances scatter by 25 / 6.
-    found = rate_many_seats([table(1, ANN, BOB)])
-    assert found[ANN].value == pytest.approx(START + 2.63523138 * PERFORMANCE * 6 / 25)
-    assert found[BOB].value == pytest.approx(START - 2.63523138 * PERFORMANCE * 6 / 25)
-
-
-def test_who_ties_at_a_table_moves_alike() -> None:
-    found = rate_many_seats([ManySeatResult(1, (ANN, BOB, CY), (2.0, 2.0, -1.0))])
-    assert found[ANN].value == pytest.approx(found[BOB].value)
-    assert found[ANN].value > START > found[CY].value
-
-
-@pytest.mark.parametrize(
-    ("submissions", "scores"), [((ANN,), (1.0,)), ((ANN, BOB), (1.0,)), ((ANN, BOB, ANN), (1.0, 2.0, 3.0))]
-)
-def test_a_match_without_a_score_for_everybody_is_refused(
-    submissions: tuple[int, ...], scores: tuple[float, ...]
-) -> None:
-    with pytest.raises(ValueError, match="Match 7 needs two or more different submissions"):
-        rate_many_seats([ManySeatResult(7, submissions, scores)])
-
-
-def table(number: int, *order: int) -> ManySeatResult:
-    """A match with these places, from the first to the last."""
-    return ManySeatResult(number, order, tuple(float(-place) for place in range(len(order))))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from arena_kit.environment.classic import classic_document
+from arena_kit.environment.adapters.classic.document import classic_document
 from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.openings import opening_of
 from arena_kit.environment.protocol import BrokenEnvironment

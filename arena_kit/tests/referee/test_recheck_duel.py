@@ -179,7 +179,7 @@ def test_downloaded_records_can_be_checked_without_a_site(record: DuelRecord, tm
     with path.open("wb") as file:
         write_duel(record, file)
 
-    command = [sys.executable, "-m", "duel_runner.verify", str(path), "--sha256", record_sha256(record)]
+    command = [sys.executable, "-m", "arena_kit", "recheck", str(path), "--sha256", record_sha256(record)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
     assert (done.returncode, done.stderr) == (VERIFIED, "")

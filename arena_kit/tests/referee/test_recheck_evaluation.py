@@ -231,7 +231,7 @@ def written(record: EvaluationRecord, folder: Path) -> Path:
 
 def test_downloaded_episodes_can_be_checked_without_a_site(record: EvaluationRecord, path: Path) -> None:
     hashes = ["--sha256", evaluation_sha256(record), "--seeds-sha256", seeds_sha256(LIST)]
-    command = [sys.executable, "-m", "duel_runner.verify", str(path), *hashes]
+    command = [sys.executable, "-m", "arena_kit", "recheck", str(path), *hashes]
 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
 
@@ -301,7 +301,7 @@ def test_own_environments_are_checked_with_the_folder_that_describes_them(tmp_pa
     text = (Path(__file__).parents[3] / "environments" / "gymnasium" / "frozen-lake.yml").read_text()
     (folder / "own-lake.yml").write_text(text.replace("slug: frozen-lake", "slug: own-lake\nenv_id: OwnLake-v1"))
     path = written(replace(evaluation_record(SPEC, LIST), environment="own-lake-v1"), tmp_path)
-    command = [sys.executable, "-m", "duel_runner.verify", str(path)]
+    command = [sys.executable, "-m", "arena_kit", "recheck", str(path)]
 
     unknown = subprocess.run(command, capture_output=True, text=True, check=False)
     known = subprocess.run([*command, "--environments", str(folder)], capture_output=True, text=True, check=False)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arena_kit.environment.classic import classic_document
+from arena_kit.environment.adapters.classic.document import classic_document
 from arena_kit.environment.loading import load
 from arena_kit.environment.record_archive import DuelArchive, write_duel
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, record_sha256

@@ -237,7 +237,7 @@ def test_the_agent_for_models_asks_through_the_gateway_and_acts(start: Start, tm
 def test_the_browsers_image_has_the_locked_packages() -> None:
     root = Path(__file__).parents[3]
     image = (root / "arena_kit/image/base/browser/requirements.txt").read_text().splitlines()[1:]
-    locked = (root / "requirements-dev.txt").read_text()
+    locked = (root / "requirements.txt").read_text()
     assert [line.partition("==")[0] for line in image if "==" in line] == ["greenlet", "playwright"]
     assert "\n".join(image[: image.index(next(line for line in image if line.startswith("playwright")))]) in locked
     assert all(line in locked for line in image)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+import tempfile
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arena_kit.tests.upload.test_source_warnings import PLAYER
 from arena_kit.upload import inspection
-from arena_kit.upload.findings import NOT_READ, Findings, check_folder_or_archive
+from arena_kit.upload.findings import NOT_READ, Findings, archive_findings
+from arena_kit.upload.folder import pack_folder
 from arena_kit.upload.inspection import Obstacle, findings_apart, inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
 
@@ -30,10 +33,15 @@ def packed(files: dict[str, str]) -> io.BytesIO:
     return file
 
 
+def found_in(path: Path, **options: Any) -> Findings:
+    with path.open("rb") as file:
+        return archive_findings(file, str(path), **options)
+
+
 def of(tmp_path: Path, files: dict[str, str]) -> Findings:
     path = tmp_path / "agent.zip"
     path.write_bytes(packed(files).getvalue())
-    return check_folder_or_archive(path)
+    return found_in(path)
 
 
 def test_a_good_archive_and_its_folder_have_no_findings(tmp_path: Path) -> None:
@@ -42,7 +50,10 @@ def test_a_good_archive_and_its_folder_have_no_findings(tmp_path: Path) -> None:
     (folder / "player.py").write_text(PLAYER)
     (folder / "net" / "__init__.py").write_text("WEIGHTS = [1]\n")
     (folder / "net" / "__pycache__" / "x.pyc").write_bytes(b"left out")
-    assert check_folder_or_archive(folder) == of(tmp_path, {"player.py": PLAYER}) == Findings()
+    with tempfile.NamedTemporaryFile(suffix=".zip") as file:
+        pack_folder(folder, file)
+        file.flush()
+        assert found_in(Path(file.name)) == of(tmp_path, {"player.py": PLAYER}) == Findings()
 
 
 def test_every_error_is_named_with_its_place_and_the_uploads_first(tmp_path: Path) -> None:
@@ -81,8 +92,8 @@ def test_what_is_left_out_of_a_conda_environment_is_a_warning(tmp_path: Path) ->
 def test_files_for_a_newer_python_are_left_to_the_validation(tmp_path: Path) -> None:
     path = tmp_path / "agent.zip"
     path.write_bytes(packed({"player.py": "not python at all", ".python-version": "3.99\n"}).getvalue())
-    assert [error.code for error in check_folder_or_archive(path).errors] == ["does_not_compile"]
-    found = check_folder_or_archive(path, pythons=((3, 11), (3, 99)))
+    assert [error.code for error in found_in(path).errors] == ["does_not_compile"]
+    found = found_in(path, pythons=((3, 11), (3, 99)))
     assert ([warning.code for warning in found.warnings], found.errors) == (["not_compiled"], ())
 
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.errors import Refused
 from core.jobs.worker import worker_name
 from core.monitoring.exposition import serve

@@ -15,7 +15,7 @@ from django_q.conf import Conf
 from django_q.management.commands import qcluster
 from django_q.signals import post_spawn
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.registry import DRIVERS
 from core.jobs.scratch import work_in_own_folder

@@ -18,7 +18,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.jobs.forks import Fork
 from core.jobs.hosts import host_call
 from core.jobs.registry import work_load

@@ -24,10 +24,10 @@ from django.db.backends.utils import CursorWrapper
 from django.db.models import FileField
 
 from core.append_only import FUNCTION as APPEND_ONLY
+from core.files.removed import REMOVED
 from core.models import Submission
 from core.operations.backup.direct import direct_place
 from core.operations.backup.errors import BackupError
-from core.removed import REMOVED
 
 SNAPSHOT_EMPTIED = ("django_session", "django_q_ormq", "core_bell")
 """Tables whose rows stay out of backups: sessions give access to accounts, and messages are made again from rows."""

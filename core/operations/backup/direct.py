@@ -8,7 +8,7 @@ import dj_database_url
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, register
 
-from core.checks import TAG
+from core.checks.startup import TAG
 
 POSTGRESQL = "django.db.backends.postgresql"
 HINT = "Set it to the address of PostgreSQL itself, e.g. postgresql://arena@postgres:5432/arena, or leave it out."

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.registry import SERVICES, QueueService
+from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
 from core.models import Job, JobState, WorkerHost
 from core.operations.scaling.decision import Work
@@ -42,7 +43,7 @@ def jobs_running(host: str) -> int:
 
 def _work(kind: type[Job], theirs: Q) -> Work:
     rows = kind._base_manager.order_by()
-    counts = rows.filter(state__in=(JobState.QUEUED, JobState.RUNNING)).aggregate(
+    counts = rows.filter(state__in=OPEN).aggregate(
         waiting=Count("pk", filter=Q(state=JobState.QUEUED, not_before=None)),
         running=Count("pk", filter=Q(state=JobState.RUNNING) & ~theirs),
     )

@@ -10,7 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from core.checks import TAG
+from core.checks.startup import TAG
 from core.monitoring.exposition import serve
 from executor.listening import USUAL_ADDRESS, Listening, listening
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         try:
             from executor.server import ExecutorServer  # only here: loading it loads gRPC
         except ModuleNotFoundError as error:
-            raise CommandError(f"{error}. Install what gRPC needs: pip install -r requirements-grpc.txt") from error
+            raise CommandError(f"{error}. Install what gRPC needs: make extras EXTRAS=grpc") from error
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
 

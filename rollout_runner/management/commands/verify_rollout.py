@@ -13,7 +13,8 @@ from django.db.models import Q, QuerySet
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.recording.record import RecordRefused
-from core.models import JobState, Rollout
+from core.jobs.states import OPEN
+from core.models import Rollout
 from rollout_runner.building import package_standing
 from rollout_runner.verifying import Verified, build_of, rollout_judge_again, rollout_play_again
 
@@ -42,7 +43,7 @@ class Command(BaseCommand):
 
     def _rows(self, options: dict[str, Any]) -> QuerySet[Rollout]:
         found = Rollout.objects.select_related(*Rollout.RELATED, "task__environment", "package__environment")
-        judged = found.exclude(state__in=(JobState.QUEUED, JobState.RUNNING)).exclude(outcome="").order_by("pk")
+        judged = found.exclude(state__in=OPEN).exclude(outcome="").order_by("pk")
         if options["batch"]:
             return judged.filter(batch__public_id=_id(options["batch"]))
         wanted = Q(pk__in=[])

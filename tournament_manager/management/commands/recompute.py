@@ -8,14 +8,14 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from core.editions.fits import compute, ratings_refresh
+from core.editions.follow import rebuild
+from core.editions.history import history_refresh
+from core.editions.progress import standings_refresh
+from core.editions.sums import DIGITS
 from core.models import Environment, Rating, Submission, Tournament, TournamentState
 from core.moments import parse_moment
 from core.ratings.history import leaderboard_as_of
-from tournament_manager.follow import rebuild
-from tournament_manager.history import history_refresh
-from tournament_manager.ledger import compute, ratings_refresh
-from tournament_manager.progress import standings_refresh
-from tournament_manager.sums import DIGITS
 
 
 class Command(BaseCommand):

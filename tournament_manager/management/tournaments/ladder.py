@@ -10,11 +10,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from arena_kit.ranking.formats import Impossible
+from core.editions.ladder_choice import LIMITS, ladder_settings
 from core.models import Environment, JobState, Tournament
 from core.tournaments.ladder_selectors import ladder_outlook, ladder_running
 from core.tournaments.ladders import ladder_change
 from core.tournaments.services import ladder_stop
-from tournament_manager.ladder_choice import LIMITS, ladder_settings
 
 
 class Ladder(BaseCommand):

@@ -12,19 +12,19 @@ from django.template.defaultfilters import pluralize
 from django.utils import timezone
 
 from arena_kit.ranking.formats import format_name
+from core.editions.progress import tournament_begin
+from core.editions.services import start_now
 from core.errors import Refused
 from core.models import Eligibility, Environment, Participant, Tournament, TournamentState
 from core.times import moment
 from core.tournaments.planning import tournament_plan
 from core.tournaments.selectors import tournament_progress
-from tournament_manager.editions import start_now
 from tournament_manager.management.arguments import (
     add_plan_arguments,
     environment_named,
     settings_named,
     time_named,
 )
-from tournament_manager.progress import tournament_begin
 
 POLL_SECONDS = 2.0
 OVER = (TournamentState.FINISHED, TournamentState.CANCELLED)

@@ -16,7 +16,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from core.cache import cached
+from core.cache.answers import cached
 from core.environments.additions import addable_ids
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.board import board_page, environments_with_boards
@@ -27,16 +27,13 @@ from core.operations.health import UNHEALTHY, health_report
 from core.submissions.client_selectors import client_result, client_submission
 from core.submissions.clients import CLIENT_ID_TAKEN, client_submit
 from core.version import arena_version
-from web.api.authentication import viewer_of
 from web.api.compatible import answers, forms, queries
 from web.api.deleting import delete
 from web.api.errors import Conflict
 from web.api.parsers import BoundedFormParser, BoundedJSONParser
-from web.site.accounts import account_of
-from web.site.addresses import client_network
+from web.site.requests import account_of, client_network, viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
-from web.site.uploads import allow_strangers
-from web.submissions.first import environment_first
+from web.site.uploads import allow_strangers, environment_first
 
 NOT_FOUND = "Submission not found"
 

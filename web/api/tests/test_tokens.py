@@ -12,13 +12,13 @@ from django.utils import timezone
 from pytest_django.fixtures import Settings
 from rest_framework.throttling import SimpleRateThrottle
 
+from core.cache.redis import Outage
 from core.errors import Refused
 from core.models import ApiToken
 from core.models.user import ANONYMOUS_EMAIL
 from core.people import tokens
 from core.people.services import anonymous_ensure, user_create
 from core.people.tokens import MAX_TOKENS, token_create, token_digest
-from core.redis_cache import Outage
 from core.tests.factories import PASSWORD, Cast
 from web.api.authentication import BAD_HEADER, BAD_TOKEN, HOW_TO_GET_ONE
 from web.api.tests.conftest import Program
@@ -185,8 +185,8 @@ def test_a_redis_that_is_down_stops_no_request(
     cast: Cast, client: Client, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rates(monkeypatch, stranger="2/minute")
-    monkeypatch.setattr("core.redis_cache.SteadyRedisCache.outage", Outage())
-    settings.CACHES = {"default": {"BACKEND": "core.redis_cache.SteadyRedisCache", "LOCATION": "redis://127.0.0.1:1/0"}}
+    monkeypatch.setattr("core.cache.redis.SteadyRedisCache.outage", Outage())
+    settings.CACHES = {"default": {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": "redis://127.0.0.1:1/0"}}
     assert [client.get("/api/v1/agents/").status_code for _ in range(3)] == [200, 200, 429]
 
 

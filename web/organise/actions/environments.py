@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from core.editions.services import edition_ask
 from core.environments.additions import environment_remove
 from core.environments.services import environment_close, environment_open
 from core.evaluations.seeds import final_phase_start
 from core.models import Environment, Play
-from core.tournaments.asking import edition_ask
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 

@@ -9,8 +9,8 @@ from core.models import InviteLink, User
 from core.moderation.services import user_ban, user_unban
 from core.people.logins import login_unlock
 from core.tournaments.invite_links import link_end
-from web.organise.access import may_change_account
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
+from web.site.organisers import may_change_account
 
 
 def _check(user: User, answer: OrganiserAnswer) -> None:

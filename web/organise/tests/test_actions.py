@@ -11,9 +11,9 @@ from core.models import Alarm, AuditEntry, Environment, HostState, Tournament, T
 from core.notices.alarms import alarm_raise
 from core.tests import factories
 from core.tests.factories import NOON, Cast
+from web.conftest import As
 from web.organise.actions.registry import KINDS
 from web.tests.arena import Stage
-from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
 

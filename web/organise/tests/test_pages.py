@@ -15,10 +15,10 @@ from core.models import Agent, AuditEntry, Delivery, Environment, JobState, Tour
 from core.people.audit_log import Operator, audit_record
 from core.tests import factories
 from core.tests.factories import Cast
+from web.conftest import As
 from web.organise.alarms import ADVICE, OTHER, advice
-from web.organise.urls import organise
+from web.organise.urls import pages as organise
 from web.tests.arena import Stage
-from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
 HOOK = "https://hooks.example/secret-part"

@@ -21,8 +21,8 @@ from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from core.tournaments.class_lists import MOST_ROWS, class_read
 from core.tournaments.invite_links import link_address, link_find
+from web.conftest import As
 from web.organise.tournament_forms import TournamentForm
-from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
 CLASS, LINKS = "/organise/people/class/", "/organise/people/links/"

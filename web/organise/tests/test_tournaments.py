@@ -12,10 +12,10 @@ from core.models import AuditEntry, Duel, Environment, JobState, Notice, NoticeK
 from core.notices.alarms import alarm_raise
 from core.tests import factories
 from core.tests.factories import Cast
+from web.conftest import As
 from web.organise.presets import PRESETS, preset_values
 from web.organise.tournament_forms import TournamentForm
 from web.tests.arena import Stage
-from web.tests.conftest import As
 
 pytestmark = pytest.mark.django_db
 PLAN = "/organise/tournaments/plan/"

@@ -1,0 +1,1 @@
+"""Answers that are cached for a moment, and the cache in Redis."""

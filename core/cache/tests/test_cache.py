@@ -1,0 +1,289 @@
+"""Answers kept for a second, with a Redis that may be slow, flushed or gone."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import socket
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.core.cache.backends.redis import RedisCache
+from pytest_django.fixtures import Settings
+
+import core.cache.answers
+from core.cache.answers import cached
+from core.cache.redis import Outage, SteadyRedisCache
+from core.tests.clocks import Clock
+from tests.machine import redis_server
+
+UNUSED = "redis://127.0.0.1:1/0"
+"""An address on which no server listens."""
+SHORT = {"socket_timeout": 0.05, "socket_connect_timeout": 0.05}
+LONG = {"socket_timeout": 60.0, "socket_connect_timeout": 60.0}
+KEPT_SECONDS = core.cache.answers.KEPT_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def no_real_time_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine that stands still for a second must not change what the tests' own clock decides."""
+    monkeypatch.setattr(core.cache.answers, "KEPT_SECONDS", 600)
+    monkeypatch.setattr(core.cache.answers, "PATIENCE_SECONDS", 600)
+
+
+@pytest.fixture
+def asked() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def ask(clock: Clock, asked: list[int]) -> Callable[[], int]:
+    """Ask for a number that grows with every computation."""
+
+    def compute() -> int:
+        asked.append(len(asked) + 1)
+        return asked[-1]
+
+    return lambda: cached("number", compute, clock=clock)
+
+
+def test_an_answer_is_kept_and_never_for_more_than_a_second(ask: Callable[[], int], clock: Clock) -> None:
+    assert ask() == 1
+    clock.now += 0.74
+    assert ask() == 1
+    clock.now += 0.26
+    assert ask() == 2
+
+
+def test_the_first_who_finds_an_old_answer_renews_it_and_others_take_it_meanwhile(clock: Clock) -> None:
+    others: list[str] = []
+
+    def renew() -> str:
+        others.extend(cached("key", lambda: "computed twice", clock=clock) for _ in range(3))
+        return "new"
+
+    cached("key", lambda: "old", clock=clock)
+    clock.now += 0.9
+    assert cached("key", renew, clock=clock) == "new"
+    assert others == ["old"] * 3
+    assert cached("key", lambda: "computed twice", clock=clock) == "new"
+
+
+def test_the_age_counts_from_before_the_answer_was_computed(clock: Clock) -> None:
+    def slowly() -> str:
+        clock.now += 0.6
+        return "slow"
+
+    cached("key", slowly, clock=clock)
+    clock.now += 0.4
+    assert cached("key", lambda: "new", clock=clock) == "new"
+
+
+def test_an_answer_from_the_future_of_a_late_clock_is_not_taken(ask: Callable[[], int], clock: Clock) -> None:
+    ask()
+    clock.now -= 5
+    assert ask() == 2
+
+
+def test_an_answer_may_be_none(clock: Clock) -> None:
+    cached("key", lambda: None, clock=clock)
+    assert cached("key", lambda: 1, clock=clock) is None
+
+
+def test_threads_that_find_nothing_wait_for_one_that_computes(clock: Clock) -> None:
+    begun, go_on, computed = threading.Event(), threading.Event(), []
+
+    def compute() -> str:
+        computed.append(threading.get_ident())
+        begun.set()
+        assert go_on.wait(30)
+        return "answer"
+
+    with ThreadPoolExecutor(8) as threads:
+        first = threads.submit(cached, "key", compute, clock=clock)
+        assert begun.wait(30)
+        others = [threads.submit(cached, "key", compute, clock=clock) for _ in range(7)]
+        go_on.set()
+        assert {future.result(30) for future in [first, *others]} == {"answer"}
+    assert len(computed) == 1
+
+
+def test_readers_do_not_wait_for_ever_for_one_that_hangs(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(core.cache.answers, "PATIENCE_SECONDS", 0.01)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hang() -> str:
+        begun.set()
+        assert go_on.wait(30)
+        return "late"
+
+    with ThreadPoolExecutor(1) as threads:
+        late = threads.submit(cached, "key", hang, clock=clock)
+        assert begun.wait(30)
+        assert cached("key", lambda: "own", clock=clock) == "own"
+        go_on.set()
+        assert late.result(30) == "late"
+
+
+def test_a_failure_is_not_shared(clock: Clock) -> None:
+    def fail() -> str:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        cached("key", fail, clock=clock)
+    assert cached("key", lambda: "answer", clock=clock) == "answer"
+    assert not core.cache.answers._turns
+
+
+def test_an_outage_is_asked_about_by_one_caller_every_five_seconds(clock: Clock) -> None:
+    outage = Outage(clock)
+    assert [outage.may_ask() for _ in range(3)] == [True] * 3
+    outage.begin(OSError("gone"))
+    assert [outage.may_ask() for _ in range(3)] == [False] * 3
+    clock.now += 5
+    assert [outage.may_ask() for _ in range(3)] == [True, False, False]
+    outage.end()
+    assert [outage.may_ask() for _ in range(3)] == [True] * 3
+
+
+def test_an_outage_is_told_once_a_minute_in_one_line(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
+    outage = Outage(clock)
+    for _ in range(13):
+        outage.begin(OSError("gone"))
+        clock.now += 5
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+    assert "OSError: gone" in caplog.text
+    assert "REDIS_URL" in caplog.text
+    assert "Traceback" not in caplog.text
+
+
+@pytest.fixture
+def use(settings: Settings, monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Callable[..., None]:
+    """Let Django's cache be in this Redis."""
+    monkeypatch.setattr(SteadyRedisCache, "outage", Outage(clock))
+
+    def use(server: str, options: dict[str, float] = LONG) -> None:
+        settings.CACHES = {
+            "default": {"BACKEND": "core.cache.redis.SteadyRedisCache", "LOCATION": server, "OPTIONS": options}
+        }
+        SteadyRedisCache(server, {}).own.clear()
+
+    return use
+
+
+def test_while_redis_refuses_connections_a_process_keeps_its_own(
+    use: Callable[..., None], ask: Callable[[], int], clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    use(UNUSED)
+    assert [ask(), ask()] == [1, 1]
+    clock.now += 1
+    assert ask() == 2
+    assert len(caplog.records) == 1
+
+
+def test_everything_that_a_cache_can_do_goes_on_without_redis(use: Callable[..., None]) -> None:
+    use(UNUSED)
+    cache.set("a", 1)
+    assert cache.add("a", 2) is False
+    assert cache.incr("a", 4) == 5
+    assert cache.decr("a") == 4
+    assert cache.touch("a", 60) is True
+    cache.set_many({"b": 2, "c": 3})
+    assert cache.get_many(["a", "b", "c", "d"]) == {"a": 4, "b": 2, "c": 3}
+    assert "b" in cache
+    cache.delete_many(["b"])
+    assert cache.delete("c") is True
+    assert cache.get_or_set("b", 7) == 7
+    cache.clear()
+    assert cache.get("a", "none") == "none"
+    with pytest.raises(ValueError, match="not found"):
+        cache.incr("a")
+
+
+def test_a_redis_that_does_not_answer_costs_one_time_out_in_five_seconds(
+    use: Callable[..., None], clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    get = RedisCache.get
+
+    def counting(self: RedisCache, key: str, *arguments: Any, **named: Any) -> Any:
+        asked.append(key)
+        return get(self, key, *arguments, **named)
+
+    monkeypatch.setattr(RedisCache, "get", counting)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        use(f"redis://127.0.0.1:{silent.getsockname()[1]}/0", SHORT)
+        for _ in range(20):
+            assert cache.get("key") is None
+        assert len(asked) == 1
+        clock.now += 5
+        for _ in range(20):
+            assert cache.get("key") is None
+        assert len(asked) == 2
+
+
+@pytest.fixture
+def redis_socket() -> Iterator[Path]:
+    # Not pytest's own folder, which may be too deep for a socket.
+    folder = Path(tempfile.mkdtemp(prefix="arena-redis-"))
+    yield folder / "redis.sock"
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.mark.redis
+@pytest.mark.skipif(not shutil.which("redis-server"), reason="a Redis of its own is started and killed")
+def test_answers_stay_right_while_redis_is_used_flushed_killed_and_started_again(
+    use: Callable[..., None], ask: Callable[[], int], clock: Clock, redis_socket: Path
+) -> None:
+    use(f"unix://{redis_socket}?db=0")
+    with redis_server(redis_socket) as server:
+        assert [ask(), ask()] == [1, 1]
+        cache.clear()
+        assert [ask(), ask()] == [2, 2]
+        server.kill()
+        server.wait(10)
+        # Kept in Redis alone, which is gone.
+        assert [ask(), ask()] == [3, 3]
+        clock.now += 1
+        assert ask() == 4
+    with redis_server(redis_socket):
+        clock.now += 5
+        assert ask() == 5
+        assert RedisCache(f"unix://{redis_socket}?db=0", {}).get("number") is not None
+
+
+@pytest.mark.redis
+def test_processes_share_what_is_in_redis_and_take_turns(
+    use: Callable[..., None], clock: Clock, redis_url: str
+) -> None:
+    use(redis_url)
+    other = SteadyRedisCache(redis_url, {})
+    other.delete("shared")
+    cached("shared", lambda: "first", clock=clock)
+    assert other.get("shared").answer == "first"
+
+    clock.now += 0.8
+    # Another process has begun to renew it.
+    renewed = f"shared:renewed:{clock.now - 0.8}"
+    assert other.add(renewed, True, timeout=600)
+    assert cached("shared", lambda: "second", clock=clock) == "first"
+    clock.now += 0.2
+    assert cached("shared", lambda: "second", clock=clock) == "second"
+    other.delete_many(["shared", renewed])
+
+
+@pytest.mark.redis
+def test_redis_itself_drops_an_answer(use: Callable[..., None], clock: Clock, redis_url: str) -> None:
+    """Whatever the clocks of two hosts say."""
+    assert KEPT_SECONDS == core.cache.answers.FRESH_SECONDS
+    use(redis_url)
+    cached("dropped", lambda: 1, clock=clock)
+    client = SteadyRedisCache(redis_url, {}).shared._cache.get_client()
+    assert 0 < client.pttl(":1:dropped") <= 600_000
+    cache.delete("dropped")

@@ -1,0 +1,291 @@
+"""Advances tournaments of organisers step by step until they are played to their end.
+
+The rows are the only state: a step reads a history from them, the format makes a plan of it, and the step brings the
+rows in line with the plan. A worker may die at any time; see `arena_kit.ranking.formats.contract`.
+"""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F
+
+from arena_kit.ranking.formats import (
+    MOST_PAIRS,
+    CountedDuel,
+    DuelState,
+    Format,
+    History,
+    Impossible,
+    Plan,
+    format_make,
+    format_settings,
+)
+from arena_kit.ranking.formats.ranking import standings_of
+from arena_kit.ranking.standings import duel_results
+from core.editions import follow
+from core.editions import services as editions
+from core.editions.predictions import strengths
+from core.editions.results import counted, entries
+from core.errors import Refused
+from core.models import CancelCode, Duel, JobState, LedgerChange, Tournament, TournamentState
+from core.ratings.ledger import ledger_change
+from core.times import moment
+from core.tournaments.plan_selectors import DUEL_STATES
+from core.tournaments.plans import plan_save
+from core.tournaments.rounds import (
+    Pairing,
+    counting,
+    drawn_again_leave,
+    duels_cancel,
+    duels_draw,
+    duels_strike,
+    last_round,
+    leaving_forget,
+    tournament_hold,
+    tournament_open,
+)
+from core.tournaments.seeding import seeded
+from core.tournaments.services import STANDING_FIELDS, standings_save, tournament_finish
+
+STRUCK = "A result that it depended on was struck."
+LEFT = "One of the two has left the tournament."
+
+
+class NotYet(Refused):
+    """The planned tournament is not due; an organiser may have put it off a moment ago."""
+
+
+def format_of(tournament: Tournament) -> Format:
+    """The format of a tournament with its settings. Raises Impossible.
+
+    Without `pairs`, meetings are as long as the duels of the environment's editions.
+    """
+    usual = max(1, min(tournament.environment.matches_per_duel // 2, MOST_PAIRS))
+    return format_make(tournament.format, {"pairs": usual, **tournament.settings})
+
+
+def history_of(tournament: Tournament) -> History:
+    """The history of a tournament, as its format reads it."""
+    seeds = tournament.participants.order_by(F("seeding").asc(nulls_last=True), "pk")
+    leaving = tournament.participants.exclude(withdrawn_at=None).order_by("withdrawn_at", "pk")
+    left = {who: number for who, number in leaving.values_list("submission", "left_after") if number is not None}
+    columns = ("pk", "round", "player_1", "player_2", "state", "started_at")
+    duels = list(counting(tournament).order_by("number").values_list(*columns))
+    # Read after the duels: one that has ended in between is still open here, and is read in the next step.
+    results = {result.duel: result for result in duel_results(entries(counted(tournament)))}
+    records = []
+    for key, number, one, other, state, started_at in duels:
+        # Only where a player has left, so that a plan that is kept holds when a worker begins any other duel.
+        is_begun = started_at is not None and (one in left or other in left)
+        record = CountedDuel(key, number, (one, other), DUEL_STATES[JobState(state)], is_begun=is_begun)
+        if record.state is DuelState.PLAYED:
+            result = results.get(key)
+            if result is None:
+                # It was struck in between.
+                continue
+            sides = [result.submissions.index(one), result.submissions.index(other)]
+            points, scores = result.points, result.scores
+            record = CountedDuel(
+                key,
+                number,
+                (one, other),
+                DuelState.PLAYED,
+                (points[sides[0]], points[sides[1]]),
+                (scores[sides[0]], scores[sides[1]]),
+            )
+        records.append(record)
+    return History(
+        participants=tuple(seeds.values_list("submission", flat=True)),
+        duels=tuple(records),
+        left=left,
+        seed=tournament.seed,
+    )
+
+
+def plan_of(tournament: Tournament) -> Plan:
+    """The plan that follows from a tournament's history. Raises Impossible."""
+    return format_of(tournament).plan(history_of(tournament))
+
+
+def tournament_begin(tournament: Tournament, *, now: datetime) -> Tournament:
+    """Begin a planned tournament with its participants, seeded by rating, and draw its first round.
+
+    Raises NotYet when it is not due, and Refused when it cannot be played.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        if held.starts_at is not None and held.starts_at > now:
+            raise NotYet(f"{held} begins on {moment(held.starts_at)}; change that, or wait.")
+        submissions = seeded(held)
+        try:
+            played = format_of(held)
+            played.check(len(submissions))
+        except Impossible as problem:
+            raise Refused(str(problem)) from None
+        tournament_open(
+            tournament=held,
+            submissions=submissions,
+            settings=format_settings(played),
+            seed=held.seed or secrets.randbelow(2**31),
+            now=now,
+        )
+    tournament_step(held, now=now)
+    tournament.refresh_from_db()
+    return tournament
+
+
+def tournament_step(tournament: Tournament, *, now: datetime) -> None:
+    """Bring a running tournament in line with its plan, and end it when that is finished.
+
+    Safe to call at any time, any number of times, by several workers at once: ending is the last step, and all others
+    can be repeated.
+    """
+    # Computed before the tournament is locked: pairing a large field takes a second, and its result is cached. An agent
+    # that crashes in the very last duel has played to the end.
+    if not plan_of(tournament).is_finished:
+        editions.leave_where_due(tournament)
+    if _follow(tournament, ends=False):
+        editions.ratings_at_end(tournament)
+        _follow(tournament, ends=True)
+    tournament.refresh_from_db()
+
+
+def running(environment_id: int) -> list[Tournament]:
+    """The running tournaments of an environment that are played by a plan, i.e. those of organisers."""
+    rows = Tournament.objects.filter(
+        environment=environment_id, state=TournamentState.RUNNING, is_automatic=False
+    ).exclude(format="ladder")
+    return list(rows.select_related("environment").order_by("pk"))
+
+
+def outdated_cancelled(environment_id: int) -> list[Tournament]:
+    """The cancelled tournaments of organisers in an environment whose tables are out of date."""
+    rows = Tournament.objects.filter(
+        environment=environment_id,
+        ledger_version__gt=F("table_version"),
+        state=TournamentState.CANCELLED,
+        is_automatic=False,
+    )
+    return list(rows.select_related("environment").order_by("pk"))
+
+
+def cancelled_refresh(tournament: Tournament) -> None:
+    """Make the table of a cancelled tournament anew, locked against further strikes."""
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        standings_refresh(held)
+
+
+def standings_refresh(tournament: Tournament) -> int:
+    """Recompute the table of any tournament, write what has changed, and return in how many rows."""
+    if tournament.is_automatic:
+        return follow.standings_refresh(tournament)
+    if not tournament.participants.exists():
+        # The tournament has not begun.
+        return 0
+    return _write(tournament, plan_of(tournament))
+
+
+def _follow(tournament: Tournament, *, ends: bool) -> bool:
+    """Take one step with the tournament's row locked; return whether it has been played to its end.
+
+    ends: whether to end it in that case.
+    """
+    with transaction.atomic():
+        held = tournament_hold(tournament)
+        if held.state != TournamentState.RUNNING:
+            return False
+        plan, struck_count = _taken_back(held)
+        # Duels that cannot be played would be void, and drawn again at every step.
+        is_halted = bool(plan.play) and not held.environment.is_available
+        shortfall = held.environment.unavailable_sentence if is_halted else ""
+        if shortfall != held.shortfall:
+            Tournament.objects.filter(pk=held.pk).update(shortfall=shortfall)
+        play = () if is_halted else plan.play
+        known = strengths({player for order in play for player in order.players})
+        duels_draw(
+            tournament=held,
+            pairings=[
+                Pairing(
+                    order.round,
+                    *order.players,
+                    order.seed,
+                    2 * order.pairs,
+                    known.expected(*order.players),
+                    order.encounter,
+                )
+                for order in play
+            ],
+        )
+        if play:
+            # Planned again with the duels just created.
+            plan = plan_of(held)
+        _write(held, plan)
+        if ends and plan.is_finished:
+            # Participants taken out after the last duel had nothing left to leave.
+            held.participants.filter(left_after=None).exclude(withdrawn_at=None).update(withdrawn_at=None)
+            tournament_finish(tournament=held)
+        if struck_count:
+            # Last, because the holder of the ledger must not wait for another row.
+            ledger_change(environment_id=held.environment_id, kind=LedgerChange.Kind.STRIKE, tournament=held)
+        return plan.is_finished
+
+
+def _taken_back(tournament: Tournament) -> tuple[Plan, int]:
+    """The plan after all stale duels have been taken back, and how many of them were struck."""
+    struck_count = 0
+    played = format_of(tournament)
+    leaving = tournament.participants.filter(left_after=None).exclude(withdrawn_at=None)
+    while True:
+        history = history_of(tournament)
+        plan = played.plan(history)
+        if not plan.is_finished and leaving.update(left_after=last_round(tournament)):
+            continue
+        stale = Duel.objects.in_bulk([duel.key for duel in plan.stale])
+        # Open duels of participants who have left are stale because of that, all others because of an earlier strike.
+        has_left = {
+            duel.key: duel.state is DuelState.OPEN and not set(history.left).isdisjoint(duel.players)
+            for duel in plan.stale
+        }
+        causes = [
+            (code, reason, [row for key, row in stale.items() if has_left[key] == left])
+            for left, code, reason in (
+                (True, CancelCode.PLAYER_LEFT, LEFT),
+                (False, CancelCode.RESULT_STRUCK, STRUCK),
+            )
+        ]
+        missed = [
+            duels_cancel(duels=[row for row in rows if not row.is_over], code=code, reason=why)
+            for code, why, rows in causes
+        ]
+        if any(missed):
+            # A duel has just ended, so its result may stand.
+            continue
+        for code, why, rows in causes:
+            over = [row for row in rows if row.state != JobState.CANCELLED]
+            struck_count += duels_strike(duels=over, code=code, reason=why)
+        again = [duel.round for duel in plan.stale if not has_left[duel.key]]
+        if again and leaving_forget(tournament=tournament, number=min(again)):
+            continue
+        drawn = {player: order.round for order in plan.play for player in order.players}
+        if not drawn or not drawn_again_leave(tournament=tournament, rounds=drawn):
+            return plan, struck_count
+
+
+def _write(tournament: Tournament, plan: Plan) -> int:
+    """Store the table and the plan of a tournament; return how many rows of the table have changed."""
+    participants = {row.submission_id: row for row in tournament.participants.all()}
+    changed = []
+    for standing in standings_of(plan):
+        row = participants[standing.submission]
+        if any(getattr(row, name) != getattr(standing, name) for name in STANDING_FIELDS):
+            for name in STANDING_FIELDS:
+                setattr(row, name, getattr(standing, name))
+            changed.append(row)
+    standings_save(participants=changed)
+    plan_save(tournament=tournament, planned=plan)
+    Tournament.objects.filter(pk=tournament.pk).update(table_version=F("ledger_version"))
+    return len(changed)

@@ -1,0 +1,161 @@
+"""Who plays in a ladder: agents that join, are replaced, rest, leave or crash."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from django.utils import timezone
+from pytest_django.fixtures import Settings
+
+from core.editions import ladder
+from core.editions.ladder import ladder_step
+from core.editions.services import advance
+from core.editions.tests.samples import LATER, edition, play, play_all, players
+from core.jobs.lifecycle import job_claim, job_release
+from core.models import Duel, Environment, JobState, Play, Rating, Submission, Tournament
+from core.moderation.services import agent_disable, agent_enable
+from core.submissions.existing import submission_delete
+from core.submissions.images import has_to_play
+from core.tests import factories
+from core.tournaments.ladder_selectors import ladder_duels
+from core.tournaments.ladders import agent_rest
+from core.tournaments.strikes import duel_void
+
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
+
+
+@pytest.fixture(autouse=True)
+def the_same_lots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A ladder draws its seed; of some seeds a promise of evenness would be broken now and then by mere chance."""
+    monkeypatch.setattr(ladder, "secrets", SimpleNamespace(randbelow=lambda _: 20261122))
+
+
+@pytest.fixture
+def environment() -> Environment:
+    environment = factories.environment()
+    environment.play = Play.LADDER
+    environment.save()
+    return environment
+
+
+def rivals(environment: Environment, count: int) -> list[Submission]:
+    """An agent each of so many owners."""
+    return [factories.ready(factories.agent(factories.user(f"rival-{number}"), environment)) for number in range(count)]
+
+
+def here(tournament: Tournament) -> set[int]:
+    return set(tournament.participants.filter(withdrawn_at=None).values_list("submission", flat=True))
+
+
+def waiting(tournament: Tournament) -> list[Duel]:
+    return list(tournament.duels.filter(state=JobState.QUEUED).order_by("number"))
+
+
+def test_of_one_owner_the_newest_agents_play_and_another_when_one_rests(environment: Environment) -> None:
+    (rival,) = rivals(environment, 1)
+    one, two, three = players(environment, 3)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    assert here(tournament) == {rival.pk, two.pk, three.pk}
+
+    agent_rest(agent=three.agent, is_resting=True)
+    advance(environment, now=LATER)
+    assert here(tournament) == {rival.pk, one.pk, two.pk}
+    agent_rest(agent=three.agent, is_resting=False)
+    advance(environment, now=LATER)
+    assert here(tournament) == {rival.pk, two.pk, three.pk}
+    environment.active_per_owner = 0
+    environment.save()
+    advance(environment, now=LATER)
+    assert here(tournament) == {rival.pk, one.pk, two.pk, three.pk}
+
+
+def test_resting_cancels_what_waits_and_takes_nothing_back(environment: Environment) -> None:
+    one, two = rivals(environment, 2)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    duel = tournament.duels.get()
+    running = job_claim(kind=Duel, job_id=duel.pk, worker="worker-1")
+    agent_rest(agent=one.agent, is_resting=True)
+    duel.refresh_from_db()
+    assert running is not None
+    assert duel.state == JobState.RUNNING
+    agent_rest(agent=one.agent, is_resting=False)
+    advance(environment, now=LATER)
+    job_release(job=running, code="engine_down", error="The engine does not answer.")
+    Duel.objects.update(not_before=None)
+    play(duel)
+    advance(environment, now=LATER)
+    duel = waiting(tournament)[0]
+    agent_rest(agent=one.agent, is_resting=True)
+    duel.refresh_from_db()
+    assert (duel.state, duel.error) == (JobState.CANCELLED, "One of the two agents has left the ladder.")
+    advance(environment, now=LATER)
+    assert here(tournament) == {two.pk}
+    tournament.refresh_from_db()
+    assert tournament.shortfall == "A duel needs two agents; 1 can play."
+
+
+def test_who_leaves_stands_below_and_its_results_stay(environment: Environment) -> None:
+    one, two, three = rivals(environment, 3)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    for _ in range(8):
+        play_all(tournament)
+        ladder_step(tournament, now=timezone.now())
+    agent_disable(agent=one.agent, reason="Mines coins.")
+    advance(environment, now=LATER)
+    table = {row.submission_id: row for row in tournament.participants.all()}
+    assert [table[row.pk].rank for row in (two, three, one)] == [1, 2, 3]
+    assert table[one.pk].wins > 0
+    assert table[two.pk].losses > 0
+    assert Rating.objects.get(submission=one).value > Rating.objects.get(submission=two).value
+    # Who has gone need not be able to play.
+    assert set(Submission.objects.filter(has_to_play())) == {two, three}
+    agent_enable(agent=one.agent)
+    advance(environment, now=LATER)
+    assert here(tournament) == {one.pk, two.pk, three.pk}
+
+
+def test_the_page_of_a_ladder_counts_all_duels_without_reading_them(environment: Environment) -> None:
+    rivals(environment, 4)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    for _ in range(3):
+        play(waiting(tournament)[0])
+        advance(environment, now=timezone.now())
+    duel_void(duel=tournament.duels.filter(state=JobState.SUCCEEDED)[0], reason="The clock was wrong.", user=None)
+    advance(environment, now=timezone.now())
+    found = ladder_duels(tournament)
+    assert found.played == len(found.recent) == 3
+    assert found.played == tournament.duels.filter(state=JobState.SUCCEEDED).count()
+
+
+def test_a_version_that_is_only_built_again_keeps_its_place(environment: Environment) -> None:
+    one, _ = rivals(environment, 2)
+    newer = factories.ready(one.agent)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    factories.build(newer, JobState.QUEUED)
+    advance(environment, now=LATER)
+    assert newer.pk in here(tournament)
+    assert one.pk not in here(tournament)
+    submission_delete(submission=newer)
+    advance(environment, now=LATER)
+    assert here(tournament) >= {one.pk}
+
+
+def test_who_crashes_in_a_ladder_is_quarantined(environment: Environment, settings: Settings) -> None:
+    settings.QUARANTINE_AFTER = 3
+    one, two = rivals(environment, 2)
+    advance(environment, now=LATER)
+    tournament = edition(environment)
+    for _ in range(3):
+        play(waiting(tournament)[0], crashes=two)
+        ladder_step(tournament, now=timezone.now())
+    advance(environment, now=LATER)
+    two.agent.refresh_from_db()
+    assert two.agent.is_quarantined
+    assert here(tournament) == {one.pk}
+    assert not waiting(tournament)

@@ -1,0 +1,1 @@
+"""Stored files: in a local folder or an object store."""

@@ -1,0 +1,61 @@
+"""Where an object store is: the address of the variable STORAGE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from django.core.exceptions import ImproperlyConfigured
+
+LOCAL = "local"
+SCHEMES = {"s3": "https", "s3+http": "http"}
+FORM = (
+    "STORAGE must be local, or s3://KEY:SECRET@HOST[:PORT]/BUCKET[/PREFIX], perhaps with ?region=REGION; "
+    "s3+http:// without TLS. In KEY and SECRET write %2F for / and %2B for +."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPlace:
+    """A bucket of an object store, or the part of it whose names begin with `prefix`, which is empty or ends with /."""
+
+    endpoint: str
+    bucket: str
+    prefix: str
+    region: str
+    key: str
+    secret: str = field(repr=False)
+
+
+def object_place(address: str) -> ObjectPlace:
+    """Parse an address such as s3://key:secret@s3.example.org/arena/files?region=eu-central-1.
+
+    Raises ImproperlyConfigured with a message that leaves out the address, since it contains a secret.
+    """
+    try:
+        parts = urlsplit(address)
+        port = parts.port
+        query = dict(parse_qsl(parts.query, strict_parsing=True)) if parts.query else {}
+    except ValueError:
+        raise ImproperlyConfigured(FORM) from None
+    bucket, _, prefix = unquote(parts.path).strip("/").partition("/")
+    given = parts.hostname and parts.username and parts.password and bucket
+    if parts.scheme not in SCHEMES or not given or parts.fragment or set(query) - {"region"} or ".." in prefix:
+        raise ImproperlyConfigured(FORM)
+    host = parts.hostname if ":" not in (parts.hostname or "") else f"[{parts.hostname}]"
+    return ObjectPlace(
+        endpoint=f"{SCHEMES[parts.scheme]}://{host}{f':{port}' if port else ''}",
+        bucket=bucket,
+        prefix=f"{prefix}/" if prefix else "",
+        region=query.get("region", "us-east-1"),
+        key=unquote(parts.username or ""),
+        secret=unquote(parts.password or ""),
+    )
+
+
+def file_store(address: str) -> dict[str, Any]:
+    """Return the entry of Django's STORAGES for the arena's files. Raises ImproperlyConfigured."""
+    if address in ("", LOCAL):
+        return {"BACKEND": "core.files.storage.LocalStorage"}
+    return {"BACKEND": "core.files.object_storage.ObjectStorage", "OPTIONS": {"place": object_place(address)}}

@@ -1,0 +1,124 @@
+"""What the positions of a match are worth by playouts, as its page shows it: a bar, a graph, swings and a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from arena_kit.environment.records import MatchRecord, Outcome
+from core.duels.playouts import Playout, Playouts, playouts_of
+from core.duels.replays import Names
+from core.models import Duel
+from web.analyses.parts import HEIGHT, WIDTH
+
+EDGE = 6.0
+MOST_SWINGS = 3
+SHARE_OF_OUTCOME = {Outcome.PLAYER_1: 1.0, Outcome.DRAW: 0.5, Outcome.PLAYER_2: 0.0}
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutRow:
+    """A position. share, low, high: of player 1's points; None before they are known. sentence: what it means."""
+
+    playout: Playout
+    sentence: str
+    share: float | None = None
+    low: float = 0.0
+    high: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutMark:
+    """A point of the graph with its interval. x, y, top, bottom: in units of its picture."""
+
+    x: float
+    y: float
+    top: float
+    bottom: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlayoutsView:
+    """What the page shows. swings: (ply, sentence) of the clear changes, the largest ones.
+
+    line: the path through the points. told: by state of the match, share of the bar in percent and sentence.
+    """
+
+    playouts: Playouts
+    rows: tuple[PlayoutRow, ...]
+    marks: tuple[PlayoutMark, ...]
+    line: str
+    step: float
+    swings: tuple[tuple[int, str], ...]
+    told: tuple[tuple[int | None, str], ...]
+
+
+def playouts_view(row: Duel, record: MatchRecord, names: Names, *, last: int) -> PlayoutsView | None:
+    """Return the playouts of a match; None without any. last: the number of its last state."""
+    playouts = playouts_of(row, record.number)
+    if playouts is None:
+        return None
+    rows = tuple(_row(one, record, names, playouts.agents) for one in playouts.found)
+    known = [one for one in rows if one.share is not None]
+    step = WIDTH / max(1, last)
+    marks = [_mark(one.playout.ply * step, one.share or 0.0, one.low, one.high) for one in known]
+    final = SHARE_OF_OUTCOME.get(record.outcome)
+    if final is not None and known:
+        marks.append(_mark(last * step, final, final, final))
+    line = "".join(f"{'L' if place else 'M'}{mark.x} {mark.y}" for place, mark in enumerate(marks))
+    return PlayoutsView(
+        playouts, rows, tuple(marks), line, round(step, 4), _swings(known, names), _told(known, record, last)
+    )
+
+
+def _row(one: Playout, record: MatchRecord, names: Names, agents: tuple[str, str]) -> PlayoutRow:
+    if one.share is None:
+        return PlayoutRow(one, "")
+    share, low, high = one.share.value, one.share.low, one.share.high
+    if record.seats[0] != 0:
+        share, low, high = 1 - share, 1 - high, 1 - low
+    sentence = f"With {agents[0]} and {agents[1]} the side of {names[0]} took {share:.0%} of the points from here."
+    return PlayoutRow(one, sentence, share, low, high)
+
+
+def _mark(x: float, share: float, low: float, high: float) -> PlayoutMark:
+    def height(value: float) -> float:
+        return round(EDGE + (1 - value) * (HEIGHT - 2 * EDGE), 1)
+
+    return PlayoutMark(round(x, 1), height(share), height(high), height(low))
+
+
+def _swings(known: Sequence[PlayoutRow], names: Names) -> tuple[tuple[int, str], ...]:
+    """Return the changes between neighbours whose intervals do not meet, the largest ones, in order."""
+    found = []
+    for before, after in pairwise(known):
+        if before.share is None or after.share is None or not (after.low > before.high or after.high < before.low):
+            continue
+        gains, loses = (names[0], names[1]) if after.share > before.share else (names[1], names[0])
+        had, has = (before.share, after.share) if gains == names[0] else (1 - before.share, 1 - after.share)
+        sentence = (
+            f"Between the states {before.playout.ply} and {after.playout.ply} the side of {gains} went from {had:.0%} "
+            f"to {has:.0%}, at the cost of {loses}."
+        )
+        found.append((abs(after.share - before.share), after.playout.ply, sentence))
+    largest = sorted(found, reverse=True)[:MOST_SWINGS]
+    return tuple((ply, sentence) for _, ply, sentence in sorted(largest, key=lambda one: one[1]))
+
+
+def _told(known: Sequence[PlayoutRow], record: MatchRecord, last: int) -> tuple[tuple[int | None, str], ...]:
+    """Return for each state the share and sentence of the last position before it that was played out."""
+    if not known:
+        return ()
+    told: list[tuple[int | None, str]] = []
+    for ply in range(last + 1):
+        row = next((one for one in reversed(known) if one.playout.ply <= ply), None)
+        if row is None or row.share is None:
+            told.append((None, f"The first position that was played out is state {known[0].playout.ply}."))
+        else:
+            where = "" if row.playout.ply == ply else f"State {row.playout.ply}: "
+            told.append((round(100 * row.share), where + row.sentence))
+    final = SHARE_OF_OUTCOME.get(record.outcome)
+    if final is not None:
+        told[last] = (round(100 * final), "The match is over.")
+    return tuple(told)

@@ -1,0 +1,45 @@
+"""Asking for the analysis of a match, and the part of its page that shows it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from core.duels.analyses import analysis_request
+from core.duels.replays import duel_names
+from core.duels.selectors import match_get
+from core.errors import Refused
+from core.models import User
+from web.analyses.parts import analysis_view
+from web.site.played import get_duel
+from web.site.refusals import explained
+
+
+@require_POST
+@login_required
+@explained
+def analyse(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
+    """Ask for the analysis of a match that the viewer may see."""
+    row = get_duel(request, duel_id)
+    assert isinstance(request.user, User)
+    try:
+        analysis_request(user=request.user, duel=row, number=number)
+    except Refused as refused:
+        messages.error(request, str(refused))
+    return redirect(f"{reverse('web:match', args=[duel_id, number])}#analysis")
+
+
+@require_safe
+@explained
+def analysis(request: HttpRequest, duel_id: int, number: int) -> HttpResponseBase:
+    """Return the part of the page while the analysis is in progress; the whole page is loaded anew when it is ready."""
+    row = get_duel(request, duel_id)
+    record, _ = match_get(row, number)
+    view = analysis_view(row, record, duel_names(row))
+    if view is None or view.job is None or view.job.is_over:
+        return HttpResponse(headers={"HX-Refresh": "true"})
+    return render(request, "web/duels/viewer/analysis.html", {"analysis": view, "duel": row, "match": record})

@@ -1,0 +1,83 @@
+"""Base classes of API views, and what their methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, TypeVar
+
+from django.core.exceptions import ObjectDoesNotExist
+from django.db.models import Model, QuerySet
+from django.http import Http404
+from rest_framework import generics
+from rest_framework.exceptions import NotAuthenticated, ValidationError
+from rest_framework.request import Request
+from rest_framework.serializers import Serializer
+from rest_framework.views import APIView
+
+from core.errors import QuotaExceeded, Refused
+from core.models import User
+from web.site.requests import account_of
+
+Row = TypeVar("Row", bound=Model)
+
+
+class Listed(generics.ListAPIView[Row]):
+    """A paginated list that can be filtered and ordered."""
+
+    tag: ClassVar[str]
+    ordering_fields: ClassVar[tuple[str, ...]] = ()
+
+
+class Shown(generics.RetrieveAPIView[Row]):
+    """A single object."""
+
+    tag: ClassVar[str]
+
+    def get_object(self) -> Row:
+        """Return the object that the address names. Raises Http404 with a sentence."""
+        return one(self.get_queryset(), **{self.lookup_field: self.kwargs[self.lookup_field]})
+
+
+class Acting(APIView):
+    """An action that needs an account."""
+
+    tag: ClassVar[str]
+
+    def account(self, request: Request) -> User:
+        """Return the account of the request. Raises NotAuthenticated, which says how to get a token."""
+        account = account_of(request)
+        if account is None:
+            raise NotAuthenticated
+        return account
+
+
+def one(rows: QuerySet[Row], **condition: Any) -> Row:
+    """Return the row. Raises Http404 with a sentence."""
+    try:
+        return rows.get(**condition)
+    except ObjectDoesNotExist:
+        raise Http404(f"There is no such {rows.model._meta.verbose_name}.") from None
+
+
+def checked(form: type[Serializer[Any]], request: Request) -> dict[str, Any]:
+    """Return the validated data of a request. Raises ValidationError."""
+    sent = form(data=request.data, context={"request": request})
+    sent.is_valid(raise_exception=True)
+    data: dict[str, Any] = sent.validated_data
+    return data
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Turn a service's Refused into a ValidationError at the field it concerns."""
+    try:
+        yield
+    except QuotaExceeded:
+        # to_response gives it its own status and code.
+        raise
+    except Refused as refusal:
+        answer: dict[str, Any] = {refusal.field or "detail": [str(refusal)] if refusal.field else str(refusal)}
+        if refusal.code != "refused":
+            answer["code"] = refusal.code
+        raise ValidationError(answer) from None

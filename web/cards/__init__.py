@@ -1,0 +1,1 @@
+"""Pictures of matches that other sites show for a link to them."""

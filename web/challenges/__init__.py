@@ -1,0 +1,1 @@
+"""Challenges and tests of versions, as pages and as JSON."""

@@ -1,0 +1,57 @@
+"""Downloads of an environment: its rules, starter kits as `arena new` writes them, and example players."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+
+from arena_kit.environment.folder import environment_zip
+from arena_kit.environment.protocol import ArenaEnvironmentError, UnknownEnvironment
+from arena_kit.environment.registry import get_spec
+from arena_kit.examples import make_archive
+from arena_kit.kits import Kit, kit_zip, kits_for
+from core.models import Environment
+
+
+def kit(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Send a starter kit for an environment as a zip, which can be uploaded as it is."""
+    row = get_object_or_404(Environment, slug=slug)
+    try:
+        archive = kit_zip(get_spec(row.slug), name, f"my_{name.replace('-', '_')}")
+    except ArenaEnvironmentError as error:
+        raise Http404(str(error)) from None
+    response = HttpResponse(archive, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{row.slug}-{name}.zip"'
+    return response
+
+
+def kits_of(row: Environment) -> tuple[Kit, ...]:
+    """Return the kits that fit an environment; none if its rules are no longer installed."""
+    try:
+        return kits_for(get_spec(row.slug))
+    except ArenaEnvironmentError:
+        return ()
+
+
+def starter_kit(request: HttpRequest, name: str) -> HttpResponse:
+    """Send an example player as a zip, with what the arena has trained it on for `?environment=`, if anything."""
+    environment = request.GET.get("environment", "")
+    try:
+        archive = make_archive(name, environment, store=settings.DATA_DIR / "examples")
+    except LookupError as error:
+        raise Http404(str(error)) from None
+    response = HttpResponse(archive, content_type="application/zip")
+    response["Content-Disposition"] = f'attachment; filename="{name}.zip"'
+    return response
+
+
+def rules_zip(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send the folder or file of an environment, which holds its rules, as a zip."""
+    row = get_object_or_404(Environment, slug=slug)
+    try:
+        content = environment_zip(get_spec(row.spec_id))
+    except (UnknownEnvironment, OSError):
+        raise Http404(f"This arena no longer has the rules of {row}.") from None
+    headers = {"Content-Disposition": f'attachment; filename="{row.spec_id}.zip"'}
+    return HttpResponse(content, content_type="application/zip", headers=headers)

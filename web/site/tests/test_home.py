@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from pytest_django import DjangoAssertNumQueries
+from pytest_django.fixtures import Settings
+
+from core.models import Audience, Duel, JobState, Tournament, TournamentState
+from core.tests import applications, factories
+from core.tests.factories import Cast
+from web.conftest import As
+from web.tests import scored
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_empty_arena_says_how_to_add_environments(client: Client) -> None:
+    assert "There are no environments yet" in client.get("/").content.decode()
+
+
+def test_a_card_counts_agents_and_users_and_names_the_leader_of_the_last_finished_edition(
+    client: Client, cast: Cast
+) -> None:
+    environment = factories.environment()
+    owners = (cast.alice, cast.alice, cast.bob)
+    first, second, third = (
+        factories.ready(factories.agent(owner, environment, name))
+        for owner, name in zip(owners, ("a", "b", "c"), strict=True)
+    )
+    factories.tournament([first, second, third], edition=1)
+    factories.tournament([second, first, third], edition=2)
+    factories.tournament([third, second, first], edition=3, state=TournamentState.RUNNING)
+    (card,) = client.get("/").context["cards"]
+    assert (card.agent_count, card.user_count) == (3, 2)
+    assert (card.leader.submission, card.leader.tournament.edition) == (second, 2)
+
+
+def test_who_wins_an_organisers_cup_does_not_lead_its_environment(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    first, second = (factories.ready(factories.agent(cast.alice, environment)) for _ in range(2))
+    factories.tournament([first, second], edition=1)
+    cup = factories.tournament([second, first], edition=2)
+    Tournament.objects.filter(pk=cup.pk).update(is_automatic=False, name="Cup")
+    (card,) = client.get("/").context["cards"]
+    assert card.leader.submission == first
+
+
+def test_a_closed_environment_has_no_card(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    environment.is_active = False
+    environment.save()
+    assert client.get("/").context["cards"] == []
+
+
+def test_applications_have_a_group_of_their_own(client: Client) -> None:
+    applications.package()
+    page = client.get("/").content.decode()
+    assert 'id="applications"' in page
+    assert 'id="tasks"' not in page
+    # The hidden task is not counted.
+    assert "3 tasks, no agents yet" in page
+
+
+def test_more_environments_and_editions_take_no_more_queries(
+    client: Client, cast: Cast, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    for slug in ("tic-tac-toe", "connect-four", "quarto"):
+        environment = factories.environment(slug)
+        players = [factories.ready(factories.agent(cast.alice, environment)) for _ in range(3)]
+        for edition in (1, 2):
+            factories.tournament(players, edition=edition)
+    # Cards, duels to watch, the duels and tournaments that run, and those that are planned.
+    with django_assert_num_queries(7):
+        assert client.get("/").status_code == 200
+
+
+def test_the_banner_says_when_players_run_without_a_container_engine(client: Client, settings: Settings) -> None:
+    banner = "Upload only code that you trust"
+    settings.SANDBOX = "docker"
+    assert banner not in client.get("/").content.decode()
+    settings.SANDBOX = "process"
+    assert banner in client.get("/").content.decode()
+
+
+def test_only_staff_see_the_way_to_the_admin(cast: Cast, visit: As) -> None:
+    assert 'href="/admin/"' in visit(cast.olga).get("/").content.decode()
+    for person in (None, cast.alice):
+        assert 'href="/admin/"' not in visit(person).get("/").content.decode()
+
+
+def test_pages_load_nothing_from_other_hosts_and_no_inline_code(client: Client) -> None:
+    response = client.get("/")
+    page = response.content.decode()
+    assert "default-src 'none'" in response["Content-Security-Policy"]
+    assert "style=" not in page
+    assert "<style" not in page
+    assert "<script>" not in page
+    assert 'src="http' not in page
+
+
+def test_the_home_page_leads_to_a_match_of_the_duels_worth_a_look(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("a", "b", "c")]
+    edition = factories.tournament(players)
+    newest, other, first = Duel.objects.order_by("-pk")
+    assert "Watch a match" not in client.get("/").content.decode()
+    Duel.objects.update(records="records.zip")
+    Duel.objects.filter(pk=first.pk).update(expected=0.1)
+    Duel.objects.filter(pk=other.pk).update(player_1_wins=5, player_2_wins=5)
+    page = client.get("/").content.decode()
+    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+        ("Last upset", first),
+        ("Newest duel", newest),
+    ]
+    assert f'<a href="/duels/{first.pk}/matches/1/">Watch a match</a>' in page
+    # The first of them without a forfeit plays beside the first words.
+    assert f'data-frames="/duels/{first.pk}/matches/1/frames.json"' in page
+    Duel.objects.filter(pk=first.pk).update(player_1_wins=9, player_1_errors=0, player_2_errors=1)
+    assert client.get("/").context["hero"] == other
+    for player in players:
+        factories.rating(player, 1500 + (player in (other.player_1, other.player_2)))
+    # Close duels are those of players with a rating in the upper half.
+    assert [(one.why, one.duel) for one in client.get("/").context["featured"]] == [
+        ("Last upset", first),
+        ("Closest duel", other),
+        ("Newest duel", newest),
+    ]
+    edition.results = Audience.HIDDEN
+    edition.save()
+    assert client.get("/").context["featured"] == []
+
+
+def test_the_home_page_names_the_duels_that_are_played_now(client: Client, cast: Cast) -> None:
+    environment = factories.environment()
+    players = [factories.ready(factories.agent(cast.alice, environment, name)) for name in ("a", "b")]
+    edition = factories.tournament(players, state=TournamentState.RUNNING)
+    factories.moved(edition.duels.all(), JobState.RUNNING)
+    (duel,) = client.get("/").context["playing"]
+    page = client.get("/").content.decode()
+    assert f'href="/duels/{duel.pk}/">a against b</a>' in page
+    assert 'href="/live/"' in page
+
+
+def test_a_new_user_is_told_the_first_steps_until_there_is_an_agent(cast: Cast, visit: As) -> None:
+    environment = factories.environment()
+    assert "Three steps" in visit(cast.alice).get("/").content.decode()
+    factories.agent(cast.alice, environment)
+    assert "Three steps" not in visit(cast.alice).get("/").content.decode()
+
+
+def test_tasks_without_an_agent_are_a_line_of_names_below_those_with_one(client: Client, cast: Cast) -> None:
+    learnt, _ = scored.environment("cart-pole"), factories.task("acrobot")
+    context = client.get("/").context
+    assert [len(context[name]) for name in ("tasks", "waiting_tasks")] == [2, 0]
+    scored.evaluation(scored.submission(cast.alice, learnt, "one"), scored.scores_around(200, 20))
+    context = client.get("/").context
+    assert [[card.environment.slug for card in context[name]] for name in ("tasks", "waiting_tasks")] == [
+        ["cart-pole"],
+        ["acrobot"],
+    ]

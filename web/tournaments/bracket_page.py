@@ -1,0 +1,156 @@
+"""The page of a tournament of organisers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from arena_kit.ranking.formats import FORMATS, Stage, StageKind
+from core.duels.stopping import tournament_test
+from core.models import Tournament, TournamentState
+from core.tournaments.brackets import Drawn, TableLine, bracket_get, standing_stamp
+from core.tournaments.calendar import (
+    next_step,
+)
+from core.tournaments.results import results_visible
+from core.tournaments.selectors import tournament_progress
+from web.site.fragments import render_page
+from web.site.requests import page_number
+from web.tournaments.bracket_parts import (
+    REACHED,
+    bracket_columns,
+    cell_words,
+    cross_table,
+    last_round,
+    round_names,
+    swiss_rows,
+)
+from web.tournaments.format_parts import round_count, settings_words, stopping_words
+from web.tournaments.registration_views import shown_registration
+from web.tournaments.round_parts import is_all_at_once, running_words, shown_round
+
+FRAGMENTS = {"tournament": "web/tournaments/live.html"}
+ROWS_A_PAGE = 100
+SMALL_GROUP = 4
+"""Groups of up to this size are shown side by side."""
+PODIUM, MOST_ON_PODIUM = 3, 8
+"""The last rank on the podium, and the most agents named on it: any number may share a rank."""
+
+
+def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpResponse:
+    """The page of an organisers' tournament; for htmx, only the part that changes while it is played."""
+    stamp = standing_stamp(tournament)
+    if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
+        # The viewer has this version already.
+        return HttpResponse(status=204)
+    is_held_back = not results_visible(tournament, request.user)
+    drawn = None if is_held_back else bracket_get(tournament)
+    context = {
+        "tournament": tournament,
+        "environment": tournament.environment,
+        **_rules(tournament),
+        "is_running": tournament.state == TournamentState.RUNNING,
+        "is_over": tournament.state == TournamentState.FINISHED,
+        "is_planned": tournament.state == TournamentState.PLANNED,
+        "is_held_back": is_held_back,
+        "stamp": stamp,
+        "page_address": request.get_full_path(),
+        "drawn": drawn,
+        **_registered(request, tournament),
+        **(_drawing(request, tournament, drawn) if drawn else {}),
+    }
+    return render_page(request, "web/tournaments/tournament.html", context, FRAGMENTS)
+
+
+def _rules(tournament: Tournament) -> dict[str, Any]:
+    """Return the format, its settings and the rule by which duels end early, in words."""
+    test = tournament_test(tournament=tournament, match_count=tournament.environment.matches_per_duel)
+    return {
+        "rule": FORMATS[tournament.format].rule if tournament.format in FORMATS else "",
+        "settings_words": settings_words(tournament),
+        "stopping": stopping_words(tournament, test),
+    }
+
+
+def _registered(request: HttpRequest, tournament: Tournament) -> dict[str, Any]:
+    """The registrations of a planned tournament, or the number of participants."""
+    if tournament.state != TournamentState.PLANNED:
+        return {"participant_count": tournament.participants.count()}
+    card = shown_registration(request, tournament)
+    step, step_at = next_step(tournament, now=timezone.now())
+    return {
+        "registration": card,
+        "registrations": card.registrations,
+        "places_left": card.places_left,
+        "step": step,
+        "step_at": step_at,
+    }
+
+
+def _drawing(request: HttpRequest, tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
+    lines = drawn.lines(drawn.outline.table)
+    best = [line for line in lines if line.row.rank <= PODIUM and not line.participant.withdrawn_at]
+    is_over = tournament.state == TournamentState.FINISHED
+    rounds = round_count(tournament, len(lines), last_round(drawn))
+    return {
+        "round_count": rounds,
+        "running_words": running_words(drawn, rounds),
+        "is_all_at_once": is_all_at_once(drawn),
+        "progress": tournament_progress(tournament),
+        "podium": best[:MOST_ON_PODIUM] if is_over else [],
+        "podium_more": max(0, len(best) - MOST_ON_PODIUM) if is_over else 0,
+        **_stages(tournament, drawn),
+        **_table(request, tournament, drawn, lines),
+        "shown": shown_round(drawn, request.GET.get("round", ""), rounds),
+    }
+
+
+def _stages(tournament: Tournament, drawn: Drawn) -> dict[str, Any]:
+    stages = drawn.outline.stages
+    grouped = [stage for stage in stages if stage.kind == StageKind.ALL_PLAY_ALL]
+    sizes = [len(stage.table.rows) for stage in grouped if stage.table]
+    brackets = [stage for stage in stages if stage.kind == StageKind.BRACKET and stage.rounds]
+    return {
+        "crossed": [(stage, cross_table(drawn, stage)) for stage in grouped],
+        "goes_on": _advance(tournament, grouped),
+        "are_groups_small": len(grouped) > 1 and max(sizes) <= SMALL_GROUP,
+        "has_table": _has_table(drawn, grouped),
+        "brackets": [(stage, bracket_columns(drawn, stage)) for stage in brackets],
+    }
+
+
+def _advance(tournament: Tournament, grouped: Sequence[Stage]) -> int:
+    """How many of each group go on, once the groups are over; 0 before, and without groups."""
+    if len(grouped) < 2 or any(meeting.is_open for stage in grouped for meeting in stage.meetings):
+        return 0
+    return int(tournament.settings.get("advance", 0))
+
+
+def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Sequence[TableLine]) -> dict[str, Any]:
+    """A page of the table of the whole, in a Swiss tournament with the meetings of each round."""
+    is_over = tournament.state == TournamentState.FINISHED
+    page = Paginator(lines, ROWS_A_PAGE).get_page(page_number(request.GET))
+    shown, columns, rounds = list(page.object_list), drawn.outline.table.columns, round_names(drawn)
+    words = [
+        [cell_words(*cell, rounds, is_over=is_over) for cell in zip(columns, line.row.values, strict=True)]
+        for line in shown
+    ]
+    swiss = next((stage for stage in drawn.outline.stages if stage.kind == StageKind.SWISS), None)
+    return {
+        "table": page,
+        "columns": ["Reached" if column == REACHED else column for column in columns],
+        "rows": list(zip(shown, words, strict=True)),
+        "swiss": swiss,
+        "swiss_rows": swiss_rows(drawn, swiss, shown) if swiss else (),
+    }
+
+
+def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
+    """Whether the table of the whole says more than those of its stages, which it does not while groups last."""
+    if len(grouped) == 1:
+        return False
+    return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)
