@@ -26,14 +26,24 @@ SENT = (
 
 
 @pytest.mark.parametrize(("address", "body"), SENT)
-def test_half_a_surrogate_pair_in_json_is_refused_with_a_sentence(address: str, body: object) -> None:
+def test_half_a_surrogate_pair_in_json_is_refused_with_a_sentence(address: str, body: dict[str, object]) -> None:
     applications.package()
     client = Client()
     client.force_login(factories.user("ann"))
     with MEMBERS:
         answer = client.post(address, json.dumps(body), "application/json")
     assert answer.status_code == 400
+    fields = [name for name in body if name != HALF and HALF in json.dumps(body[name], ensure_ascii=False)]
+    assert list(answer.json()) == (["detail"] if HALF in body else fields)
     assert "half of a surrogate pair" in answer.content.decode()
+
+
+@pytest.mark.parametrize("name", ["content", "agent_file", "env_id", "algorithm", "user_id", "client_id"])
+def test_a_script_in_json_is_refused_for_half_a_pair_in_any_of_its_fields(name: str) -> None:
+    client = Client()
+    client.force_login(factories.user("ann"))
+    answer = client.post("/submissions/", json.dumps({"content": "print()", name: HALF}), "application/json")
+    assert answer.status_code == 400
 
 
 def test_a_whole_pair_and_its_text_are_let_through() -> None:
