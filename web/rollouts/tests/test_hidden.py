@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from pytest_django.fixtures import Settings
 
 from core.errors import QuotaExceeded
 from core.jobs.turns import sort_key_of
 from core.models import Acceptance, Environment, Rollout, User
+from core.moderation.export import account_data
 from core.rollouts.acceptance import acceptance_ask, acceptance_begin
-from core.rollouts.batches import ranking_tasks
+from core.rollouts.batches import ranking_begin, ranking_tasks
 from core.rollouts.figures import analytics
 from core.rollouts.selectors import TaskFilter, task_get, tasks_current, tasks_filtered
 from core.rollouts.tasks import tasks_upload
@@ -167,6 +169,15 @@ def test_the_list_of_jobs_shows_no_rollout_that_lists_of_rollouts_leave_out(desk
             assert viewer.get(f"/api/v1/jobs/rollout/{row.pk}/log/").status_code == (403 if status == 200 else 404)
     rows = as_user(olga).get("/api/v1/jobs/rollout/").json()["results"]
     assert {hidden.pk, trial.pk, shown.pk} <= {row["id"] for row in rows}
+
+
+def test_the_file_of_an_account_has_no_rollout_that_its_person_does_not_see(desk: Environment, ann: User) -> None:
+    report(ann, desk, {"id": "mine", "task": "Say 1.", "answer": 1})
+    with transaction.atomic():
+        assert ranking_begin(submission=applications.version(factories.agent(ann, desk))) is not None
+    data = account_data(ann)
+    assert {row["task__key"] for row in data["rollouts"]} == {"rank"}
+    assert [(row["key"], row["definition"]["answer"]) for row in data["tasks"]] == [("mine", 1)]
 
 
 def test_the_code_of_a_verdict_is_for_those_who_see_the_work(desk: Environment, ann: User) -> None:
