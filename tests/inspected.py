@@ -10,16 +10,23 @@ from arena_kit.upload.findings import THIS_PYTHON
 from arena_kit.upload.inspection import inspect_apart
 from arena_kit.upload.pythons import Version
 
-_good: set[tuple[bytes, tuple[Version, ...]]] = set()
+_good: set[tuple[bytes, tuple[Version, ...], bool]] = set()
 
 
-def inspect_once(file: IO[bytes], *, sender: str, arena: str = "", pythons: Sequence[Version] = THIS_PYTHON) -> bool:
+def inspect_once(
+    file: IO[bytes],
+    *,
+    sender: str,
+    arena: str = "",
+    pythons: Sequence[Version] = THIS_PYTHON,
+    is_whole: bool = True,
+) -> bool:
     """Inspect an archive as the site does, in a process of its own, unless the same one has been found good before."""
     file.seek(0)
-    digest = hashlib.sha256(file.read()).digest(), tuple(pythons)
+    digest = hashlib.sha256(file.read()).digest(), tuple(pythons), is_whole
     if digest in _good:
         return True
-    is_good = inspect_apart(file, sender=sender, arena=arena, pythons=pythons)
+    is_good = inspect_apart(file, sender=sender, arena=arena, pythons=pythons, is_whole=is_whole)
     if is_good:
         _good.add(digest)
     return is_good

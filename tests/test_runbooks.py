@@ -36,7 +36,6 @@ from core.models import (
     JobState,
     LedgerEntry,
     Submission,
-    UploadReservation,
     User,
     Validation,
 )
@@ -111,7 +110,6 @@ def test_a_full_disk_loses_nothing_and_needs_only_room(disk: FolderStore, settin
     assert "The arena&#x27;s disk is full" in page.content.decode()
     assert "The arena's disk is full" in api.json()["detail"]
     assert Agent.objects.count() == 2
-    assert not UploadReservation.objects.exists()
     # What waits goes back to its line, and this worker begins nothing else meanwhile.
     run(validation)
     validation.refresh_from_db()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from arena_kit.upload.pythons import Version
-from arena_kit.upload.source_program import REFUSED
+from arena_kit.upload.source_program import DAMAGED, REFUSED
 from arena_kit.upload.zip_safety import LIMITS, READ_BYTES, ArchiveLimits, ArchiveRefused
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -65,6 +65,8 @@ def _program(path: str, limits: ArchiveLimits, *wanted: str) -> bytes:
         name, line, sentence = json.loads(done.stdout)
         raise ArchiveRefused(sentence[:300].strip() + ".", code="does_not_compile", file=name, line=line)
     compiled, _, said = done.stdout.partition(b"\n")
+    if done.returncode == DAMAGED:
+        return b""
     if not compiled:
         raise ArchiveRefused("The Python files cannot be compiled within the limits.", code="does_not_compile")
     return said if done.returncode == 0 else b""

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import IO, Any
 
-from arena_kit.upload.archive import inspect_archive, read_text
+from arena_kit.upload.archive import inspect_archive, inspect_contents, read_text
 from arena_kit.upload.compiling import sources_read
 from arena_kit.upload.pythons import Version, choose_python, read_wanted_python, written
 from arena_kit.upload.requirements import Requirements, RequirementsRefused, read_requirements
@@ -63,17 +63,19 @@ def archive_findings(
     path: str,
     *,
     warns: bool = True,
+    is_whole: bool = True,
     pythons: Sequence[Version] = THIS_PYTHON,
     limits: ArchiveLimits = LIMITS,
 ) -> Findings:
     """Return what is found in an archive. The first error is the one that an upload names.
 
-    path: where another process can open the file. warns: whether warnings are looked for.
+    path: where another process can open the file. warns: whether warnings are looked for. is_whole: whether everything
+    is decompressed and the requirements are read, too; otherwise only the Python files are.
     pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission
     runs; its Python files are parsed in limited processes.
     """
     try:
-        report = inspect_archive(file, limits)
+        report = (inspect_archive if is_whole else inspect_contents)(file, limits)
     except ArchiveRefused as refusal:
         return Findings((_error(refusal),))
     errors: list[Finding] = []
@@ -83,7 +85,8 @@ def archive_findings(
         python = choose_python(read_wanted_python(report, lambda name: read_text(file, name, limits)), pythons)
         version = python.version
         notes += [Finding("python", python.note)] if python.note else []
-        requirements = read_requirements(report, lambda name: read_text(file, name, limits))
+        if is_whole:
+            requirements = read_requirements(report, lambda name: read_text(file, name, limits))
         notes += [Finding("requirements", note) for note in requirements.notes]
     except (ArchiveRefused, RequirementsRefused) as refusal:
         errors.append(_error(refusal))

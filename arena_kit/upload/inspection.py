@@ -62,14 +62,21 @@ class Obstacle(StrEnum):
     """It takes too long, it exceeds a limit of its process, or this machine is in trouble."""
 
 
-def inspect_apart(file: IO[bytes], *, sender: str, arena: str = "", pythons: Sequence[Version] = THIS_PYTHON) -> bool:
+def inspect_apart(
+    file: IO[bytes],
+    *,
+    sender: str,
+    arena: str = "",
+    pythons: Sequence[Version] = THIS_PYTHON,
+    is_whole: bool = True,
+) -> bool:
     """Inspect an archive in a process of its own; return False when it could not finish and is left to the build.
 
     sender: identifies the uploader, who has one archive inspected at a time. arena: identifies the arena on this
-    machine. pythons: the versions of Python that base images have, the default first. Raises ArchiveRefused, also for
-    bad requirements.
+    machine. pythons: the versions of Python that base images have, the default first. is_whole: as in
+    `archive_findings`. Raises ArchiveRefused, also for bad requirements.
     """
-    findings = findings_apart(file, sender=sender, arena=arena, pythons=pythons, warns=False)
+    findings = findings_apart(file, sender=sender, arena=arena, pythons=pythons, warns=False, is_whole=is_whole)
     if isinstance(findings, Obstacle):
         return False
     for error in findings.errors:
@@ -84,12 +91,13 @@ def findings_apart(
     arena: str = "",
     pythons: Sequence[Version] = THIS_PYTHON,
     warns: bool = True,
+    is_whole: bool = True,
     waits: bool = False,
 ) -> Findings | Obstacle:
     """Return everything that is found in an archive, in a process of its own, or why that could not finish.
 
-    sender, arena, pythons: as in `inspect_apart`. warns: whether warnings are looked for, too. waits: whether the
-    request waits for LINE_SECONDS in line and for VERDICT_SECONDS, because no build inspects the archive later.
+    sender, arena, pythons, is_whole: as in `inspect_apart`. warns: whether warnings are looked for, too. waits: whether
+    the request waits for LINE_SECONDS in line and for VERDICT_SECONDS, because no build inspects the archive later.
     """
     group = zlib.crc32(f"{arena}\n{sender}".encode()) % SENDERS
     now = time.monotonic()
@@ -102,7 +110,8 @@ def findings_apart(
             if not _hold_process(folder, arena, held, place_until=now + place, until=now + max(place, line)):
                 return Obstacle.ARENA_BUSY
             prompt, most = (PROMPT_SECONDS, max(MOST_SECONDS, VERDICT_SECONDS)) if waits else (0.0, MOST_SECONDS)
-            found = _inspect(file, pythons, warns=warns, prompt_seconds=prompt, most_seconds=most)
+            words = ["--warn"] * warns + ["--whole"] * is_whole + [f"{major}.{minor}" for major, minor in pythons]
+            found = _inspect(file, words, prompt_seconds=prompt, most_seconds=most)
             return found or Obstacle.UNFINISHED
     except OSError as error:
         # A full disk or a lack of processes is not the sender's fault.
@@ -161,13 +170,12 @@ def _hold_one(folder: Path, names: list[str], held: contextlib.ExitStack, *, unt
 
 
 def _inspect(
-    file: IO[bytes], pythons: Sequence[Version], *, warns: bool, prompt_seconds: float, most_seconds: float
+    file: IO[bytes], arguments: Sequence[str], *, prompt_seconds: float, most_seconds: float
 ) -> Findings | None:
     """Inspect an archive; return None if it takes too long or exceeds a limit.
 
-    prompt_seconds: how long it has full priority.
+    arguments: of `_main`. prompt_seconds: how long it has full priority.
     """
-    arguments = ["--warn"] * warns + [f"{major}.{minor}" for major, minor in pythons]
     root = Path(__file__).resolve().parents[__name__.count(".")]
     with (
         _with_descriptor(file) as archive,
@@ -231,7 +239,9 @@ def _main() -> int:
         resource.setrlimit(kind, (value, value))
     words = sys.argv[1:]
     pythons = [version for version in map(read_version, words) if version is not None]
-    found = archive_findings(sys.stdin.buffer, "/dev/stdin", warns="--warn" in words, pythons=pythons)
+    found = archive_findings(
+        sys.stdin.buffer, "/dev/stdin", warns="--warn" in words, is_whole="--whole" in words, pythons=pythons
+    )
     sys.stdout.write(json.dumps(found.as_json()))
     return INSPECTED
 

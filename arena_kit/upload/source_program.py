@@ -11,12 +11,14 @@ import resource
 import sys
 import warnings
 import zipfile
+import zlib
 
 MEMORY_BYTES = 1 << 30
 WARNING_SECONDS = 3
 """Processor time for finding warnings, after the files have compiled."""
-REFUSED, NOT_READ = 3, 4
-"""Exit codes: a file does not compile, and the output says which; the files compile, but warnings were not found."""
+REFUSED, NOT_READ, DAMAGED = 3, 4, 5
+"""Exit codes: a file does not compile, and the output says which; the files compile, but warnings were not found; a
+file cannot be decompressed, which is found and named where the archive is unpacked."""
 
 
 def main() -> int:
@@ -36,7 +38,11 @@ def main() -> int:
         # Finder's zips hold a data file of its own beside each file, with the same ending.
         names = [name for name in archive.namelist() if name.endswith(".py") and not name.startswith("__MACOSX/")]
         for name in names:
-            if (wrong := _wrong(name, archive)) is not None:
+            try:
+                source = archive.read(name)
+            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
+                return DAMAGED
+            if (wrong := _wrong(name, source)) is not None:
                 sys.stdout.write(json.dumps(wrong))
                 return REFUSED
         sys.stdout.write("true\n")
@@ -54,10 +60,10 @@ def _limit(kind: int, value: int) -> None:
     resource.setrlimit(kind, (value if most == resource.RLIM_INFINITY else min(value, most), most))
 
 
-def _wrong(name: str, archive: zipfile.ZipFile) -> tuple[str, int | None, str] | None:
+def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
     """Return file, line and sentence of what is wrong with a file; None if it compiles."""
     try:
-        compile(archive.read(name), name, "exec", dont_inherit=True)
+        compile(source, name, "exec", dont_inherit=True)
     except SyntaxError as error:
         where = f"line {error.lineno}: " if error.lineno else ""
         return name, error.lineno, f"{name} does not compile: {where}{error.msg}"

@@ -28,7 +28,7 @@ from core.environments.services import environment_sync
 from core.errors import QuotaExceeded, Refused
 from core.evaluations.episodes import spec_or_none
 from core.jobs.locks import name_lock
-from core.models import Agent, Environment, Evaluation, JobState, SeedList, Submission, UploadReservation
+from core.models import Agent, Environment, Evaluation, JobState, SeedList, Submission
 
 logger = logging.getLogger(__name__)
 MOST_ADDED = 200
@@ -111,8 +111,7 @@ def environment_remove(*, environment: Environment) -> None:
         environment = Environment.objects.select_for_update().get(pk=environment.pk)
         if not environment.is_added:
             raise Refused("It is described by a file: remove the file and run sync_environments.")
-        coming = UploadReservation.objects.filter(environment=environment, expires_at__gt=timezone.now())
-        if environment.agents.exists() or coming.exists():
+        if environment.agents.exists():
             raise Refused("It has agents, whose results stay. Untick “is active” to close it.")
         environment.seed_lists.all().delete()
         environment.delete()

@@ -418,22 +418,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='UploadReservation',
-            fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('address_digest', models.CharField(blank=True, help_text='Set for an anonymous client only.', max_length=32)),
-                ('archive_sha256', models.CharField(max_length=64)),
-                ('archive_bytes', models.PositiveBigIntegerField()),
-                ('makes_agent', models.BooleanField(help_text='Whether it adds an active agent.')),
-                ('expires_at', models.DateTimeField()),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.environment')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
-            ],
-            options={
-                'ordering': ['pk'],
-            },
-        ),
-        migrations.CreateModel(
             name='Webhook',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -48,7 +48,6 @@ from core.models.sitting import Sitting, SittingMove
 from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
 from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
-from core.models.upload import UploadReservation
 from core.models.user import User
 from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
@@ -150,7 +149,6 @@ __all__ = [
     "Tournament",
     "TournamentSchedule",
     "TournamentState",
-    "UploadReservation",
     "User",
     "Validation",
     "VerdictReason",

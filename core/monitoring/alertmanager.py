@@ -1,4 +1,4 @@
-"""What Alertmanager needs to know of this arena: where alarms go, and the server for mails."""
+"""The configuration of Alertmanager for this arena: mails to ADMINS by the arena's own mail server."""
 
 from __future__ import annotations
 
@@ -9,39 +9,31 @@ from django.conf import settings
 
 from core.links import site_url
 
-WEBHOOK = "/api/alertmanager/webhook"
 TOKEN_FILE = "metrics-token"  # noqa: S105  (the name of a file)
 CONFIGURATION = "alertmanager.yml"
 
 
-def alertmanager_configuration(*, site: str, token_file: str) -> str:
+def alertmanager_configuration() -> str:
     """Return the configuration as YAML, of which JSON is a part.
 
-    Every alert becomes an alarm of the arena, which mails ADMINS. Critical alerts are also mailed by Alertmanager
-    itself, because the site may be what is down. site: where Alertmanager reaches it, e.g. http://web:8000.
+    Alertmanager mails every alert to ADMINS itself, because the site may be what is down. Critical ones are repeated
+    every hour, others every four.
     """
-    token = {"authorization": {"type": "Bearer", "credentials_file": token_file}}
-    to_arena = {"webhook_configs": [{"url": f"{site}{WEBHOOK}", "send_resolved": True, "http_config": token}]}
-    routes = [
-        # The arena has raised, mailed and shown these alarms already.
-        {"matchers": ['origin="arena"'], "receiver": "nothing"},
-        {"matchers": ['severity="critical"'], "receiver": "arena-and-mail", "repeat_interval": "1h"},
-    ]
     return json.dumps(
         {
             "route": {
-                "receiver": "arena",
+                "receiver": "mail",
                 "group_by": ["alertname"],
                 "group_wait": "10s",
                 "group_interval": "1m",
                 "repeat_interval": "4h",
-                "routes": routes,
+                "routes": [
+                    # The arena has mailed and shown these alarms already.
+                    {"matchers": ['origin="arena"'], "receiver": "nothing"},
+                    {"matchers": ['severity="critical"'], "receiver": "mail", "repeat_interval": "1h"},
+                ],
             },
-            "receivers": [
-                {"name": "nothing"},
-                {"name": "arena", **to_arena},
-                {"name": "arena-and-mail", **to_arena, **_mails()},
-            ],
+            "receivers": [{"name": "nothing"}, {"name": "mail", **_mails()}],
         },
         indent=1,
     )

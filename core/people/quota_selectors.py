@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Sum
 
 from core.models import Environment, QuotaName, Submission, User
-from core.people.quota_usage import QuotaUsage, challenges_counted, day_begin, uploads_coming, usage_by_environment
+from core.people.quota_usage import QuotaUsage, challenges_counted, day_begin, usage_by_environment
 
 ONE_DAY = timedelta(days=1)
 
@@ -69,19 +69,17 @@ NOT_OF_ANONYMOUS = frozenset(
 def quotas_shared(anonymous: User, environment: Environment, *, now: datetime) -> list[Quota]:
     """Return the shared quotas of anonymous clients in an environment: the account's numbers, else the settings'."""
     of_all = Submission.objects.filter(agent__owner=anonymous, agent__environment=environment.pk)
-    coming = uploads_coming(anonymous, environment, now=now)
     found: list[Quota] = []
     for name in (QuotaName.UPLOADS_PER_DAY, QuotaName.STORAGE_BYTES):
         limit = _first(anonymous.quota_number(name), settings.QUOTAS_ANONYMOUS[name.value])
         if not limit or anonymous.is_quota_exempt:
             continue
         if name == QuotaName.UPLOADS_PER_DAY:
-            used = of_all.filter(created_at__gte=day_begin(now)).count() + coming.count()
+            used = of_all.filter(created_at__gte=day_begin(now)).count()
             found.append(Quota(name, limit, used, day_begin(now) + ONE_DAY))
         else:
-            sizes = (of_all.filter(deleted_at=None), coming)
-            size = sum(rows.aggregate(size=Sum("archive_bytes"))["size"] or 0 for rows in sizes)
-            found.append(Quota(name, limit, size))
+            size = of_all.filter(deleted_at=None).aggregate(size=Sum("archive_bytes"))["size"]
+            found.append(Quota(name, limit, size or 0))
     return found
 
 

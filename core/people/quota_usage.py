@@ -21,7 +21,6 @@ from core.models import (
     JobFault,
     JobState,
     Submission,
-    UploadReservation,
     User,
     Validation,
 )
@@ -90,25 +89,6 @@ def usage_by_environment(
         usage[pk].agents = count
     for pk, (count, spared) in challenges_counted(owner, wanted, now=now).items():
         usage[pk].challenges, usage[pk].challenges_spared = count, spared
-    return usage
-
-
-def uploads_coming(owner: User, environment: Environment, *, now: datetime) -> QuerySet[UploadReservation]:
-    """Return a person's uploads that are being inspected or stored; each holds a place in the quota."""
-    # By its key, because a row that is not stored yet has no uploads either.
-    return UploadReservation.objects.filter(owner=owner, environment=environment.pk, expires_at__gt=now)
-
-
-def usage_coming(
-    owner: User, environment: Environment, usage: QuotaUsage, *, now: datetime, address_digest: str = ""
-) -> QuotaUsage:
-    """Add the uploads in progress to a person's usage. address_digest: as in `usage_by_environment`."""
-    for row in uploads_coming(owner, environment, now=now):
-        is_own = not address_digest or row.address_digest == address_digest
-        usage.uploads += is_own
-        usage.jobs += is_own
-        usage.storage_bytes += row.archive_bytes
-        usage.agents += row.makes_agent
     return usage
 
 

@@ -15,7 +15,7 @@ from core.errors import QuotaExceeded, Refused
 from core.jobs.locks import name_lock
 from core.models import Agent, Environment, QuotaName, User
 from core.people.quota_selectors import Quota, challenge_quota, quotas, quotas_shared
-from core.people.quota_usage import day_begin, usage_by_environment, usage_coming
+from core.people.quota_usage import day_begin, usage_by_environment
 
 DIGEST_CHARACTERS = 32
 JOBS_RETRY_SECONDS = 30
@@ -76,9 +76,8 @@ def quota_check(
     environment: may be one that is not stored yet. makes_agent: whether the upload adds an active agent.
     """
     now = now or timezone.now()
-    found = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
-    usage = usage_coming(owner, environment, found[environment.pk], now=now, address_digest=address_digest)
-    for quota in quotas(owner, environment, usage, now=now):
+    usage = usage_by_environment(owner, now=now, environments=[environment], address_digest=address_digest)
+    for quota in quotas(owner, environment, usage[environment.pk], now=now):
         _check(quota, environment, archive_bytes, makes_agent=makes_agent, now=now)
     if owner.is_system:
         for quota in quotas_shared(owner, environment, now=now):

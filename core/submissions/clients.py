@@ -15,7 +15,7 @@ from core.monitoring.metrics import refusals_counted, upload_refused
 from core.people.quotas import ACCOUNT_CLOSED, address_digest, quota_check
 from core.people.services import anonymous_ensure
 from core.submissions.services import Labels, agent_create, submission_repeat
-from core.submissions.uploads import upload_inspect, upload_look
+from core.submissions.uploads import upload_compile, upload_look
 
 CLIENT_ID_TAKEN = "client_id_taken"
 ALGORITHM_CHARACTERS = 17
@@ -89,7 +89,7 @@ def client_environment(
     with refusals_counted():
         candidate = environment_candidate(env_id=env_id)
         upload = upload_look(archive=archive, environment=candidate, is_script=is_script)
-        # Without a lock: the place is reserved later, under one.
+        # Without a lock: it is checked again, under one, when the submission is made.
         quota_check(
             owner=sender,
             environment=candidate,
@@ -98,7 +98,7 @@ def client_environment(
             address_digest=digest,
             now=now,
         )
-        upload_inspect(upload=upload, sender=f"{sender.pk} {digest}", tell=lambda _: None)
+        upload_compile(upload=upload, sender=f"{sender.pk} {digest}", tell=lambda _: None)
         return environment_add(env_id=env_id)
 
 

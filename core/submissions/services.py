@@ -26,11 +26,10 @@ from core.models import (
     JobState,
     Submission,
     SubmissionForm,
-    UploadReservation,
     User,
 )
 from core.monitoring.metrics import refusals_counted, submission_received
-from core.people.quotas import makes_agent_active, owner_share, upload_lock
+from core.people.quotas import makes_agent_active, owner_share, quota_check, upload_lock
 from core.submissions.existing import submission_rebuild
 from core.submissions.uploads import (
     Stored,
@@ -38,12 +37,8 @@ from core.submissions.uploads import (
     archive_restore,
     archive_sha256,
     archive_stored,
-    once_there_is_room,
-    reservation_held,
-    reservation_use,
-    upload_inspect,
+    upload_compile,
     upload_look,
-    upload_reserve,
 )
 
 
@@ -100,43 +95,41 @@ def agent_create(
     if upload.form == SubmissionForm.IMAGE and address_digest:
         raise Refused("Container images are taken from people with an account.", field="archive", code="needs_account")
 
-    def admit() -> Submission | UploadReservation:
-        with transaction.atomic():
-            locked = upload_lock(owner=owner, environment=environment, address_digest=address_digest)
-            twin = _twin(environment, owner, name, upload.sha256, is_public=is_public)
-            if twin is not None:
-                return twin
-            _check_name(environment, owner, name)
-            return upload_reserve(
-                owner=locked,
-                environment=environment,
-                upload=upload,
-                makes_agent=True,
-                address_digest=address_digest,
-            )
+    def found() -> Submission | None:
+        return _twin(environment, owner, name, upload.sha256, is_public=is_public)
 
-    admitted = once_there_is_room(admit, owner=owner, environment=environment, upload=upload)
-    if isinstance(admitted, Submission):
-        return _submission_again(admitted, upload, tell)
-    with reservation_held(admitted):
-        upload_inspect(upload=upload, sender=f"{owner.pk} {address_digest}", tell=tell)
-        with archive_stored(upload) as stored:
-            try:
-                with transaction.atomic():
-                    _hold_again(admitted, upload)
-                    twin = _twin(environment, owner, name, upload.sha256, is_public=is_public)
-                    if twin is None:
-                        _check_name(environment, owner, name)
-                        agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
-                        agent.save(force_insert=True)
-                        made = _submission_create(
-                            agent, upload, stored, labels=labels, address_digest=address_digest, is_trial=is_trial
-                        )
-            except IntegrityError:
-                # Another account has just taken the name.
-                _check_name(environment, owner, name)
-                raise Refused(NAME_TAKEN, field="name") from None
-            stored.is_kept = twin is None
+    def check(by: User) -> None:
+        _check_name(environment, owner, name)
+        quota_check(
+            owner=by,
+            environment=environment,
+            archive_bytes=upload.size,
+            makes_agent=True,
+            address_digest=address_digest,
+        )
+
+    if (twin := _sent_before(found, lambda: check(owner))) is not None:
+        return _submission_again(twin, upload, tell)
+    upload_compile(upload=upload, sender=f"{owner.pk} {address_digest}", tell=tell)
+    with archive_stored(upload) as stored:
+        try:
+            with transaction.atomic():
+                locked = upload_lock(owner=owner, environment=environment, address_digest=address_digest)
+                _check_exists(environment)
+                twin = found()
+                if twin is None:
+                    check(locked)
+                    agent = Agent(environment=environment, owner=owner, name=name, is_public=is_public)
+                    agent.save(force_insert=True)
+                    made = _submission_create(
+                        agent, upload, stored, labels=labels, address_digest=address_digest, is_trial=is_trial
+                    )
+        except IntegrityError:
+            # Another account has just taken the name, or organisers have removed the environment.
+            _check_name(environment, owner, name)
+            _check_exists(environment)
+            raise Refused(NAME_TAKEN, field="name") from None
+        stored.is_kept = twin is None
     return made if twin is None else _submission_again(twin, upload, tell)
 
 
@@ -162,31 +155,32 @@ def submission_create(
     refuse_unavailable(environment)
     upload = upload_look(archive=archive, environment=environment)
 
-    def admit() -> Submission | UploadReservation:
+    def found() -> Submission | None:
+        return _same_version(agent, upload)
+
+    def check(by: User) -> None:
+        quota_check(
+            owner=by,
+            environment=environment,
+            archive_bytes=upload.size,
+            makes_agent=makes_agent_active(agent),
+        )
+
+    if (twin := _sent_before(found, lambda: check(agent.owner))) is not None:
+        return _submission_again(twin, upload, tell)
+    upload_compile(upload=upload, sender=str(agent.owner_id), tell=tell)
+    with archive_stored(upload) as stored:
         with transaction.atomic():
             owner = upload_lock(owner=agent.owner, environment=environment)
             locked = agent_lock(agent.pk)
             # Checked again under the lock.
             _check_enabled(locked)
-            return _same_version(locked, upload) or upload_reserve(
-                owner=owner, environment=environment, upload=upload, makes_agent=makes_agent_active(locked)
-            )
-
-    admitted = once_there_is_room(admit, owner=agent.owner, environment=environment, upload=upload)
-    if isinstance(admitted, Submission):
-        return _submission_again(admitted, upload, tell)
-    with reservation_held(admitted):
-        upload_inspect(upload=upload, sender=str(agent.owner_id), tell=tell)
-        with archive_stored(upload) as stored:
-            with transaction.atomic():
-                _hold_again(admitted, upload)
-                locked = agent_lock(agent.pk)
-                _check_enabled(locked)
-                twin = _same_version(locked, upload)
-                if twin is None:
-                    number = (locked.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
-                    made = _submission_create(locked, upload, stored, number=number, labels=labels, is_trial=is_trial)
-            stored.is_kept = twin is None
+            twin = found()
+            if twin is None:
+                check(owner)
+                number = (locked.submissions.aggregate(last=Max("number"))["last"] or 0) + 1
+                made = _submission_create(locked, upload, stored, number=number, labels=labels, is_trial=is_trial)
+        stored.is_kept = twin is None
     return made if twin is None else _submission_again(twin, upload, tell)
 
 
@@ -222,6 +216,12 @@ def _twin(environment: Environment, owner: User, name: str, sha256: str, *, is_p
     ).first()
 
 
+def _check_exists(environment: Environment) -> None:
+    """Refuse an upload into an environment that organisers have just removed."""
+    if not Environment.objects.filter(pk=environment.pk).exists():
+        raise Refused(f"{environment} was removed a moment ago.", field="archive")
+
+
 def _check_name(environment: Environment, owner: User, name: str) -> None:
     """Refuse a name that another agent has."""
     namesake = Agent.objects.filter(environment=environment, name__iexact=name).first()
@@ -237,15 +237,21 @@ def _same_version(agent: Agent, upload: Upload) -> Submission | None:
     return latest if is_same else None
 
 
-def _hold_again(reservation: UploadReservation, upload: Upload) -> None:
-    """Lock the owner's row and turn a reservation into a place; call it in the transaction that makes a submission.
+def _sent_before(found: Callable[[], Submission | None], check: Callable[[], None]) -> Submission | None:
+    """Return the submission of an archive that was sent before; None for a new one that may be uploaded.
 
-    Raises Refused when the account has been closed.
+    Nothing is locked yet: it spares an upload without a place all further work. Raises what `check` raises.
     """
-    owner, environment = reservation.owner, reservation.environment
-    # Without the lock, a simultaneous count could see neither the reservation nor the submission.
-    upload_lock(owner=owner, environment=environment, address_digest=reservation.address_digest)
-    reservation_use(reservation=reservation, owner=owner, environment=environment, upload=upload)
+    if (submission := found()) is not None:
+        return submission
+    try:
+        check()
+    except Refused:
+        # The same form may have been sent twice, and the other request has just taken the last place or the name.
+        if (submission := found()) is not None:
+            return submission
+        raise
+    return None
 
 
 def _submission_again(submission: Submission, upload: Upload, tell: Callable[[str], None]) -> Submission:

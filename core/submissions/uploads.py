@@ -1,13 +1,9 @@
-"""Uploads: checked, given a place in the quota, inspected, stored.
-
-Only `upload_reserve` and `reservation_use` run in a transaction, so a slow upload does not delay other people.
-"""
+"""Uploads: checked and stored before the transaction that makes rows of them, so a slow one delays no other person."""
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -16,38 +12,31 @@ from io import BytesIO
 from typing import Any, BinaryIO, TypeVar, cast
 
 from django.conf import settings
-from django.core.cache import cache
 from django.core.files.uploadedfile import UploadedFile
-from django.db import DatabaseError, Error
-from django.utils import timezone
+from django.db import Error
 
 from arena_kit.upload.admission import contents_admit
 from arena_kit.upload.archive import read_text
 from arena_kit.upload.image_reference import IMAGE_ENTRY_POINT, check_allowed, read_reference
 from arena_kit.upload.inspection import inspect_apart
 from arena_kit.upload.zip_safety import ArchiveRefused
-from core.errors import QuotaExceeded, Refused
-from core.models import Environment, Submission, SubmissionForm, UploadReservation, User
+from core.errors import Refused
+from core.models import Environment, Submission, SubmissionForm
 from core.models.agent import ARCHIVES, archive_name
-from core.people.quotas import quota_check
 
 logger = logging.getLogger(__name__)
 Made = TypeVar("Made")
 
-RESERVED = timedelta(minutes=5)
-"""How long a reservation counts after its process was killed; inspecting and storing take seconds."""
-TWIN_SECONDS = 15.0
-"""How long an upload waits for the same archive of the same person when the quota has no place for both."""
 UNNAMED = timedelta(days=30)
 """The age up to which an archive without a row is kept: a newer backup that names it may still be restored."""
 SWEPT_AT_ONCE = 500
 """The archives that one query looks for."""
-LATER = "Your files are inspected when the build begins, because the arena is busy inspecting other uploads."
+LATER = "Your Python files are compiled when the build begins, because the arena is busy with other uploads."
 
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An archive whose table of contents is accepted by an environment. Its content is not inspected yet."""
+    """An archive whose table of contents is accepted by an environment. The build looks into its files."""
 
     file: UploadedFile[bytes]
     sha256: str
@@ -81,96 +70,10 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
     return hashlib.file_digest(cast(BytesIO, archive.file), "sha256").hexdigest()
 
 
-def upload_reserve(
-    *, owner: User, environment: Environment, upload: Upload, makes_agent: bool, address_digest: str = ""
-) -> UploadReservation:
-    """Take a place in the quota for an upload; the owner is locked by `upload_lock`. Raises QuotaExceeded."""
-    now = timezone.now()
-    quota_check(
-        owner=owner,
-        environment=environment,
-        archive_bytes=upload.size,
-        makes_agent=makes_agent,
-        address_digest=address_digest,
-        now=now,
-    )
-    return UploadReservation.objects.create(
-        owner=owner,
-        environment=environment,
-        address_digest=address_digest,
-        archive_sha256=upload.sha256,
-        archive_bytes=upload.size,
-        makes_agent=makes_agent,
-        expires_at=now + RESERVED,
-    )
+def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
+    """Compile the Python files of an archive in a process of its own, unless too many are running. Raises Refused.
 
-
-def once_there_is_room(admit: Callable[[], Made], *, owner: User, environment: Environment, upload: Upload) -> Made:
-    """Return the result of `admit`; if the quota is used up, wait for an upload of the same archive and try again.
-
-    So a form that was sent twice is one submission, even if the quota has a single place. Only one request of an owner
-    waits at a time, because each waiting request occupies a thread of the site. Raises QuotaExceeded.
-    """
-    same = UploadReservation.objects.filter(owner=owner, environment=environment, archive_sha256=upload.sha256)
-    waiting = f"upload-twin:{owner.pk}"
-    until = time.monotonic() + TWIN_SECONDS
-    is_waiting = was_alone = False
-    try:
-        while True:
-            try:
-                return admit()
-            except QuotaExceeded:
-                # Asked twice, because the other upload may have finished between the two queries.
-                if was_alone or time.monotonic() > until:
-                    raise
-                was_alone = not same.filter(expires_at__gt=timezone.now()).exists()
-                if not was_alone and not is_waiting:
-                    is_waiting = cache.add(waiting, True, TWIN_SECONDS)
-                    if not is_waiting:
-                        raise
-            if not was_alone:
-                time.sleep(0.2)
-    finally:
-        if is_waiting:
-            cache.delete(waiting)
-
-
-@contextmanager
-def reservation_held(reservation: UploadReservation) -> Iterator[None]:
-    """Release the place at the end, whatever the outcome: by then a submission counts for itself."""
-    try:
-        yield
-    finally:
-        try:
-            UploadReservation.objects.filter(pk=reservation.pk).delete()
-            UploadReservation.objects.filter(expires_at__lt=timezone.now()).delete()
-        except DatabaseError as error:
-            # It expires anyway.
-            logger.warning("%s could not be given back: %s", reservation, error)
-
-
-def reservation_use(*, reservation: UploadReservation, owner: User, environment: Environment, upload: Upload) -> None:
-    """Turn a place into a submission; call it in the transaction that creates it. Raises QuotaExceeded.
-
-    An expired reservation is checked against the quota again, with the owner locked by `upload_lock`.
-    """
-    now = timezone.now()
-    count, _ = UploadReservation.objects.filter(pk=reservation.pk, expires_at__gt=now).delete()
-    if not count:
-        quota_check(
-            owner=owner,
-            environment=environment,
-            archive_bytes=upload.size,
-            makes_agent=reservation.makes_agent,
-            address_digest=reservation.address_digest,
-            now=now,
-        )
-
-
-def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
-    """Decompress and compile an archive in its own process, unless too many are running. Raises Refused.
-
-    If it is not done here, `tell` gets a sentence, and the build does it first and refuses in the same words.
+    If it is not done here, `tell` gets a sentence. The build looks into the whole archive in any case.
     """
     try:
         if not inspect_apart(
@@ -178,6 +81,7 @@ def upload_inspect(*, upload: Upload, sender: str, tell: Callable[[str], None]) 
             sender=sender,
             arena=str(settings.DATA_DIR),
             pythons=tuple(settings.PLAYER_BASE_IMAGES),
+            is_whole=False,
         ):
             tell(LATER)
     except ArchiveRefused as refusal:

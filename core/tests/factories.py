@@ -62,7 +62,6 @@ from core.models import (
     Tournament,
     TournamentSchedule,
     TournamentState,
-    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -143,18 +142,6 @@ def letter() -> Letter:
     """A mail that waits to be sent."""
     return Letter.objects.create(
         kind=LetterKind.CONFIRM_EMAIL, email="dora@arena.example", created_at=NOON, mail_next_at=NOON
-    )
-
-
-def upload(owner: User, environment: Environment) -> UploadReservation:
-    """An upload that is inspected or stored at the moment."""
-    return UploadReservation.objects.create(
-        owner=owner,
-        environment=environment,
-        archive_sha256="0" * 64,
-        archive_bytes=4,
-        makes_agent=False,
-        expires_at=timezone.now() + timedelta(minutes=5),
     )
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.errors import Refused
-from core.models import Agent, Evaluation, Job, Submission, UploadReservation
+from core.models import Agent, Evaluation, Job, Submission
 from core.submissions.existing import submission_delete
 from core.submissions.publishing import repository_review
 from web.admin.base import ModelAdmin, ReadOnlyAdmin, admin_action, ask_and_do, links
@@ -136,11 +136,3 @@ class SubmissionAdmin(ReadOnlyAdmin[Submission]):
 
 def _state(job: Job | None) -> str:
     return job.get_state_display() if job is not None else "–"
-
-
-@admin.register(UploadReservation)
-class UploadReservationAdmin(ReadOnlyAdmin[UploadReservation]):
-    list_display = ("id", "owner", "environment", "archive_bytes", "makes_agent", "expires_at")
-    list_filter = ("environment",)
-    list_select_related = ("owner", "environment")
-    search_fields = ("owner__username", "archive_sha256")

@@ -13,7 +13,7 @@ GROUPS = (
     )),
     ("Agents and their versions", "agents", (
         "core.agent", "core.submission", "core.build", "core.validation", "core.evaluation", "core.recording",
-        "core.publication", "core.uploadreservation",
+        "core.publication",
     )),
     ("Applications", "applications", (
         "core.package", "core.packagebuild", "core.taskfile", "core.task", "core.batch", "core.rollout",

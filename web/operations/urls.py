@@ -10,5 +10,4 @@ pages = [
     re_path(r"^health/live/?$", operations.live, name="live"),
     path("operations/", operations.operations, name="operations"),
     re_path(r"^metrics/?$", operations.metrics, name="metrics"),
-    re_path(r"^api/alertmanager/webhook/?$", operations.alerts, name="alerts"),
 ]

@@ -17,7 +17,6 @@ from django.urls import resolve
 from django.utils.functional import SimpleLazyObject
 
 from arena_kit.log_context import bound, without_secrets
-from core.monitoring.alertmanager import WEBHOOK
 from core.monitoring.logs import REQUESTS
 from core.monitoring.metrics import OTHER, request_answered
 from core.tracing import Current, span
@@ -29,7 +28,7 @@ HEADER = "X-Request-ID"
 GOOD_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 LONGEST_PATH = 200
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics", WEBHOOK})
+FOR_MACHINES = frozenset({"/health", "/health/live", "/metrics"})
 """Paths that machines request by the address of this process: without a host name, redirects or sessions."""
 HEADERS = {
     "Cache-Control": "no-store",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from django.http import HttpRequest
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from rest_framework.views import APIView
 
 AnyRequest = HttpRequest | Request
+Named = Callable[[AnyRequest], str | None]
+"""Returns the name under which a request counts; None if it does not count."""
 
 
 class RateLeft(NamedTuple):
@@ -35,15 +38,16 @@ class RateLeft(NamedTuple):
 
 
 class Throttle(SimpleRateThrottle):
-    """A limit on requests within a period that begins with the first one, per account, or per address for visitors."""
+    """A limit on requests within a period that begins with the first one. The table below has them all."""
 
     rate: str | None
     num_requests: int | None
     duration: int | None
 
-    sentence: ClassVar[str] = "You have sent too many requests."
-    counts: ClassVar[frozenset[str] | None] = None
+    sentence: ClassVar[str]
+    counts: ClassVar[frozenset[str] | None]
     """Methods that count; None for all."""
+    named: ClassVar[Named]
 
     def allow_request(self, request: Request, view: APIView) -> bool:
         return self.allow(request)
@@ -52,7 +56,7 @@ class Throttle(SimpleRateThrottle):
         """Count a request; return False if it is one too many."""
         if self.rate is None or (self.counts is not None and request.method not in self.counts):
             return True
-        who = self.who(request)
+        who = type(self).named(request)
         if who is None:
             return True
         assert self.num_requests is not None
@@ -79,11 +83,6 @@ class Throttle(SimpleRateThrottle):
         """Return the seconds until the next request may pass, after a refusal."""
         return max(1, math.ceil(self.ends_at - self.now))
 
-    def who(self, request: AnyRequest) -> str | None:
-        """Return the name under which a request counts; None if it does not count."""
-        account = account_of(request)
-        return f"account {account.pk}" if account else f"address {client_network(request)}"
-
     def key_of(self, who: str) -> str:
         return count_key(str(self.scope), who)
 
@@ -100,173 +99,98 @@ class Throttle(SimpleRateThrottle):
             plain.rate_allowance = allowance
 
 
-class StrangerThrottle(Throttle):
-    scope = "stranger"
-
-    def who(self, request: AnyRequest) -> str | None:
-        return None if account_of(request) else super().who(request)
+# --- Who counts -------------------------------------------------------------------------------------------
 
 
-class AccountThrottle(Throttle):
-    scope = "account"
-
-    def who(self, request: AnyRequest) -> str | None:
-        return super().who(request) if account_of(request) else None
+def by_address(request: AnyRequest) -> str:
+    return f"address {client_network(request)}"
 
 
-class UploadThrottle(Throttle):
-    """A limit on uploads; reading from the same address does not count."""
-
-    scope = "upload"
-    counts = frozenset({"POST"})
-    sentence = "You have uploaded too often."
+def by_account(request: AnyRequest) -> str | None:
+    account = account_of(request)
+    return f"account {account.pk}" if account else None
 
 
-class EnvironmentThrottle(Throttle):
-    """A limit on submissions that name an environment that is new here, each of which starts a trial of it."""
-
-    scope = "environment"
-    sentence = "You have named too many environments that are new here."
+def by_sender(request: AnyRequest) -> str:
+    return by_account(request) or by_address(request)
 
 
-class ValidateThrottle(AccountThrottle):
-    """A limit on inspections without an upload, each of which takes seconds of a processor."""
-
-    scope = "validate"
-    counts = frozenset({"POST"})
-    sentence = "You have asked too often what an upload would be refused for."
+def by_stranger(request: AnyRequest) -> str | None:
+    return None if account_of(request) else by_address(request)
 
 
-class ChangeThrottle(AccountThrottle):
-    """A limit on changes of which versions play, and in which tournaments.
-
-    Leaving a ladder cancels waiting duels, and registering for a full tournament and leaving it again keeps others out,
-    so such changes must be rare. Visitors without an account cannot make changes, so they do not count.
-    """
-
-    scope = "changes"
-    counts = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-    sentence = "You have changed too often which of your agents and versions play, or where."
+def by_mailbox(request: AnyRequest) -> str:
+    # Cleaned as the form does and compared as Django does: spaces and wide letters are not another mailbox.
+    email = unicodedata.normalize("NFKC", str(request.POST.get("email", ""))).strip()
+    return f"email {email[:254].casefold()}"
 
 
-class ReplayThrottle(Throttle):
-    """A limit on pages that play a match again, draw an episode or unpack an archive, for every method."""
-
-    scope = "replay"
-    sentence = "You have opened too many matches in a short time."
-
-
-class SearchThrottle(ReplayThrottle):
-    """A limit on searches, which read whole tables. They count together with ReplayThrottle."""
-
-    sentence = "You have searched or opened matches too often in a short time."
-
-
-class ReplayFileThrottle(Throttle):
-    """A limit on replays as files, with what every seat saw, and on cards of matches: they take longer than pages."""
-
-    scope = "replay_file"
-    sentence = "You have downloaded too many replays in a short time."
-
-
-class ResultsThrottle(Throttle):
-    """A limit on files that need all matches of a duel played again."""
-
-    scope = "results"
-    sentence = "You have downloaded the results of too many duels in a short time."
-
-
-class DataSetThrottle(Throttle):
-    """A limit on data sets, for which all rated matches of an environment are read."""
-
-    scope = "data_set"
-    sentence = "You have downloaded too many data sets in the last hour."
-
-
-class PackedThrottle(ResultsThrottle):
-    """A limit on folders that are packed for each download, which count together with ResultsThrottle."""
-
-    sentence = "You have downloaded too many results and environments in a short time."
-
-
-class LeaderboardThrottle(ResultsThrottle):
-    """A limit on downloads of whole leaderboards, which count together with ResultsThrottle."""
-
-    sentence = "You have downloaded too many results and leaderboards in a short time."
-
-
-class AddressThrottle(Throttle):
-    """A limit that counts by address, even for requests with an account."""
-
-    counts: ClassVar[frozenset[str] | None] = frozenset({"POST"})
-
-    def who(self, request: AnyRequest) -> str | None:
-        return f"address {client_network(request)}"
-
-
-class BadTokenThrottle(AddressThrottle):
-    """A limit on requests with an invalid token: their sender is a stranger, so they share its scope."""
-
-    scope = "stranger"
-    counts = None
-
-
-class LoginThrottle(AddressThrottle):
-    """A limit on password attempts from an address."""
-
-    scope = "login"
-    sentence = "There were too many password attempts from your address."
-
-
-class LoginDayThrottle(LoginThrottle):
-    """The same limit over a day, against slow attempts of one password on many accounts."""
-
-    scope = "login_day"
-
-
-class LoginAccountThrottle(LoginThrottle):
-    """A limit on password attempts for one account, from all addresses together.
+def by_login(account: Callable[[AnyRequest], str]) -> Named:
+    """Return what counts attempts at one account, from all addresses together.
 
     It cannot lock out the owner: addresses from which they have logged in do not count. Addresses that are already
     locked for this account do not count either, so that one address alone never uses up the limit.
     """
 
-    scope = BY_ACCOUNT
-    sentence = "There were too many password attempts for this account, from many addresses."
-
-    def named(self, request: AnyRequest) -> str:
-        """Return the account that the request is for."""
-        return typed_account(request)
-
-    def who(self, request: AnyRequest) -> str | None:
-        name = self.named(request)
+    def named(request: AnyRequest) -> str | None:
+        name = account(request)
         plain = request._request if isinstance(request, Request) else request
         return None if is_known_here(name, plain) or is_locked_here(name, plain) else name
 
-
-class CodeAccountThrottle(LoginAccountThrottle):
-    """The same limit for codes: they count for the account whose password was right, with the passwords."""
-
-    def named(self, request: AnyRequest) -> str:
-        return waiting_account(request)
+    return named
 
 
-class SignUpThrottle(AddressThrottle):
-    scope = "sign_up"
-    sentence = "Too many accounts have been created from your address."
+# --- The limits -------------------------------------------------------------------------------------------
 
 
-class PasswordResetThrottle(AddressThrottle):
-    scope = "password_reset"
-    sentence = "There were too many requests for new passwords from your address."
+def limit(scope: str, named: Named, counts: frozenset[str] | None, sentence: str) -> type[Throttle]:
+    """Return a limit as a class, which Django REST framework wants. Limits of one scope count together."""
+    return type("LimitOf" + scope, (Throttle,), {
+        "scope": scope, "named": staticmethod(named), "counts": counts, "sentence": sentence,
+    })  # fmt: skip
 
 
-class PasswordResetMailThrottle(PasswordResetThrottle):
-    """The same limit per e-mail address, whatever the sender's address, so that mailboxes are not flooded."""
-
-    sentence = "There were too many requests for a new password for this e-mail address."
-
-    def who(self, request: AnyRequest) -> str | None:
-        # Cleaned as the form does and compared as Django does: spaces and wide letters are not another mailbox.
-        email = unicodedata.normalize("NFKC", str(request.POST.get("email", ""))).strip()
-        return f"email {email[:254].casefold()}"
+ALL, POST, WRITES = None, frozenset({"POST"}), frozenset({"POST", "PUT", "PATCH", "DELETE"})
+TOO_MANY = "You have sent too many requests."
+PASSWORDS = "There were too many password attempts from your address."
+ON_ACCOUNT = "There were too many password attempts for this account, from many addresses."
+# fmt: off
+StrangerThrottle = limit("stranger", by_stranger, ALL, TOO_MANY)
+BadTokenThrottle = limit("stranger", by_address, ALL, TOO_MANY)
+AccountThrottle = limit("account", by_account, ALL, TOO_MANY)
+UploadThrottle = limit("upload", by_sender, POST, "You have uploaded too often.")
+# Each starts a trial of the environment.
+EnvironmentThrottle = limit("environment", by_sender, ALL, "You have named too many environments that are new here.")
+# Each takes seconds of a processor.
+ValidateThrottle = limit("validate", by_account, POST,
+                         "You have asked too often what an upload would be refused for.")
+# Leaving a ladder cancels waiting duels, and registering for a full tournament and leaving it again keeps others out.
+ChangeThrottle = limit("changes", by_account, WRITES,
+                       "You have changed too often which of your agents and versions play, or where.")
+# Pages that play a match again, draw an episode or unpack an archive; searches read whole tables.
+ReplayThrottle = limit("replay", by_sender, ALL, "You have opened too many matches in a short time.")
+SearchThrottle = limit("replay", by_sender, ALL, "You have searched or opened matches too often in a short time.")
+# With what every seat saw, and cards of matches: they take longer than pages.
+ReplayFileThrottle = limit("replay_file", by_sender, ALL, "You have downloaded too many replays in a short time.")
+# All matches of a duel are played again, folders are packed, whole leaderboards are read.
+ResultsThrottle = limit("results", by_sender, ALL,
+                        "You have downloaded the results of too many duels in a short time.")
+PackedThrottle = limit("results", by_sender, ALL,
+                       "You have downloaded too many results and environments in a short time.")
+LeaderboardThrottle = limit("results", by_sender, ALL,
+                            "You have downloaded too many results and leaderboards in a short time.")
+# All rated matches of an environment are read.
+DataSetThrottle = limit("data_set", by_sender, ALL, "You have downloaded too many data sets in the last hour.")
+LoginThrottle = limit("login", by_address, POST, PASSWORDS)
+# Against slow attempts of one password on many accounts.
+LoginDayThrottle = limit("login_day", by_address, POST, PASSWORDS)
+LoginAccountThrottle = limit(BY_ACCOUNT, by_login(typed_account), POST, ON_ACCOUNT)
+# Codes count for the account whose password was right, with the passwords.
+CodeAccountThrottle = limit(BY_ACCOUNT, by_login(waiting_account), POST, ON_ACCOUNT)
+SignUpThrottle = limit("sign_up", by_address, POST, "Too many accounts have been created from your address.")
+PasswordResetThrottle = limit("password_reset", by_address, POST,
+                              "There were too many requests for new passwords from your address.")
+# Whatever the sender's address, so that mailboxes are not flooded.
+PasswordResetMailThrottle = limit("password_reset", by_mailbox, POST,
+                                  "There were too many requests for a new password for this e-mail address.")
+# fmt: on

@@ -43,7 +43,6 @@ from core.models import (
     Submission,
     Tournament,
     TournamentSchedule,
-    UploadReservation,
     User,
     Validation,
     Webhook,
@@ -120,8 +119,6 @@ def grow(crowd: Crowd, size: int) -> None:
     made(
         TournamentSchedule(environment=crowd.game, name=f"{n}", cron="0 18 * * 5", handled_until=NOON) for n in numbers
     )
-    upload = {"environment": crowd.game, "archive_bytes": 4, "makes_agent": False, "expires_at": timezone.now()}
-    made(UploadReservation(owner=one, archive_sha256=f"{one.pk:064}", **upload) for one in people)
     made(Promotion(candidate=rivals[k], incumbent=crowd.hero, test={}) for k, _ in enumerate(numbers))
     figures = {"value": 1500, "low": 1450, "high": 1550, "live": 1520, "rank": 1, "best_rank": 1, "worst_rank": 2}
     made(RatingPoint(environment=crowd.game, submission=rival, at=NOON, **figures) for rival in rivals)

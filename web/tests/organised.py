@@ -84,7 +84,6 @@ def one_of_each(people: factories.Cast, environment: Environment) -> dict[type[M
         factories.rating_point(anna, timezone.now()),
         factories.lens(environment),
         factories.letter(),
-        factories.upload(people.alice, environment),
         evaluation,
         factories.recording(evaluation),
         ranking_list(task),

@@ -283,8 +283,6 @@ GET    /health                                                       503 503 503
 GET    /api/evaluation-metrics                                      200 200 200 200
 GET    /health/live                                                  200 200 200 200
 GET    /metrics                                                      403 403 403 403
-GET    /api/alertmanager/webhook                                     405 405 405 405
-POST   /api/alertmanager/webhook                                     403 403 403 403
 GET    /api/v1/                                                     200 200 200 200
 GET    /api/v1/tokens/                                               401 200 200 200
 POST   /api/v1/tokens/                                               415 415 415 415
@@ -441,7 +439,6 @@ core.lens                 200 403 200 403 403 403 200
 core.notice               200 403 200 403 403 403 200
 core.noticechoice         200 403 200 403 403 403 200
 core.letter               200 403 200 403 403 403 200
-core.uploadreservation    200 403 200 403 403 403 200
 core.package              200 403 200 403 403 403 200
 core.packagebuild         200 403 200 403 403 403 200
 core.participant          200 403 200 403 403 403 200

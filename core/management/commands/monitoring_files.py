@@ -17,16 +17,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("folder", type=Path, help="has to be the same where Alertmanager reads it")
-        parser.add_argument("--site", default="http://web:8000", help="where Alertmanager reaches the site")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.METRICS_TOKEN:
-            raise CommandError("METRICS_TOKEN is not set. Prometheus and Alertmanager identify themselves by it.")
+            raise CommandError("METRICS_TOKEN is not set. Prometheus identifies itself by it.")
         folder: Path = options["folder"]
-        token = folder / TOKEN_FILE
-        written = alertmanager_configuration(site=options["site"].rstrip("/"), token_file=str(token))
         try:
-            token.write_text(settings.METRICS_TOKEN)
-            (folder / CONFIGURATION).write_text(written)
+            (folder / TOKEN_FILE).write_text(settings.METRICS_TOKEN)
+            (folder / CONFIGURATION).write_text(alertmanager_configuration())
         except OSError as error:
             raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error

@@ -11,14 +11,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from django.core.cache import cache
 from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import OperationalError, transaction
 from django.utils import timezone
 
-from core.errors import QuotaExceeded
-from core.models import Environment, Submission, UploadReservation, User
+from core.models import Environment, Submission, User
 from core.submissions import services
 from core.submissions.services import agent_create
 from core.submissions.uploads import archives_sweep
@@ -64,24 +62,3 @@ def test_the_sweep_deletes_old_archives_that_no_row_names_and_no_others(alice: U
     assert archives_sweep(now=timezone.now()) == 1
 
     assert [storage.exists(name) for name in (named, unnamed, fresh)] == [True, False, True]
-
-
-def test_only_one_request_of_an_owner_waits_for_the_same_archive(alice: User, environment: Environment) -> None:
-    alice.quota_uploads_per_day = 1
-    alice.save()
-    first = send(alice, environment)
-    UploadReservation.objects.create(
-        owner=alice,
-        environment=environment,
-        archive_sha256=first.archive_sha256,
-        archive_bytes=1,
-        makes_agent=True,
-        expires_at=timezone.now() + timedelta(minutes=5),
-    )
-    assert cache.add(f"upload-twin:{alice.pk}", True)  # another request of hers is waiting
-
-    with pytest.raises(QuotaExceeded):
-        send(alice, environment, "other")
-
-    assert cache.get(f"upload-twin:{alice.pk}")
-    assert not Submission.objects.exclude(pk=first.pk).exists()

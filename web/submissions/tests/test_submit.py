@@ -38,7 +38,7 @@ description: A pole on a cart.
 def cart_pole(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Environment:
     cache.clear()
     settings.ANONYMOUS_SUBMISSIONS = True
-    monkeypatch.setattr("core.submissions.uploads.inspect_apart", lambda file, *, sender, arena, pythons: True)
+    monkeypatch.setattr("core.submissions.uploads.inspect_apart", lambda *_, **__: True)
     monkeypatch.setattr(additions, "described", lambda env_id, slug: FILE)
     return factories.environment("cart-pole")
 

@@ -6,22 +6,24 @@ import fcntl
 import io
 import tempfile
 import threading
+import zipfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import UploadedFile
+from django.core.files.uploadedfile import SimpleUploadedFile, UploadedFile
 from django.db import connection
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.image.errors import BuildFailed
+from arena_kit.image.recipe import unpack
 from arena_kit.upload import inspection
 from core.errors import QuotaExceeded, Refused
 from core.files.storage import LocalStorage, incoming_folder, incoming_sweep
-from core.models import Agent, Environment, Submission, UploadReservation, User
+from core.models import Agent, Environment, JobState, Submission, User
 from core.people.quotas import address_digest
 from core.people.services import anonymous_ensure
 from core.submissions import uploads
@@ -87,17 +89,16 @@ def test_the_quota_is_asked_before_any_work(
 
 
 @on_a_real_database
-def test_of_uploads_at_once_those_without_a_place_are_refused_before_they_are_inspected(
+def test_of_uploads_at_once_as_many_are_taken_as_the_quota_has_places(
     settings: Settings, alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 2}
-    inspected: list[str] = []
-    all_refused = threading.Event()
-    refused: list[int] = []
+    before = set(Path(settings.MEDIA_ROOT).rglob("*.zip"))
+    # None is counted before all of them have been looked at.
+    together = threading.Barrier(5, timeout=60)
 
-    def inspect(_: object, *, sender: str, arena: str, pythons: object) -> bool:
-        inspected.append(sender)
-        assert all_refused.wait(60)
+    def inspect(*_: object, **__: object) -> bool:
+        together.wait()
         return True
 
     def upload(number: int) -> Callable[[], str]:
@@ -105,9 +106,6 @@ def test_of_uploads_at_once_those_without_a_place_are_refused_before_they_are_in
             try:
                 create(alice, environment, archive(f"# {number}\n{FIRST}"), name=f"agent-{number}")
             except QuotaExceeded as refusal:
-                refused.append(number)
-                if len(refused) == 3:
-                    all_refused.set()
                 return refusal.code
             return "uploaded"
 
@@ -116,13 +114,13 @@ def test_of_uploads_at_once_those_without_a_place_are_refused_before_they_are_in
     monkeypatch.setattr(uploads, "inspect_apart", inspect)
     said = at_once(*(upload(number) for number in range(5)))
     assert sorted(said) == ["quota_uploads_per_day"] * 3 + ["uploaded"] * 2
-    assert len(inspected) == 2
-    assert not UploadReservation.objects.exists()
+    kept = {Path(row.archive.path) for row in Submission.objects.all()}
+    assert set(Path(settings.MEDIA_ROOT).rglob("*.zip")) - before == kept
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("fails", ["inspect_apart", "archive_name", "reservation_use"])
-def test_what_fails_on_its_way_gives_its_place_back_and_leaves_no_file(
+@pytest.mark.parametrize("fails", ["uploads.inspect_apart", "uploads.archive_name", "services.job_enqueue"])
+def test_what_fails_on_its_way_takes_no_place_and_leaves_no_file(
     settings: Settings, alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch, fails: str
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1}
@@ -132,45 +130,24 @@ def test_what_fails_on_its_way_gives_its_place_back_and_leaves_no_file(
         raise OSError("The disk is full.")
 
     with monkeypatch.context() as patch:
-        target = "core.submissions.services" if fails == "reservation_use" else "core.submissions.uploads"
-        patch.setattr(f"{target}.{fails}", fail)
+        patch.setattr(f"core.submissions.{fails}", fail)
         with pytest.raises(OSError, match="disk is full"):
             create(alice, environment)
-    assert not UploadReservation.objects.exists()
     assert not Agent.objects.exists()
     assert set(Path(settings.MEDIA_ROOT).rglob("*.zip")) == before
     assert create(alice, environment).number == 1
 
 
 @pytest.mark.django_db
-def test_a_place_of_a_process_that_was_killed_is_free_again_once_it_expires(
-    settings: Settings, alice: User, environment: Environment
-) -> None:
-    settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1}
-    lost = UploadReservation.objects.create(
-        owner=alice,
-        environment=environment,
-        archive_sha256="0" * 64,
-        archive_bytes=9,
-        makes_agent=True,
-        expires_at=timezone.now() + timedelta(minutes=1),
-    )
-    with pytest.raises(QuotaExceeded):
-        create(alice, environment)
-    UploadReservation.objects.update(expires_at=timezone.now() - timedelta(minutes=1))
-    assert create(alice, environment).number == 1
-    assert not UploadReservation.objects.filter(pk=lost.pk).exists()
-
-
-@pytest.mark.django_db
-def test_a_place_that_expires_while_its_upload_is_inspected_is_decided_about_again(
+def test_the_last_place_goes_to_the_upload_that_is_made_first(
     settings: Settings, alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.QUOTAS = {**settings.QUOTAS, "uploads_per_day": 1}
 
-    def slowly(_: object, *, sender: str, arena: str, pythons: object) -> bool:
-        if UploadReservation.objects.count() == 1:
-            UploadReservation.objects.update(expires_at=timezone.now() - timedelta(seconds=1))
+    others = iter([True])
+
+    def slowly(*_: object, **__: object) -> bool:
+        if next(others, False):
             create(alice, environment, archive(f"# other\n{FIRST}"), name="quicker")
         return True
 
@@ -178,6 +155,19 @@ def test_a_place_that_expires_while_its_upload_is_inspected_is_decided_about_aga
     with pytest.raises(QuotaExceeded):
         create(alice, environment)
     assert Submission.objects.get().agent.name == "quicker"
+
+
+@pytest.mark.django_db
+def test_an_upload_into_an_environment_that_is_removed_meanwhile_is_refused(
+    alice: User, environment: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def slowly(*_: object, **__: object) -> bool:
+        Environment.objects.filter(pk=environment.pk).delete()
+        return True
+
+    monkeypatch.setattr(uploads, "inspect_apart", slowly)
+    with pytest.raises(Refused, match="was removed a moment ago"):
+        create(alice, environment)
 
 
 @on_a_real_database
@@ -199,7 +189,7 @@ def test_no_transaction_is_open_while_an_upload_is_inspected_or_stored(
     seen: list[tuple[str, bool]] = []
     save = LocalStorage._save
 
-    def inspect(_: object, *, sender: str, arena: str, pythons: object) -> bool:
+    def inspect(*_: object, **__: object) -> bool:
         seen.append(("inspect", connection.in_atomic_block))
         return True
 
@@ -220,7 +210,7 @@ def test_anonymous_clients_are_stored_side_by_side(
     settings.QUOTAS_ANONYMOUS = {"uploads_per_day": 3, "storage_bytes": 10**9}
     anonymous = anonymous_ensure()
     # None of them is stored before all of them are about to be.
-    together = threading.Barrier(3, timeout=30)
+    together = threading.Barrier(5, timeout=30)
     save = LocalStorage._save
 
     def store(self: LocalStorage, name: str, content: Any) -> str:
@@ -239,7 +229,7 @@ def test_anonymous_clients_are_stored_side_by_side(
 
         return run
 
-    monkeypatch.setattr(uploads, "inspect_apart", lambda _, *, sender, arena, pythons: True)
+    monkeypatch.setattr(uploads, "inspect_apart", lambda *_, **__: True)
     monkeypatch.setattr(LocalStorage, "_save", store)
     said = at_once(*(client(number) for number in range(5)))
     # And the quota of all of them together is exact nevertheless.
@@ -310,6 +300,36 @@ def test_what_cannot_be_inspected_now_is_taken_and_left_to_the_build(
     assert said == [uploads.LATER]
     for lock in held:
         lock.close()
+
+
+def damaged() -> bytes:
+    """A zip whose player.py does not have the checksum that it announces."""
+    data = archive(FIRST).read()
+    with zipfile.ZipFile(io.BytesIO(data)) as file:
+        checksum = file.getinfo("player.py").CRC.to_bytes(4, "little")
+    return bytes(data.replace(checksum, b"\0\0\0\0"))
+
+
+def with_requirements(line: str) -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("player.py", FIRST)
+        packed.writestr("requirements.txt", line)
+    return file.getvalue()
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("data", "code"), [(damaged(), "damaged_zip"), (with_requirements("-e .\n"), "requirements_option")]
+)
+def test_what_only_unpacking_shows_is_taken_and_refused_by_the_first_step_of_the_build(
+    alice: User, environment: Environment, tmp_path: Path, data: bytes, code: str
+) -> None:
+    submission = create(alice, environment, SimpleUploadedFile("agent.zip", data))
+    assert submission.builds.get().state == JobState.QUEUED
+    with pytest.raises(BuildFailed) as failure, submission.archive.open("rb") as file:
+        unpack(file, tmp_path, (), log=lambda _: None)
+    assert failure.value.code == code
 
 
 @pytest.mark.slow
