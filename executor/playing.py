@@ -18,6 +18,7 @@ from core.errors import Refused
 from core.models import AuditEntry, Run, User
 from core.operations.priorities import priority_set
 from core.people.audit_log import Operator
+from core.people.rights import may
 from core.submissions.trials import Trial, trial_end, trial_state
 from executor.database import Database
 from executor.door import PRIORITY, Context, is_detached, patience, priority
@@ -125,7 +126,7 @@ class Playing:
 
 def _started(caller: User, request: RunRequest, asked_priority: int) -> tuple[Run, bool]:
     """Put a run in line with a priority, which organisers may give it. Raises Refused."""
-    if asked_priority and not (caller.is_staff and caller.has_perm("core.change_duel")):
+    if asked_priority and not may(caller, "core.change_duel"):
         raise Refused("Only organisers may set the priority of a run.", field=PRIORITY, code=NOT_YOURS)
     with transaction.atomic():
         run, is_new = run_start(caller=caller, request=request, now=timezone.now())

@@ -14,9 +14,12 @@ from core.duels.challenge_selectors import active_version, rival_hindrance
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
 from core.models.run import KEY_CHARACTERS
+from core.people.rights import may
 
 UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", "key_taken"
 """Codes of refusals that a program tells apart; every other one is a wrong request."""
+OTHERS = "core.change_duel"
+"""The right to let agents of other people play."""
 DEFAULT_SECONDS, MOST_SECONDS = 300, 3600
 MOST_MATCHES = 1000
 MOST_SEED = 2**31
@@ -105,7 +108,7 @@ def players_find(request: RunRequest, environment: Environment, caller: User) ->
     )
     if first == second:
         raise Refused("A version cannot play against itself: name two.", field="agents[1].docker_image")
-    if not caller.is_staff and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
+    if not may(caller, OTHERS) and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
         raise Refused("None of these agents is yours: only organisers may let others' agents meet.", code=NOT_YOURS)
     return first, second
 
@@ -115,7 +118,7 @@ def _alone(request: RunRequest, environment: Environment, caller: User) -> Submi
     if request.seed is not None:
         raise Refused(f"{environment} is played on the arena's public seeds: leave the seed out.", field="seed")
     submission = _player(request.players[0].version, environment, caller, field="agents[0].docker_image")
-    if not caller.is_staff and submission.agent.owner_id != caller.pk:
+    if not may(caller, OTHERS) and submission.agent.owner_id != caller.pk:
         raise Refused("This agent is not yours: only organisers may let others' agents play.", code=NOT_YOURS)
     return submission
 
@@ -125,7 +128,7 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
     agent = submission.agent
     if agent.environment_id != environment.pk:
         raise Refused(f"{submission} plays {agent.environment}, not {environment}.", field=field)
-    if agent.owner_id != caller.pk and not caller.is_staff:
+    if agent.owner_id != caller.pk and not may(caller, OTHERS):
         newest = active_version(agent)
         if why := rival_hindrance(agent, newest):
             raise Refused(why, field=field, code=NOT_READY)

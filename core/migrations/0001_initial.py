@@ -1295,6 +1295,7 @@ class Migration(migrations.Migration):
             name='TaskFile',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('by_organiser', models.BooleanField(editable=False, help_text='Only tasks of organisers are on a board, and they are tested at once.')),
                 ('sha256', models.CharField(max_length=64)),
                 ('report', models.JSONField(help_text='What it changed: count, created, revised, unchanged, duplicates, skipped.')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
@@ -1331,11 +1332,12 @@ class Migration(migrations.Migration):
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='core.environment')),
                 ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='core.taskfile')),
+                ('member', models.ForeignKey(editable=False, help_text='The member who wrote it, among whose tasks its key is unique; empty for a task of the organisers.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ['environment', 'key', 'revision'],
                 'indexes': [models.Index(fields=['environment', 'fingerprint'], name='task_of_fingerprint'), models.Index(condition=models.Q(('is_current', True)), fields=['key'], name='task_of_key')],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'key', 'revision'), name='task_revision_unique'), models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('environment', 'key'), name='task_one_current'), models.CheckConstraint(condition=models.Q(('acceptance__in', ['', 'ACCEPTED', 'REFUSED']), ('revision__gte', 1), ('split__in', ['PRACTICE', 'RANKING', 'HIDDEN']), models.Q(('key', ''), _negated=True)), name='task_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('acceptance', ''), ('verified_at', None)), models.Q(models.Q(('acceptance', ''), _negated=True), ('verified_at__isnull', False)), _connector='OR'), name='task_acceptance_is_dated')],
+                'constraints': [models.UniqueConstraint(condition=models.Q(('member', None)), fields=('environment', 'key', 'revision'), name='task_revision_unique'), models.UniqueConstraint(condition=models.Q(('is_current', True), ('member', None)), fields=('environment', 'key'), name='task_one_current'), models.UniqueConstraint(fields=('environment', 'member', 'key', 'revision'), name='task_of_member_revision_unique'), models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('environment', 'member', 'key'), name='task_of_member_one_current'), models.CheckConstraint(condition=models.Q(('acceptance__in', ['', 'ACCEPTED', 'REFUSED']), ('revision__gte', 1), ('split__in', ['PRACTICE', 'RANKING', 'HIDDEN']), models.Q(('key', ''), _negated=True)), name='task_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('acceptance', ''), ('verified_at', None)), models.Q(models.Q(('acceptance', ''), _negated=True), ('verified_at__isnull', False)), _connector='OR'), name='task_acceptance_is_dated')],
             },
         ),
         migrations.CreateModel(

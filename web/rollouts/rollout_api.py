@@ -128,7 +128,8 @@ class RolloutsExport(RolloutList):
         if kwargs["kind"] not in ("csv", "json"):
             raise Http404("Rollouts can be downloaded as csv or json.")
         rows = self.filter_queryset(self.get_queryset())[:MOST_EXPORTED]
-        return exported(kwargs["kind"], "rollouts", [_flat(row) for row in rows])
+        viewer = viewer_of(request)
+        return exported(kwargs["kind"], "rollouts", [_flat(row, viewer) for row in rows])
 
 
 @extend_schema(parameters=[PATH])
@@ -285,13 +286,14 @@ def _verdict(row: Any, *, shows_all: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _flat(row: Rollout) -> dict[str, Any]:
+def _flat(row: Rollout, viewer: Any) -> dict[str, Any]:
     """Return a rollout as a row of a table, without what agents have said."""
+    verdict_code = row.verdict_code if work_visible(row, viewer) else ""
     return {
         "id": str(row.public_id), "batch": str(row.batch.public_id), "environment": row.environment.slug,
         "task": row.task.key, "revision": row.task.revision, "agent": row.batch.agent_name,
         "attempt": row.attempt_number, "state": row.state, "fault": row.fault, "outcome": row.outcome,
-        "score": row.score, "ended_by": row.ended_by, "code": row.verdict_code or row.error_code,
+        "score": row.score, "ended_by": row.ended_by, "code": verdict_code or row.error_code,
         "steps": row.step_count, "seconds": row.seconds, "agent_seconds": row.agent_seconds,
         "tokens_in": row.tokens_in, "tokens_out": row.tokens_out, "cost_micros": row.cost_micros,
         "created_at": row.created_at.isoformat(), "ended_at": row.ended_at.isoformat() if row.ended_at else "",

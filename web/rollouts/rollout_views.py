@@ -17,11 +17,12 @@ from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.files.removed import removed_on
 from core.models import CancelCode, Rollout, User
+from core.people.rights import may
 from core.rollouts.batches import rollout_cancel
-from core.rollouts.judging import can_be_judged, judging_ask, newest_revision
+from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
 from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
-from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
+from core.rollouts.selectors import checks_shown, of_task, rollout_get, rollout_rows, verdicts_of
 from web.rollouts.batch_views import id_in
 from web.rollouts.parts import aligned, changes_compared, changes_view, number_in, steps_view
 from web.site.fragments import render_page
@@ -58,10 +59,10 @@ def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
         "has_video": is_kept(row.video), "gone_since": removed_on(row.video.name),
         "is_live": not row.is_over or bool(row.judging_asked),
         "changes": changes_view(row) if sees_answers and row.is_over else None,
-        "may_judge": bool(viewer.is_staff) and can_be_judged(row), "newest_revision": newest_revision(row.task),
+        "may_judge": may(viewer, JUDGING) and can_be_judged(row), "newest_revision": newest_revision(row.task),
         "may_change": may_change_batch(row.batch, viewer), "not_yours": work_hidden_because(row),
         "others": [] if request.headers.get("HX-Target") else list(
-            rollout_rows(viewer).filter(task__key=row.task.key, environment=row.environment)
+            rollout_rows(viewer).filter(of_task(row.task, "task__"))
             .exclude(pk=row.pk)[:MOST_OTHERS]
         ),
     }  # fmt: skip
@@ -85,7 +86,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def judge(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Ask for another verdict, by the task as it was or as it is now."""
     row = get_rollout(request, public_id)
-    if not (isinstance(request.user, User) and request.user.is_staff):
+    if not (isinstance(request.user, User) and may(request.user, JUDGING)):
         raise PermissionDenied("Only organisers have rollouts judged again.")
     try:
         judging_ask(rollout=row, by=request.user, by_newest_task=request.POST.get("by") == "newest")

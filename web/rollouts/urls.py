@@ -42,6 +42,7 @@ routes = [
     *native("applications/<slug:slug>/analytics/", api.ApplicationAnalytics, "application_analytics"),
     *native("packages/", api.PackageList, "packages"),
     *native("tasks/", api.TaskList, "tasks"),
+    *native("tasks/tests/", api.TaskTests, "task_tests"),
     *native("batches/", batch_api.BatchList, "batches"),
     *native("batches/<uuid:public_id>/", batch_api.BatchShown, "batch"),
     *native("batches/<uuid:public_id>/cancel/", batch_api.BatchCancel, "batch_cancel"),

@@ -10,8 +10,8 @@ from django.template import Context
 from django.urls import reverse
 
 from core.models import User
+from core.people.rights import SUPERUSER, may
 from web.organise.actions.registry import kind_of
-from web.site.organisers import SUPERUSER, may
 
 register = template.Library()
 

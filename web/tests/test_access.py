@@ -386,6 +386,8 @@ GET    /api/v1/packages/                                            200 200 200 
 POST   /api/v1/packages/                                            401 400 400 400
 GET    /api/v1/tasks/                                               200 200 200 200
 POST   /api/v1/tasks/                                               401 400 400 400
+GET    /api/v1/tasks/tests/                                         405 405 405 405
+POST   /api/v1/tasks/tests/                                         401 415 415 415
 GET    /api/v1/batches/                                             200 200 200 200
 POST   /api/v1/batches/                                             401 415 415 415
 GET    /api/v1/batches/{batch}/                                     200 200 200 200

@@ -161,7 +161,7 @@ def test_no_page_of_the_admin_breaks_the_policy(stage: Stage, tab: Page, trouble
 
 @pytest.mark.nightly
 def test_a_second_factor_is_set_up_under_the_policy(transactional_db: None, tab: Page, troubles: list[str]) -> None:
-    with watched(tab, session(factories.user("olga", is_staff=True)), troubles) as page:
+    with watched(tab, session(factories.user("olga", is_staff=True, is_superuser=True)), troubles) as page:
         page.goto("/profile/second-factor/")
         page.get_by_role("link", name="Set it up").click()
         page.get_by_label("Password").fill(factories.PASSWORD)

@@ -57,6 +57,7 @@ NOT_READ = {
         "agent_submissions",
         "agent_rest",
         "batch_cancel",
+        "task_tests",
         "challenge_cancel",
         "dashboard_upload",
         "docs",

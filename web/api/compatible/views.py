@@ -30,7 +30,7 @@ from core.version import arena_version
 from web.api.compatible import answers, forms, queries
 from web.api.deleting import delete
 from web.api.errors import Conflict
-from web.api.parsers import BoundedFormParser, BoundedJSONParser
+from web.api.parsers import AnyTextJSONParser, BoundedFormParser
 from web.site.requests import account_of, client_network, viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import allow_strangers, environment_first
@@ -42,7 +42,7 @@ class Submit(APIView):
     """Submit a script, several files, or a zip. The answer has the id under which to ask for the result."""
 
     tag = "compatible"
-    parser_classes = [MultiPartParser, BoundedFormParser, BoundedJSONParser]
+    parser_classes = [MultiPartParser, BoundedFormParser, AnyTextJSONParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

@@ -32,10 +32,12 @@ from core.models import (
     Sitting,
     SittingMove,
     Submission,
+    Task,
     TaskFile,
     User,
 )
 from core.models.quota import QUOTA_FIELDS
+from core.rollouts.permissions import rollouts_visible
 
 COPY_BYTES = 1 << 20
 ACCOUNT = ("username", "email", "email_confirmed_at", "team", "github", "date_joined", "last_login", "is_staff",
@@ -130,7 +132,8 @@ def account_parts(user: User) -> Parts:
             ("public_id", "environment__slug", "agent_kind", "agent_config", "attempts", "note", "created_at"),
         ),
         "rollouts": (
-            Rollout.objects.filter(batch__owner=user),
+            # For the board a version works at hidden tasks as well.
+            rollouts_visible(Rollout.objects.filter(batch__owner=user), user),
             ("public_id", "batch__public_id", "task__key", "state", "outcome", "score", "ended_at"),
         ),
         "challenges": (Challenge.objects.filter(user=user), ("pk", "kind", "created_at", "ended_at")),
@@ -150,6 +153,10 @@ def account_parts(user: User) -> Parts:
         "packages": (
             Package.objects.filter(uploaded_by=user),
             ("environment__slug", "number", "archive_bytes", "note", "created_at"),
+        ),
+        "tasks": (
+            Task.objects.filter(file__uploaded_by=user),
+            ("environment__slug", "key", "revision", "definition", "created_at"),
         ),
         "task_files": (TaskFile.objects.filter(uploaded_by=user), ("environment__slug", "report", "created_at")),
         "audit_log": (
