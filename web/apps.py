@@ -5,9 +5,17 @@ from __future__ import annotations
 from django.apps import AppConfig
 
 JOBS = (
-    "build", "validation", "duel", "evaluation", "recording", "analysis", "packagebuild", "rollout", "publication",
+    "build",
+    "validation",
+    "duel",
+    "evaluation",
+    "recording",
+    "analysis",
+    "packagebuild",
+    "rollout",
+    "publication",
     "sitting",
-)  # fmt: skip
+)
 PAGES = {
     "agent": "web:agent",
     "batch": "web:batch",

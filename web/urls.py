@@ -31,9 +31,28 @@ from web.watching import urls as watching
 
 # The API's own table is the last: it ends with an address that takes the rest.
 NOUNS = (
-    site, people, notices, docs, watching, tournaments, submissions, operations, kit, environments, ratings,
-    comparisons, challenges, sittings, rollouts, evaluations, duels, analyses, jobs, organise, api,
-)  # fmt: skip
+    site,
+    people,
+    notices,
+    docs,
+    watching,
+    tournaments,
+    submissions,
+    operations,
+    kit,
+    environments,
+    ratings,
+    comparisons,
+    challenges,
+    sittings,
+    rollouts,
+    evaluations,
+    duels,
+    analyses,
+    jobs,
+    organise,
+    api,
+)
 pages = [page for noun in NOUNS for page in getattr(noun, "pages", ())]
 routes = [route for noun in NOUNS for route in getattr(noun, "routes", ())]
 

@@ -13,8 +13,12 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose where submissions run."""
     sandboxes = "docker: locked-down containers (default); process: local processes, for your own code only"
     parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
-    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
-                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument(
+        "--base-image",
+        default="rl-arena-base",
+        metavar="IMAGE",
+        help="image that folders and zips run on (default rl-arena-base)",
+    )
     parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
 
 

@@ -59,21 +59,36 @@ class Home:
         for tried in range(1, MOST_TRIES + 1):
             folder = self._output(f"{task.key}-{number}" + (f"-try-{tried}" if tried > 1 else ""))
             played = rollout_run(
-                self._worlds, self._built, task, self._way, self._maker(task, folder), folder,
-                name=self._options.agent, model=self._options.model, labels=_labels(),
-            )  # fmt: skip
+                self._worlds,
+                self._built,
+                task,
+                self._way,
+                self._maker(task, folder),
+                folder,
+                name=self._options.agent,
+                model=self._options.model,
+                labels=_labels(),
+            )
             verdict, facts = played.verdict, played.facts
             if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
                 break
             tell(f"{task.key}: the platform failed ({verdict.code}), so this attempt does not count.")
         return {
-            "task": task.key, "attempt": number, "tries": tried,
-            "outcome": verdict.outcome.value, "fault": verdict.fault.value,
-            "code": verdict.code, "sentence": verdict.sentence, "score": verdict.score, "steps": facts.steps,
-            "seconds": round(facts.seconds, 1), "tokens": facts.tokens, "cost_micros": facts.cost_micros,
+            "task": task.key,
+            "attempt": number,
+            "tries": tried,
+            "outcome": verdict.outcome.value,
+            "fault": verdict.fault.value,
+            "code": verdict.code,
+            "sentence": verdict.sentence,
+            "score": verdict.score,
+            "steps": facts.steps,
+            "seconds": round(facts.seconds, 1),
+            "tokens": facts.tokens,
+            "cost_micros": facts.cost_micros,
             "record_sha256": played.record.get("record_sha256", ""),
             "folder": str(folder) if self._options.output else "",
-        }  # fmt: skip
+        }
 
     def accept(self) -> dict[str, Any]:
         """Try each task with its oracle and with nothing done."""

@@ -40,8 +40,20 @@ from core.models.quota import QUOTA_FIELDS
 from core.rollouts.permissions import rollouts_visible
 
 COPY_BYTES = 1 << 20
-ACCOUNT = ("username", "email", "email_confirmed_at", "team", "github", "date_joined", "last_login", "is_staff",
-           "is_superuser", "ban_reason", "is_quota_exempt", *QUOTA_FIELDS)  # fmt: skip
+ACCOUNT = (
+    "username",
+    "email",
+    "email_confirmed_at",
+    "team",
+    "github",
+    "date_joined",
+    "last_login",
+    "is_staff",
+    "is_superuser",
+    "ban_reason",
+    "is_quota_exempt",
+    *QUOTA_FIELDS,
+)
 Parts = dict[str, tuple[QuerySet[Any], tuple[str, ...]]]
 
 

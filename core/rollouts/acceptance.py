@@ -72,8 +72,10 @@ def acceptance_ask(*, by: User, environment: Environment, keys: Collection[str] 
         if count > MOST_ROLLOUTS:
             raise Refused(
                 f"Testing {len(tasks):,} tasks takes {count:,} rollouts; at most {MOST_ROLLOUTS:,} can be asked for at "
-                "once. Name some of the tasks.", field="tasks", code="too_many_rollouts",
-            )  # fmt: skip
+                "once. Name some of the tasks.",
+                field="tasks",
+                code="too_many_rollouts",
+            )
         rollout_quota_check(owner=locked, environment=environment, rollout_count=count)
         _try(locked, package, tasks, is_last=True)
     return len(tasks)

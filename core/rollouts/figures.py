@@ -54,9 +54,18 @@ class Analytics:
 def attempts_in(rows: QuerySet[Rollout]) -> list[EndedAttempt]:
     """Return rollouts that are over, as the library counts them, with one query."""
     found = rows.filter(state__in=OVER).values_list(
-        "task__key", "outcome", "score", "fault", "history", "ended_by", "step_count", "seconds", "tokens_in",
-        "tokens_out", "cost_micros",
-    )  # fmt: skip
+        "task__key",
+        "outcome",
+        "score",
+        "fault",
+        "history",
+        "ended_by",
+        "step_count",
+        "seconds",
+        "tokens_in",
+        "tokens_out",
+        "cost_micros",
+    )
     return [
         EndedAttempt(
             task=key,

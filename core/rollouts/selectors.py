@@ -162,8 +162,13 @@ def revisions_of(task: Task) -> list[Task]:
 def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
     """Return the rollouts whose outcome a viewer sees, newest first, without long columns."""
     related = (
-        "task__file", "environment", "batch__owner", "batch__model", "submission__agent__owner", "package",
-    )  # fmt: skip
+        "task__file",
+        "environment",
+        "batch__owner",
+        "batch__model",
+        "submission__agent__owner",
+        "package",
+    )
     rows = Rollout.objects.select_related(*related).defer(*LONG)
     return rollouts_visible(rows, viewer).order_by("-pk")
 

@@ -150,9 +150,11 @@ class NativeTaskUpload(serializers.Serializer[Any]):
 class TaskTestRequest(serializers.Serializer[Any]):
     environment = serializers.SlugField()
     tasks = serializers.ListField(
-        child=serializers.CharField(max_length=100), default=list, max_length=2_000,
+        child=serializers.CharField(max_length=100),
+        default=list,
+        max_length=2_000,
         help_text="Ids; without it all of your own tasks that have not been tested.",
-    )  # fmt: skip
+    )
 
 
 class TaskList(Acting, Listed[Task]):
@@ -188,9 +190,11 @@ class TaskList(Acting, Listed[Task]):
         environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
         with refusals():
             uploaded = tasks_upload(
-                owner=account, environment=environment, data=sent["file"].read(MOST_BYTES + 1),
+                owner=account,
+                environment=environment,
+                data=sent["file"].read(MOST_BYTES + 1),
                 allow_duplicates=sent["allow_duplicates"],
-            )  # fmt: skip
+            )
         return Response(uploaded.file.report, status=201)
 
 
@@ -269,11 +273,13 @@ class ApplicationAnalytics(APIView):
         """Show how often tasks are solved, and at which agents differ."""
         environment = one(Environment.objects.filter(kind="APP"), slug=slug)
         found = analytics(environment, viewer_of(request))
-        return Response({
-            "often": {key: each.value for key, each in found.often.items()},
-            "disagreements": [{"task": key, "by": by} for key, by in found.disagreements],
-            "only_by_oracle": list(found.only_by_oracle),
-        })  # fmt: skip
+        return Response(
+            {
+                "often": {key: each.value for key, each in found.often.items()},
+                "disagreements": [{"task": key, "by": by} for key, by in found.disagreements],
+                "only_by_oracle": list(found.only_by_oracle),
+            }
+        )
 
 
 class ApplicationList(APIView):
@@ -284,5 +290,6 @@ class ApplicationList(APIView):
     @extend_schema(responses=OBJECTS)
     def get(self, request: Request) -> Response:
         """List them by name."""
-        return Response([{"slug": row.slug, "name": row.name, "is_available": row.is_available}
-                         for row in application_list()])  # fmt: skip
+        return Response(
+            [{"slug": row.slug, "name": row.name, "is_available": row.is_available} for row in application_list()]
+        )

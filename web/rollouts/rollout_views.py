@@ -32,15 +32,20 @@ from web.site.requests import viewer_of
 
 Context = dict[str, Any]
 FILES = (
-    ("video", "Video", "webm"), ("steps", "Steps", "gz"), ("pages", "Pages and pictures", "zip"),
-    ("trace", "Trace, for Playwright's viewer", "zip"), ("har", "Network log", "har"),
+    ("video", "Video", "webm"),
+    ("steps", "Steps", "gz"),
+    ("pages", "Pages and pictures", "zip"),
+    ("trace", "Trace, for Playwright's viewer", "zip"),
+    ("har", "Network log", "har"),
     ("player_log", "Output of the agent", "text"),
-)  # fmt: skip
+)
 SECRET_FILES = (
-    ("record", "Record", "json"), ("export", "Exported state", "zip"),
-    ("changes", "Changes of the state", "json"), ("world_log", "Output of the services", "text"),
+    ("record", "Record", "json"),
+    ("export", "Exported state", "zip"),
+    ("changes", "Changes of the state", "json"),
+    ("world_log", "Output of the services", "text"),
     ("model_log", "Questions to the model", "gz"),
-)  # fmt: skip
+)
 MOST_OTHERS = 30
 PICTURE = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:png|webp)\Z")
 
@@ -52,20 +57,28 @@ def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
     verdicts = [(each, *checks_shown(each, with_expected=sees_answers)) for each in verdicts_of(row)]
     files = (*FILES, *SECRET_FILES) if sees_answers else FILES if sees_work else ()
     context: Context = {
-        "rollout": row, "task": row.task, "batch": row.batch, "environment": row.environment,
-        "sees_work": sees_work, "sees_answers": sees_answers, "verdicts": verdicts if sees_work else [],
-        "view": steps_view(row, request.GET) if sees_work else None, "page": request.path,
+        "rollout": row,
+        "task": row.task,
+        "batch": row.batch,
+        "environment": row.environment,
+        "sees_work": sees_work,
+        "sees_answers": sees_answers,
+        "verdicts": verdicts if sees_work else [],
+        "view": steps_view(row, request.GET) if sees_work else None,
+        "page": request.path,
         "files": [(name, title, kind) for name, title, kind in files if is_kept(getattr(row, name))],
-        "has_video": is_kept(row.video), "gone_since": removed_on(row.video.name),
+        "has_video": is_kept(row.video),
+        "gone_since": removed_on(row.video.name),
         "is_live": not row.is_over or bool(row.judging_asked),
         "changes": changes_view(row) if sees_answers and row.is_over else None,
-        "may_judge": may(viewer, JUDGING) and can_be_judged(row), "newest_revision": newest_revision(row.task),
-        "may_change": may_change_batch(row.batch, viewer), "not_yours": work_hidden_because(row),
-        "others": [] if request.headers.get("HX-Target") else list(
-            rollout_rows(viewer).filter(of_task(row.task, "task__"))
-            .exclude(pk=row.pk)[:MOST_OTHERS]
-        ),
-    }  # fmt: skip
+        "may_judge": may(viewer, JUDGING) and can_be_judged(row),
+        "newest_revision": newest_revision(row.task),
+        "may_change": may_change_batch(row.batch, viewer),
+        "not_yours": work_hidden_because(row),
+        "others": []
+        if request.headers.get("HX-Target")
+        else list(rollout_rows(viewer).filter(of_task(row.task, "task__")).exclude(pk=row.pk)[:MOST_OTHERS]),
+    }
     fragments = {"rollout": "web/rollouts/rollout_body.html", "step": "web/rollouts/step.html"}
     return render_page(request, "web/rollouts/rollout.html", context, fragments)
 
@@ -121,11 +134,14 @@ def rollouts_compared(request: HttpRequest) -> HttpResponseBase:
     viewer, at = viewer_of(request), number_in(request.GET, "step", 1)
     sees_state = all(expected_visible(each, viewer) for each in (first, second))
     context: Context = {
-        "first": first, "second": second, "found": aligned(steps_read(first), steps_read(second), at=at),
-        "changes": changes_compared(first, second) if sees_state else None, "environment": first.environment,
+        "first": first,
+        "second": second,
+        "found": aligned(steps_read(first), steps_read(second), at=at),
+        "changes": changes_compared(first, second) if sees_state else None,
+        "environment": first.environment,
         "address": f"?first={first.public_id}&second={second.public_id}",
         "is_same_task": (first.environment_id, first.task.key) == (second.environment_id, second.task.key),
-    }  # fmt: skip
+    }
     return render(request, "web/rollouts/rollouts_compared.html", context)
 
 

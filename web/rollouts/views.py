@@ -57,11 +57,17 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     found = tasks_filtered(tasks_current(viewer, row), wanted.wanted)
     page = Paginator(found, TASKS_A_PAGE).get_page(page_number(request.GET))
     context: Context = {
-        "environment": row, "form": form, "report": report, "filter": wanted, "tasks": page,
-        "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors), "may_ask": may_ask(viewer),
+        "environment": row,
+        "form": form,
+        "report": report,
+        "filter": wanted,
+        "tasks": page,
+        "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors),
+        "may_ask": may_ask(viewer),
         "untested": tasks_untested(viewer, row).count() if may_ask(viewer) else 0,
-        "base": reverse("web:rollout_tasks", args=[slug]), "query": request.GET.urlencode(),
-    }  # fmt: skip
+        "base": reverse("web:rollout_tasks", args=[slug]),
+        "query": request.GET.urlencode(),
+    }
     return render(request, "web/rollouts/tasks.html", context, status=status)
 
 
@@ -75,11 +81,17 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
     attempts = rollout_rows(viewer).filter(of_task(found, "task__"))
     context: Context = {
-        "environment": row, "task": found, "revisions": revisions, "sees_answers": answers_visible(found, viewer),
-        "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
+        "environment": row,
+        "task": found,
+        "revisions": revisions,
+        "sees_answers": answers_visible(found, viewer),
+        "rollouts": list(attempts[:ROLLOUTS_SHOWN]),
+        "may_ask": may_ask(viewer),
         "may_test": may_ask(viewer) and answers_visible(found, viewer) and not found.file.by_organiser,
-        "page": request.path, "most": ROLLOUTS_SHOWN, "limits": found.definition.get("limits", {}),
-    }  # fmt: skip
+        "page": request.path,
+        "most": ROLLOUTS_SHOWN,
+        "limits": found.definition.get("limits", {}),
+    }
     context["strips"] = strips(found, context["rollouts"])
     context["changed"] = revision_changes(revisions, request.GET, viewer)
     context["is_live"] = any(not each.is_over for each in context["rollouts"])
@@ -95,11 +107,13 @@ def told(request: HttpRequest, slug: str) -> HttpResponse:
         lists[often.value].append(key)
     shown = board(row)
     context: Context = {
-        "environment": row, "lists": lists, "board": shown,
+        "environment": row,
+        "lists": lists,
+        "board": shown,
         "disagreements": found.disagreements,
         "only_by_oracle": found.only_by_oracle,
         "agents": _rates(found.agents),
-    }  # fmt: skip
+    }
     return render(request, "web/rollouts/told.html", context)
 
 
@@ -128,9 +142,11 @@ def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dic
         return None
     try:
         sent = tasks_upload(
-            owner=request.user, environment=row, data=form.data_sent(),
+            owner=request.user,
+            environment=row,
+            data=form.data_sent(),
             allow_duplicates=form.cleaned_data["allow_duplicates"],
-        )  # fmt: skip
+        )
     except Refused as refusal:
         form.add_error("file" if refusal.field == "file" else None, str(refusal))
         return None
