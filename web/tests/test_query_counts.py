@@ -111,7 +111,6 @@ NOT_READ = {
         "notice_read",
         "live",
         "metrics",
-        "alerts",
     ),
 }
 """Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
