@@ -48,7 +48,7 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         # Listens to logins.
-        import web.site.logins  # noqa: F401
+        import web.site.logins  # noqa: F401  (it connects signals)
         from core.links import pages_register
 
         pages_register(PAGES)

@@ -139,6 +139,7 @@ def _name(path: Path) -> str:
 def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow]]:
     """Return the function that ranks, which needs an extra. Raises BadArgument before anything is played."""
     try:
+        # Late: SciPy takes long to load.
         from arena_kit.cli.ladder_ranking import ranked
     except ModuleNotFoundError as error:
         if error.name not in ("scipy", "networkx"):

@@ -26,6 +26,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     """Return the sandbox that the options choose. Raises BadArgument."""
     if options.sandbox == "docker":
         try:
+            # Late: Docker's client and the reading of zips take long to load.
             from arena_kit.sandbox.docker import DockerSandbox
         except ModuleNotFoundError as error:
             if error.name != "docker":
@@ -36,6 +37,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
             ) from None
 
         return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.sandbox.process import ProcessSandbox
 
     return ProcessSandbox(channel_dir)
@@ -43,6 +45,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
 
 def unpack(archive: Path, folder: Path) -> Path:
     """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.upload.archive import unpack_archive
     from arena_kit.upload.zip_safety import ArchiveRefused
 
@@ -79,6 +82,7 @@ def sandbox_check(sandbox: Sandbox, *images: str) -> None:
         sentence = f"There is no file or folder {named[0]}, and an image of that name cannot be looked for: {error}"
         raise BadArgument(sentence) from None
     if named:
+        # Late: Docker's client and the reading of zips take long to load.
         from arena_kit.sandbox.docker import DockerSandbox
 
         assert isinstance(sandbox, DockerSandbox)
@@ -95,6 +99,7 @@ def display_name(player: str) -> str:
 
 def player_image(player: str, sandbox: str, unpacked: Path) -> str:
     """Return what the sandbox starts for a folder, a zip or the name of an image. Raises BadArgument."""
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
     path = Path(player)

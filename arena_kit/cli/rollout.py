@@ -125,6 +125,7 @@ def _add_model_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
     try:
+        # Late: most commands need no worlds.
         from arena_kit.cli import rollout_home
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("docker", "re2", "scipy"):

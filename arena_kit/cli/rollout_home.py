@@ -166,6 +166,7 @@ class Home:
             return null_script()
         if self._options.agent == "scripted":
             return ScriptedAgent(task.oracle)
+        # Late: most rollouts have no player.
         from arena_kit.cli.rollout_player import player_agent
 
         return player_agent(self._options, self._folder, task, meter, folder, next(self._counter))

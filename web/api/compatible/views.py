@@ -105,7 +105,7 @@ class Results(APIView):
     @extend_schema(
         parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)  (its name in the address)
         return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
 
 
@@ -117,7 +117,7 @@ class SubmissionById(Results):
         request=None,
         responses={204: OpenApiResponse(description="The submission is deleted.")},
     )
-    def delete(self, request: Request, id: str) -> Response:  # noqa: A002
+    def delete(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)
         """Delete your submission. A body, which some clients send, is ignored."""
         account = account_of(request)
         if account is None:
