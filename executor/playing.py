@@ -1,4 +1,4 @@
-"""What both services do with runs, on top of the database and of waiting."""
+"""What the service does with runs, on top of the database and of waiting."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class Playing:
         try:
             version = await asyncio.shield(starting)
             async with asyncio.timeout(patience(context)):
-                # Workers tell nobody of builds, so the row is looked at.
-                while not (state := await self.database.ask(trial_state, version)).is_over:  # noqa: ASYNC110
+                # Workers send no event when a build ends, so poll the row.
+                while not (state := await self.database.ask(trial_state, version)).is_over:  # noqa: ASYNC110  (as above)
                     await asyncio.sleep(TRIAL_SECONDS)
         except TimeoutError:
             raise CallEnded(Code.DEADLINE_EXCEEDED, "Your deadline is near, and the self-play is not over.") from None

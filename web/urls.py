@@ -21,6 +21,7 @@ from web.organise import urls as organise
 from web.people import urls as people
 from web.ratings import urls as ratings
 from web.rollouts import urls as rollouts
+from web.runs import urls as runs
 from web.site import errors
 from web.site import urls as site
 from web.site.old_addresses import old_addresses
@@ -50,6 +51,7 @@ NOUNS = (
     duels,
     analyses,
     jobs,
+    runs,
     organise,
     api,
 )

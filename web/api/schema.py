@@ -38,6 +38,7 @@ OUR_TAGS = (
     "evaluations",
     "duels",
     "challenges",
+    "runs",
     "sittings",
     "tournaments",
     "ratings",

@@ -20,7 +20,7 @@ from core.models import CancelCode, Rollout, User
 from core.people.rights import may
 from core.rollouts.batches import rollout_cancel
 from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
-from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
+from core.rollouts.permissions import Viewer, expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
 from core.rollouts.selectors import checks_shown, of_task, rollout_get, rollout_rows, verdicts_of
 from web.rollouts.batch_views import id_in
@@ -53,24 +53,16 @@ PICTURE = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:png|webp)\Z")
 def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Show a rollout, the part of it that refreshes while it runs, or one of its steps."""
     row, viewer = get_rollout(request, public_id), viewer_of(request)
-    sees_work, sees_answers = work_visible(row, viewer), expected_visible(row, viewer)
-    verdicts = [(each, *checks_shown(each, with_expected=sees_answers)) for each in verdicts_of(row)]
-    files = (*FILES, *SECRET_FILES) if sees_answers else FILES if sees_work else ()
     context: Context = {
+        **_work(request, row, viewer),
         "rollout": row,
         "task": row.task,
         "batch": row.batch,
         "environment": row.environment,
-        "sees_work": sees_work,
-        "sees_answers": sees_answers,
-        "verdicts": verdicts if sees_work else [],
-        "view": steps_view(row, request.GET) if sees_work else None,
         "page": request.path,
-        "files": [(name, title, kind) for name, title, kind in files if is_kept(getattr(row, name))],
         "has_video": is_kept(row.video),
         "gone_since": removed_on(row.video.name),
         "is_live": not row.is_over or bool(row.judging_asked),
-        "changes": changes_view(row) if sees_answers and row.is_over else None,
         "may_judge": may(viewer, JUDGING) and can_be_judged(row),
         "newest_revision": newest_revision(row.task),
         "may_change": may_change_batch(row.batch, viewer),
@@ -143,6 +135,21 @@ def rollouts_compared(request: HttpRequest) -> HttpResponseBase:
         "is_same_task": (first.environment_id, first.task.key) == (second.environment_id, second.task.key),
     }
     return render(request, "web/rollouts/rollouts_compared.html", context)
+
+
+def _work(request: HttpRequest, row: Rollout, viewer: Viewer) -> Context:
+    """Return what a viewer sees of what an agent did, and of how it was judged."""
+    sees_work, sees_answers = work_visible(row, viewer), expected_visible(row, viewer)
+    verdicts = [(each, *checks_shown(each, with_expected=sees_answers)) for each in verdicts_of(row)]
+    files = (*FILES, *SECRET_FILES) if sees_answers else FILES if sees_work else ()
+    return {
+        "sees_work": sees_work,
+        "sees_answers": sees_answers,
+        "verdicts": verdicts if sees_work else [],
+        "view": steps_view(row, request.GET) if sees_work else None,
+        "files": [(name, title, kind) for name, title, kind in files if is_kept(getattr(row, name))],
+        "changes": changes_view(row) if sees_answers and row.is_over else None,
+    }
 
 
 def get_rollout(request: HttpRequest, public_id: UUID) -> Rollout:

@@ -46,13 +46,12 @@ TASKS_A_PAGE, ROLLOUTS_SHOWN = 50, 50
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:
     """List the tasks of an application with filters; POST uploads a file of tasks, or has tasks tested."""
     row, viewer = get_application(slug), viewer_of(request)
-    form, report, status = TaskFileForm(), None, 200
+    form, report = TaskFileForm(), None
     if "test" in request.POST:
         return _tested(request, row)
     if request.method == "POST":
         form = TaskFileForm(request.POST, request.FILES)
         report = _uploaded(request, row, form)
-        status = 200 if report is not None else 422
     wanted = TaskFilterForm(request.GET, tags=tags_of(row, viewer))
     found = tasks_filtered(tasks_current(viewer, row), wanted.wanted)
     page = Paginator(found, TASKS_A_PAGE).get_page(page_number(request.GET))
@@ -68,7 +67,7 @@ def tasks(request: HttpRequest, slug: str) -> HttpResponse:
         "base": reverse("web:rollout_tasks", args=[slug]),
         "query": request.GET.urlencode(),
     }
-    return render(request, "web/rollouts/tasks.html", context, status=status)
+    return render(request, "web/rollouts/tasks.html", context, status=422 if form.is_bound and report is None else 200)
 
 
 def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:

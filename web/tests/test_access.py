@@ -341,6 +341,12 @@ POST   /api/v1/challenges/                                           401 415 415
 GET    /api/v1/challenges/{challenge}/                               200 200 200 200
 GET    /api/v1/challenges/{challenge}/cancel/                        405 405 405 405
 POST   /api/v1/challenges/{challenge}/cancel/                        401 400 403 403
+GET    /api/v1/runs/                                                 401 200 200 200
+POST   /api/v1/runs/                                                 401 415 415 415
+GET    /api/v1/runs/1/                                               401 404 404 404
+GET    /api/v1/runs/1/cancel/                                        405 405 405 405
+POST   /api/v1/runs/1/cancel/                                        401 404 404 404
+GET    /api/v1/runs/1/records/                                       401 404 404 404
 GET    /api/v1/sittings/                                             401 200 200 200
 POST   /api/v1/sittings/                                             401 415 415 415
 GET    /api/v1/sittings/{sitting}/                                   200 200 200 200

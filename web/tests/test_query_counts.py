@@ -37,7 +37,7 @@ ONE_FILE = {
     "api": ("archive", "comparison", "environment_folder", "environment_matches", "episode", "match", "matches",
             "recording_replay", "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps",
             "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events",
-            "batch_trajectories", "sitting", "sittings"),
+            "batch_trajectories", "run", "run_records", "sitting", "sittings"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
@@ -64,6 +64,7 @@ NOT_READ = {
         "health",
         "job_cancel",
         "job_priority",
+        "run_cancel",
         "schema",
         "sitting_moves",
         "sitting_resign",
@@ -111,7 +112,6 @@ NOT_READ = {
         "notice_read",
         "live",
         "metrics",
-        "alerts",
     ),
 }
 """Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
@@ -178,6 +178,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "season_table": [rows.season.pk],
         "ratings": [],
         "challenges": [],
+        "runs": [],
         "head_to_head": [game],
         "lens": [game],
         "calibration": [game],

@@ -57,14 +57,14 @@ class ExecutorServicer:
     """
 
     def RunMatch(self, request, context):
-        """Plays one match and waits for its result. A match_id is played once.
+        """Plays a match, or several, and waits for the result. A match_id is played once.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ValidateAgent(self, request, context):
-        """Says what an upload would be refused for. Nothing runs, nothing is stored.
+        """Says what an upload would be refused for. Nothing runs and nothing is stored, unless it asks for self-play.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
