@@ -1,4 +1,4 @@
-"""The organisers' site: access, and an audit log of everything done there."""
+"""The site of the admin: access, and an audit log of everything done there."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 else:
     Page = object
 
-FOR_SUPERUSERS = frozenset({"auth.group", "django_q.schedule"})
-"""Pages on which organisers could give themselves any right: groups hold rights, schedules call any function."""
+FOR_SUPERUSERS = frozenset({
+    "auth.group", "core.auditentry", "django_q.schedule", "mfa.authenticator", "socialaccount.socialaccount",
+})  # fmt: skip
+"""Pages on which organisers could give themselves any right, or see how others guard theirs: groups hold rights,
+schedules call any function, second factors open accounts."""
 
 
 class ForSuperusers(Page):

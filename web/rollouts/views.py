@@ -1,26 +1,22 @@
-"""Pages of an application: its board, tasks, what they tell, and language models."""
+"""Pages of an application: its board, tasks, and what they tell."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Environment, LanguageModel, Task, User
-from core.people.rights import may
+from core.models import Environment, Task, User
 from core.rollouts.acceptance import acceptance_ask, tasks_untested
 from core.rollouts.board import board
 from core.rollouts.figures import analytics
 from core.rollouts.permissions import answers_visible, may_ask
-from core.rollouts.quotas import cost_of_model
 from core.rollouts.selectors import (
     application_get,
     of_task,
@@ -114,15 +110,6 @@ def told(request: HttpRequest, slug: str) -> HttpResponse:
         "agents": _rates(found.agents),
     }
     return render(request, "web/rollouts/told.html", context)
-
-
-def models(request: HttpRequest) -> HttpResponse:
-    """Show organisers the language models: prices, what was used today, limits."""
-    if not may(request.user, "core.view_languagemodel"):
-        raise PermissionDenied("Language models are for organisers.")
-    now = timezone.now()
-    rows = [(model, cost_of_model(model, now=now)) for model in LanguageModel.objects.order_by("name")]
-    return render(request, "web/rollouts/models.html", {"rows": rows, "rollouts": settings.ROLLOUTS})
 
 
 def get_application(slug: str) -> Environment:

@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from core.jobs.kinds import JOB_MODELS
 from core.models import SeedList, User
+from web.organise.editors import EDITORS
+from web.organise.sheets import SHEETS
 from web.tests.crowd import Crowd, crowd, grow
 from web.urls import pages, routes
 
@@ -27,7 +29,9 @@ ONE_ROW = {
             "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
             "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_plan",
-             "organise_replan", "organise_webhook", "organise_webhook_add",
+             "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
+            *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
+              for verb in (("add", "change") if editor.may_add else ("change",))),
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
@@ -118,7 +122,8 @@ NOT_READ = {
 
 
 ORGANISE = ("organise", "organise_tournaments", "organise_people", "organise_links", "organise_agents",
-            "organise_environments", "organise_workers", "organise_webhooks", "organise_audit")  # fmt: skip
+            "organise_environments", "organise_workers", "organise_webhooks", "organise_audit",
+            *(sheet.name for sheet in SHEETS))  # fmt: skip
 """Pages for organisers alone."""
 
 

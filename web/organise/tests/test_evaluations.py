@@ -13,6 +13,7 @@ from core.evaluations.selectors import ranking_list
 from core.models import Environment, Evaluation, JobFault, JobState, SeedPurpose, Submission
 from core.tests import factories
 from core.tests.organising import act
+from web.organise.job_sheets import job_address
 
 pytestmark = pytest.mark.django_db
 
@@ -27,13 +28,13 @@ def player(people: factories.Cast, task: Environment) -> Submission:
     return factories.ready(factories.agent(people.alice, task, "anna"))
 
 
-def test_the_list_of_evaluations_shows_state_score_and_standing(organiser: Client, player: Submission) -> None:
+def test_the_list_of_evaluations_shows_their_state(organiser: Client, player: Submission) -> None:
     factories.evaluation(player, scores=[12.5, 12.5, 12.5, 12.5])
     factories.evaluation(player, JobState.RUNNING, scores=[1.0])
 
-    page = organiser.get(reverse("admin:core_evaluation_changelist"))
+    page = organiser.get(reverse("web:organise_jobs_evaluation"))
 
-    for text in ("anna v1", "12.5", "4 of 4", "1 of 4", "running", "succeeded"):
+    for text in ("anna v1", "running", "succeeded"):
         assertContains(page, text)
 
 
@@ -88,8 +89,7 @@ def test_a_script_is_evaluated_again_without_a_validation(
 def test_a_final_phase_is_asked_for_and_begins_once(
     organiser: Client, people: factories.Cast, task: Environment, player: Submission
 ) -> None:
-    address = reverse("admin:core_environment_changelist")
-    question = organiser.post(address, {"action": "start_final_phase", "_selected_action": [task.pk]})
+    question = organiser.get(reverse("web:organise_action", args=["environment", task.pk, "start_final_phase"]))
     assertContains(question, "cannot be undone")
     assert not task.seed_lists.filter(purpose=SeedPurpose.FINAL).exists()
 
@@ -127,7 +127,7 @@ def test_lists_leave_what_is_long_where_it_is(organiser: Client, player: Submiss
     factories.recording(factories.evaluation(player))
 
     with CaptureQueriesContext(connection) as asked:
-        assertContains(organiser.get(reverse(f"admin:core_{kind}_changelist")), "anna v1")
+        assertContains(organiser.get(reverse(f"web:organise_jobs_{kind}")), "anna v1")
 
     for column in ("episodes", "metrics", "log"):
         assert not [query for query in asked if f'"core_evaluation"."{column}"' in query["sql"]]
@@ -139,7 +139,7 @@ def test_pages_of_evaluations_hold_neither_seeds_nor_a_form(organiser: Client, p
     assert evaluation.seed_list is not None
 
     for row in (evaluation, drawn):
-        page = organiser.get(reverse(f"admin:core_{row._meta.model_name}_change", args=[row.pk]))
-        assertNotContains(page, str(evaluation.seed_list.seeds[0]))
-        assertNotContains(page, 'name="_save"')
-    assertContains(page, reverse("web:episode", args=[evaluation.pk, "best"]))
+        for address in (job_address(row), reverse(f"admin:core_{row._meta.model_name}_change", args=[row.pk])):
+            page = organiser.get(address)
+            assertNotContains(page, str(evaluation.seed_list.seeds[0]))
+            assertNotContains(page, 'name="_save"')

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -19,6 +18,7 @@ from core.jobs.control import job_prioritise
 from core.jobs.lines import line
 from core.models import (
     Agent,
+    AuditEntry,
     Build,
     Duel,
     Environment,
@@ -74,9 +74,8 @@ def test_an_organiser_gives_waiting_jobs_a_priority_within_its_range(
     running = factories.build(players[1], JobState.RUNNING)
     (said,) = act(organiser, "prioritise", running, number="1")
     assert said.startswith("build of berta v1: nothing was done. Only a job that waits for its first worker")
-    address = reverse("admin:core_build_changelist")
-    form = {"action": "prioritise", "_selected_action": [second.pk], "answered": "1", "number": "11"}
-    assertContains(organiser.post(address, form), "less than or equal to 10")
+    address = reverse("web:organise_action", args=["build", second.pk, "prioritise"])
+    assertContains(organiser.post(address, {"number": "11"}), "less than or equal to 10", status_code=422)
     with pytest.raises(Refused):
         job_prioritise(job=second, priority=11)
 
@@ -110,7 +109,7 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
         return row_values(row)
 
     # Looked at before the action begins, and with it its transaction.
-    monkeypatch.setattr("web.admin.base.row_values", moved_on)
+    monkeypatch.setattr("web.organise.acting.row_values", moved_on)
 
     said = act(organiser, "requeue", build)
 
@@ -121,31 +120,29 @@ def test_a_job_that_moves_on_meanwhile_is_left_alone_and_said_so(
 
 def test_cancelling_asks_for_a_reason_and_shows_it(organiser: Client, players: list[Submission]) -> None:
     builds = [factories.build(player, JobState.QUEUED) for player in players[:2]]
-    data = {"action": "cancel", "_selected_action": [build.pk for build in builds]}
+    address, rows = reverse("web:organise_actions", args=["build", "cancel"]), [build.pk for build in builds]
 
-    question = organiser.post(reverse("admin:core_build_changelist"), data)
-    unanswered = organiser.post(reverse("admin:core_build_changelist"), {**data, "answered": "1", "reason": "  "})
+    question = organiser.get(address, {"row": rows})
+    unanswered = organiser.post(address, {"row": rows, "reason": "  "})
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", flat=True)) == {"QUEUED"}
     said = act(organiser, "cancel", *builds, reason=REASON)
 
     assertContains(question, "A cancelled job stays cancelled")
-    assertContains(unanswered, "This field is required.")
+    assertContains(unanswered, "This field is required.", status_code=422)
     assert set(Build.objects.filter(pk__in=[b.pk for b in builds]).values_list("state", "error_code", "error")) == {
         ("CANCELLED", "cancelled", REASON)
     }
-    assert said == ["2 builds (build of berta v1, build of anna v1): each is cancelled."]
+    assert said == ["2 builds (build of anna v1, build of berta v1): each is cancelled."]
 
 
-def test_the_question_keeps_what_was_chosen_in_the_menu_above_or_below(
-    organiser: Client, players: list[Submission]
-) -> None:
-    """A list has two menus; the browser sends both, and which button was pressed."""
-    build = factories.build(players[0], JobState.QUEUED)
-    address = reverse("admin:core_build_changelist")
-    for menus, index in ((["cancel", ""], "0"), (["", "cancel"], "1"), (["requeue", "cancel"], "1")):
-        page = organiser.post(address, {"action": menus, "index": index, "_selected_action": [build.pk]})
-
-        assertContains(page, '<input type="hidden" name="action" value="cancel">', html=True)
+def test_an_action_without_rows_does_nothing_and_says_so(organiser: Client, players: list[Submission]) -> None:
+    factories.build(players[0], JobState.QUEUED)
+    address, back = reverse("web:organise_actions", args=["build", "cancel"]), reverse("web:organise_jobs_build")
+    for rows in ([], ["0"], ["x"], ["999999"]):
+        page = organiser.post(address, {"row": rows, "reason": REASON, "next": back}, follow=True)
+        assertContains(page, "Nothing was done: choose at least one row.")
+        assert page.redirect_chain == [(back, 302)]
+    assert not Build.objects.filter(state=JobState.CANCELLED).exists()
 
 
 def test_a_failed_build_is_run_again_as_a_new_build(organiser: Client, people: factories.Cast) -> None:
@@ -193,9 +190,7 @@ def test_a_deleted_submission_is_not_built_again(organiser: Client, players: lis
 
 
 def test_archives_are_deleted_after_a_question(organiser: Client, players: list[Submission]) -> None:
-    data = {"action": "delete_archives", "_selected_action": [players[0].pk]}
-
-    question = organiser.post(reverse("admin:core_submission_changelist"), data)
+    question = organiser.get(reverse("web:organise_action", args=["submission", players[0].pk, "delete_archives"]))
     assertContains(question, "removed for good")
     assert act(organiser, "delete_archives", players[0]) == ["anna v1 is deleted; its results stay."]
     assert act(organiser, "delete_archives", players[0]) == [
@@ -215,7 +210,7 @@ def test_voiding_a_duel_keeps_its_entries_and_says_who_and_why(
     assert (void.duel, void.reason, void.created_by) == (duel, REASON, people.olga)
     assert LedgerEntry.objects.filter(duel=duel).count() == 1
     assert said == ["anna v1 against berta v1 is void."]
-    assert LogEntry.objects.get().change_message == f"is void. Reason: {REASON}"
+    assert AuditEntry.objects.get(action="void").note == f"is void. Reason: {REASON}"
 
 
 def test_only_a_duel_with_a_result_that_counts_can_be_voided(organiser: Client, players: list[Submission]) -> None:

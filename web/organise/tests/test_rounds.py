@@ -1,4 +1,4 @@
-"""Rounds of organisers' tournaments, voided in the admin."""
+"""Rounds of organisers' tournaments, made void."""
 
 from __future__ import annotations
 
@@ -25,14 +25,11 @@ def test_an_organiser_voids_a_round_of_a_tournament_that_has_ended(
 ) -> None:
     tournament = factories.tournament(players)
     Tournament.objects.update(is_automatic=False, name="Cup")
-    data = {"action": "void_round", "_selected_action": [tournament.pk]}
-
-    question = organiser.post(reverse("admin:core_tournament_changelist"), data)
-    unanswered = organiser.post(
-        reverse("admin:core_tournament_changelist"), {**data, "answered": "1", "number": "0", "reason": REASON}
-    )
+    address = reverse("web:organise_action", args=["tournament", tournament.pk, "void_round"])
+    question = organiser.get(address)
+    unanswered = organiser.post(address, {"number": "0", "reason": REASON})
     assertContains(question, "is played again with the same seeds")
-    assertContains(unanswered, "greater than or equal to 1")
+    assertContains(unanswered, "greater than or equal to 1", status_code=422)
     with django_capture_on_commit_callbacks(execute=True):
         said = act(organiser, "void_round", tournament, number="1", reason=REASON)
 
@@ -67,7 +64,7 @@ def test_run_again_on_a_duel_that_the_arena_could_not_play_has_its_meeting_playe
     duel, played = tournament.duels.order_by("number")[:2]
     factories.moved(tournament.duels.filter(pk=duel.pk), JobState.FAILED)
 
-    refused, done = act(organiser, "run_again", duel, played)
+    done, refused = act(organiser, "run_again", duel, played)
 
     assert "nothing was done. It is not void" in refused
     assert done.endswith(" is void; its meeting is played again.")
