@@ -67,12 +67,12 @@ class Splitter:
     @property
     def is_empty(self) -> bool:
         """Whether every byte that arrived belongs to a frame that was taken."""
-        return self._position == len(self._held)
+        return not self._held
 
     def feed(self, data: bytes) -> None:
         """Add bytes that have arrived."""
         if self.is_empty:
-            self._held, self._position = data, 0
+            self._held = data
             return
         if self._position or isinstance(self._held, bytes):
             # A bytearray, because a large frame arrives in hundreds of pieces.
@@ -84,5 +84,8 @@ class Splitter:
         found = frame_at(self._held, self._position, self._most_bytes)
         if found is None:
             return None
-        kind, payload, self._position = found
+        kind, payload, end = found
+        if end == len(self._held):
+            self._held, end = b"", 0
+        self._position = end
         return kind, payload

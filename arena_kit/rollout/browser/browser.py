@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from arena_kit.errors import PlatformFault
+from arena_kit.frames import BadFrame, Splitter
 from arena_kit.rollout.browser.container import (
     MEMORY_BYTES,
     NAME,
@@ -17,13 +18,7 @@ from arena_kit.rollout.browser.container import (
     browser_options,
 )
 from arena_kit.rollout.browser.folder import SOCKET, channel_fill
-from arena_kit.rollout.browser.inside.browser_server.frames import (
-    HEAD_BYTES,
-    BadFrame,
-    decode,
-    encode,
-    json_length,
-)
+from arena_kit.rollout.browser.inside.browser_server.messages import MOST_BYTES, decode, encode
 from arena_kit.rollout.browser.observation import Seen, seen_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import Action
@@ -121,10 +116,9 @@ class Browser:
         try:
             self._wire.settimeout(seconds)
             self._wire.sendall(encode(dict(order), attachments))
-            answer, sizes = decode(self._read(json_length(self._read(HEAD_BYTES, deadline)), deadline))
-            received = [self._read(size, deadline) for size in sizes]
+            answer, received = decode(self._read(deadline))
         except BadFrame as error:
-            raise self._lost(str(error)) from None
+            raise self._lost(f"The browser broke the protocol: {error}.") from None
         except TimeoutError:
             raise self._lost(f"The browser did not answer within {seconds:g} s.") from None
         except OSError:
@@ -134,19 +128,20 @@ class Browser:
             raise WorldFault(f"The browser failed: {str(answer.get('sentence'))[:500]}", code=code)
         return seen_read(answer, received)
 
-    def _read(self, size: int, deadline: float) -> bytes:
-        """Return so many bytes. Raises OSError and TimeoutError."""
+    def _read(self, deadline: float) -> bytes:
+        """Return the payload of an answer. Raises BadFrame, OSError and TimeoutError."""
         assert self._wire is not None
-        pieces, left = [], size
-        while left:
+        arrived = Splitter(MOST_BYTES)
+        while (frame := arrived.take()) is None:
             if (seconds := deadline - time.monotonic()) <= 0:
                 raise TimeoutError
             self._wire.settimeout(seconds)
-            if not (piece := self._wire.recv(min(left, _READ_BYTES))):
+            if not (piece := self._wire.recv(_READ_BYTES)):
                 raise ConnectionResetError
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+            arrived.feed(piece)
+        if not arrived.is_empty:
+            raise BadFrame("it said more than it was asked")
+        return frame[1]
 
     def _lost(self, sentence: str) -> WorldFault:
         log = ""
