@@ -11,10 +11,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from arena_kit.cluster.client import NEEDED_RIGHTS
+from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from arena_kit.environment.spec import Limits
 from arena_kit.rollout.pods.cluster import WORLD_RIGHTS
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from core import settings as arena_settings
 from core.operations.scaling.providers import kubernetes as kubernetes_provider
 

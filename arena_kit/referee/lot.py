@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from arena_kit.cluster.pod_player import PodPlayer
+from arena_kit.cluster.status import PLATFORM_FAILED
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
@@ -30,8 +32,6 @@ from arena_kit.referee.part import LOT_FULL, PLAYER_LOST, Failed, PlayedPart
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.pod_player import PodPlayer
-from arena_kit.sandbox.kubernetes.status import PLATFORM_FAILED
 
 VERSION = 1
 PROGRESS_SECONDS = 1.0

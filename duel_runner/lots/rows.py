@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import Error, connection
 
+from arena_kit.cluster.manifest import LotJob
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from arena_kit.referee.part import NOT_PLAYED, Failed, PlayedPart, finished_parts, read_lot
 from arena_kit.referee.run import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.manifest import LotJob
-from arena_kit.sandbox.kubernetes.status import Ended
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease

@@ -13,10 +13,10 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.cluster import client as cluster_calls
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import Driver
 from arena_kit.image.manifests import Manifests
-from arena_kit.sandbox.kubernetes import cluster as cluster_calls
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.tests.image.registries import RegistryServer
 from core.jobs.lifecycle import job_enqueue
 from core.models import Duel, DuelOutcome, Evaluation, JobState
@@ -273,7 +273,7 @@ def test_a_lot_beyond_its_deadline_is_ended(arena: Arena, built: Built, monkeypa
     environment = one_by_one()
     # Three seconds in all.
     allowance = 3 - round(environment.duel_seconds)
-    monkeypatch.setattr("arena_kit.sandbox.kubernetes.manifest.START_ALLOWANCE_SECONDS", allowance)
+    monkeypatch.setattr("arena_kit.cluster.manifest.START_ALLOWANCE_SECONDS", allowance)
     duel = duel_of(built(environment, "slow", SLOW), built(environment, "last", LAST))
     driver = arena.driver()
     arena.until(driver, lambda: bool(Duel.objects.get(pk=duel.pk).history))

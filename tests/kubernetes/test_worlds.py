@@ -18,6 +18,7 @@ import docker
 import pytest
 from django.conf import settings as django_settings
 
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
@@ -43,7 +44,6 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import Beside, World, WorldFault
 from arena_kit.sandbox.base import Container, Launch
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site
 from arena_kit.tests.image.registries import RegistryServer
 from arena_kit.tests.rollout import browsers, notes
 from tests.kubernetes.cluster import WORLDS, RealCluster

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.frames import BadFrame, Splitter, pack, pack_data
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
@@ -21,7 +22,6 @@ from arena_kit.rollout.values.actions import ACTIONS
 from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 from arena_kit.text import plain_text
 
 JSON_QUESTION = 6

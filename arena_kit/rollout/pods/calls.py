@@ -7,14 +7,14 @@ import posixpath
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from arena_kit.cluster.client import Plain
+from arena_kit.cluster.status import disruption
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.pods.cluster import WorldCluster
 from arena_kit.rollout.pods.streams import OUTPUT, Output, Stream
 from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import Plain
-from arena_kit.sandbox.kubernetes.status import disruption
 from arena_kit.text import plain_text
 
 LOOK_SECONDS = 1.0

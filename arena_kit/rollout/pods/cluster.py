@@ -7,11 +7,8 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from arena_kit.errors import PlatformFault
-from arena_kit.rollout.pods.streams import Stream
-from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.answers import body_of, message_of
-from arena_kit.sandbox.kubernetes.cluster import (
+from arena_kit.cluster.answers import body_of, message_of
+from arena_kit.cluster.client import (
     BAD_REQUEST,
     CALL_SECONDS,
     LOG_SECONDS,
@@ -21,7 +18,10 @@ from arena_kit.sandbox.kubernetes.cluster import (
     Plain,
     Right,
 )
-from arena_kit.sandbox.kubernetes.manifest import Site
+from arena_kit.cluster.manifest import Site
+from arena_kit.errors import PlatformFault
+from arena_kit.rollout.pods.streams import Stream
+from arena_kit.sandbox.base import SandboxError
 
 WORLD_RIGHTS = (
     # Of what a driver of lots does, worlds do not watch.

@@ -6,13 +6,13 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 
+from arena_kit.cluster.manifest import CLAIM, Site
 from arena_kit.rollout.pods.calls import errors
 from arena_kit.rollout.pods.cluster import WORLD, WorldCluster
 from arena_kit.rollout.pods.manifest import WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Beside
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
 
 CLAIM_LABEL = "arena.claim"
 """Names the claim that a world is for, among the labels of `PodWorlds.open`."""

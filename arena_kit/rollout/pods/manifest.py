@@ -6,16 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from arena_kit.errors import PlatformFault
-from arena_kit.rollout.browser import container as browser
-from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
-from arena_kit.rollout.pods.cluster import WORLD
-from arena_kit.rollout.worlds import front
-from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
-from arena_kit.rollout.worlds.walls import LOOPBACK, SHARED_BYTES
-from arena_kit.rollout.worlds.world import PAUSE, Beside
-from arena_kit.sandbox.docker import TMP, TMP_BYTES
-from arena_kit.sandbox.kubernetes.manifest import (
+from arena_kit.cluster.manifest import (
     CLAIM,
     COMPONENT,
     FIRST_OWN_UID,
@@ -30,6 +21,15 @@ from arena_kit.sandbox.kubernetes.manifest import (
     pod_settings,
     walls,
 )
+from arena_kit.errors import PlatformFault
+from arena_kit.rollout.browser import container as browser
+from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
+from arena_kit.rollout.pods.cluster import WORLD
+from arena_kit.rollout.worlds import front
+from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
+from arena_kit.rollout.worlds.walls import LOOPBACK, SHARED_BYTES
+from arena_kit.rollout.worlds.world import PAUSE, Beside
+from arena_kit.sandbox.docker import TMP, TMP_BYTES
 
 START_SECONDS = 900
 """Of a Job beyond the time of its world: it waits for room, images are fetched, services start."""

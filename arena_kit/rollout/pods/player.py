@@ -8,6 +8,8 @@ import threading
 import time
 from pathlib import Path
 
+from arena_kit.cluster.pod_player import KubeletBox
+from arena_kit.cluster.status import OUT_OF_MEMORY, UNKNOWN_ENDS
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
@@ -15,8 +17,6 @@ from arena_kit.rollout.pods.manifest import PLAYER
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
-from arena_kit.sandbox.kubernetes.pod_player import KubeletBox
-from arena_kit.sandbox.kubernetes.status import OUT_OF_MEMORY, UNKNOWN_ENDS
 
 COME_UP_SECONDS = 30.0
 """The container runs already; only its supervisor has to connect."""

@@ -7,6 +7,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from arena_kit.cluster.client import JobRefused
+from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.status import Ended, Waiting, status_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import NAME as BROWSER
 from arena_kit.rollout.pods.calls import PodCalls, errors
@@ -28,9 +31,6 @@ from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import PAUSE, Options, World, WorldFault
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.channel import Channel
-from arena_kit.sandbox.kubernetes.cluster import JobRefused
-from arena_kit.sandbox.kubernetes.manifest import Site
-from arena_kit.sandbox.kubernetes.status import Ended, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 UNAVAILABLE = "cluster_unavailable"

@@ -24,9 +24,9 @@ from arena_kit.rollout.pods.streams import BINARY, OUTPUT, STATUS, Stream
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.world import WorldFault
 from arena_kit.sandbox.base import SandboxUnavailable
+from arena_kit.tests.cluster.api import ClusterApi
+from arena_kit.tests.cluster.doubles import ClusterDouble
 from arena_kit.tests.rollout.test_pods import POD, SITE
-from arena_kit.tests.sandbox.cluster_api import ClusterApi
-from arena_kit.tests.sandbox.clusters import ClusterDouble
 
 websocket = pytest.importorskip("websocket")
 pytest.importorskip("kubernetes")

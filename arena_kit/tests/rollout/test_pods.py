@@ -15,6 +15,7 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.building.users import numbers_of
@@ -26,7 +27,6 @@ from arena_kit.rollout.pods.streams import status_of
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.containers import UNENDED
 from arena_kit.rollout.worlds.world import Beside
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site
 
 DIGEST = "sha256:" + "a" * 64
 SITE = Site(id="demo-worlds", namespace="arena-worlds", referee_image=f"registry/arena@{DIGEST}")

@@ -10,6 +10,10 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from arena_kit.cluster.client import ApiCluster, Right
+from arena_kit.cluster.lots.check import lot_findings, network_findings, rights_findings
+from arena_kit.cluster.manifest import channel_of
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
@@ -17,10 +21,6 @@ from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.run import PlayedDuel
 from arena_kit.rollout.pods.cluster import WORLD_RIGHTS, WorldCluster
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.check import lot_findings, network_findings, rights_findings
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster, Right
-from arena_kit.sandbox.kubernetes.manifest import channel_of
-from arena_kit.sandbox.kubernetes.status import Ended
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
 from core.jobs.cluster import site, worlds_site

@@ -14,9 +14,9 @@ from importlib import import_module
 from math import ceil
 from typing import Any, Protocol
 
+from arena_kit.cluster.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of
+from arena_kit.cluster.manifest import SITE, Site
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
-from arena_kit.sandbox.kubernetes.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of
-from arena_kit.sandbox.kubernetes.manifest import SITE, Site
 
 LIST_SECONDS = 10.0
 CALL_SECONDS = 10.0

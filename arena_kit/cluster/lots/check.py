@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from arena_kit.cluster.client import NEEDED_RIGHTS, ApiCluster, Right
+from arena_kit.cluster.lots.driver import JOB_NAME
+from arena_kit.cluster.manifest import CLAIM, LotJob, PodPlayerSpec, Site, lot_manifest
+from arena_kit.cluster.status import Ended, status_of
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS, ApiCluster, Right
-from arena_kit.sandbox.kubernetes.driver import JOB_NAME
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, PodPlayerSpec, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, status_of
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import WALLS, ProbeFinding, Result, in_words
 

@@ -205,7 +205,7 @@ def _prepare(site: Site, numbers: Sequence[int]) -> dict[str, Any]:
     return {
         "name": "prepare",
         "image": site.referee_image,
-        "command": ["python3", "-m", "arena_kit.sandbox.kubernetes.prepare"],
+        "command": ["python3", "-m", "arena_kit.cluster.lots.prepare"],
         "args": [channel_of(number) for number in numbers],
         "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}},
         "securityContext": walls(REFEREE_UID),

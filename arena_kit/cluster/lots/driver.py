@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from arena_kit.cluster.client import Cluster, JobRefused
+from arena_kit.cluster.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
+from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import Cluster, JobRefused
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, Running, Status, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from arena_kit.cluster.client import NEEDED_RIGHTS, ApiCluster, Right
+from arena_kit.cluster.lots.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
+from arena_kit.cluster.manifest import Site
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS, ApiCluster, Right
-from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.sandbox.probes.walls import WALLS
-from arena_kit.tests.sandbox.clusters import ClusterDouble
+from arena_kit.tests.cluster.doubles import ClusterDouble
 
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 
@@ -50,7 +50,7 @@ class Rights:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena_kit.sandbox.kubernetes.check.time.sleep", lambda _: None)
+    monkeypatch.setattr("arena_kit.cluster.lots.check.time.sleep", lambda _: None)
 
 
 def test_an_account_has_what_it_needs_and_nothing_beyond() -> None:
