@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import JOB_NAME
-from arena_kit.cluster.manifest import PodPlayerSpec, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.cluster.status import Ended, status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer

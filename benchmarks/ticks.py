@@ -14,7 +14,8 @@ from typing import Any
 
 from arena_kit.cluster.client import PAGE, ApiCluster
 from arena_kit.cluster.lots.driver import Driver, Held
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, Site, channel_of, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer

@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from arena_kit.cluster.client import NEEDED_RIGHTS
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.rollout.pods.cluster import WORLD_RIGHTS
 from core import settings as arena_settings

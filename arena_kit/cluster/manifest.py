@@ -1,15 +1,14 @@
-"""The Job of a lot as the cluster's API takes it: pure data, made of what to play and how the cluster is set up."""
+"""The Jobs of the arena as a cluster's API takes them: one pod behind walls, as plain data. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arena_kit.environment.spec import Limits
-from arena_kit.sandbox.docker import COMMAND, PACKAGES, PIDS_LIMIT, PLAYER, TMP, TMP_BYTES
+from arena_kit.sandbox.docker import COMMAND, PACKAGES, PIDS_LIMIT, PLAYER, TMP
 from arena_kit.sandbox.startup import PLAYER_ENVIRONMENT
 
 MIB = 1 << 20
@@ -17,34 +16,28 @@ MEMORY_HEADROOM_BYTES = 64 * MIB
 """Memory of a player's container above the player's limit, so that process 1 ends the player before the kernel ends
 them both."""
 START_ALLOWANCE_SECONDS = 900
-"""Seconds of a Job beyond the time of play: it waits for room, images are fetched and players are loaded."""
-FINISHED_SECONDS = 600
-"""Seconds after which the cluster removes a Job whose driver has forgotten it."""
+"""Seconds of a Job beyond the time of its work: it waits for room, images are fetched, players and services start."""
 GRACE_SECONDS = 5
-PLAYER_CPU, PLAYING_CPU = 300, 600
-"""Thousandths of a processor that a player's container requests, and all of a pod at most: two play at a time."""
 LOST_NODE_SECONDS = 30
 REFEREE_UID, FIRST_PLAYER_UID, PLAYER_UIDS = 65000, 100_000, 900_000
 """Kernels count a user's processes over all containers, so the players on one node should have different users."""
 FIRST_OWN_UID = 60_001
 """With a user namespace of its own, a pod has the 65,536 users that the kubelet gives to no other pod."""
-COMPONENT, CLAIM, KIND, SITE = "app.kubernetes.io/component", "arena/claim", "arena/kind", "arena/site"
-SPEC_HASH, OTHERS = "arena/spec-sha256", "arena/other-claims"
+COMPONENT, CLAIM, SITE = "app.kubernetes.io/component", "arena/claim", "arena/site"
 MOST_LETTERS = 63
 """The length of a label's value."""
 APART = "-check"
 GPU = "nvidia.com/gpu"
-SEAL = "/out/seal"
 CHANNEL = "/channel"
-SCRATCH = {"name": "scratch", "mountPath": TMP}
-"""The referee's own folder for temporary files, which no player has."""
+NOTHING = "nothing"
+"""The volume that covers what containers of a pod would share."""
 NO_QUEUES = "/dev/mqueue"
 NO_SHARED_MEMORY = "/dev/shm"  # noqa: S108  # the folder that is covered
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """How lots run on a cluster.
+    """How the arena runs on a cluster.
 
     id: of the arena, so that several may share a namespace. referee_image: the arena's own image, by digest.
     runtime_class: e.g. gvisor; "" for the cluster's own. queue: Kueue's queue, "" without it. node_selector,
@@ -65,7 +58,7 @@ class Site:
     host_users: bool = True
 
     def apart(self) -> Site:
-        """Return the same for Jobs that are not lots of this arena, and that its drivers therefore leave alone."""
+        """Return the same for Jobs that are not work of this arena, and that its drivers therefore leave alone."""
         return replace(self, id=f"{self.id[: MOST_LETTERS - len(APART)]}{APART}")
 
 
@@ -84,85 +77,37 @@ class PodPlayerSpec:
     has_model: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LotJob:
-    """A lot to be started.
+def job_manifest(
+    name: str, labels: Mapping[str, str], pod: Mapping[str, Any], site: Site, *, seconds: float, finished_seconds: int
+) -> dict[str, Any]:
+    """Return a Job of one pod.
 
-    claim: token of the claim. lot: the text of `Lot.to_json`. play_seconds: the time limit of all its parts together.
-    step: 2 for the second lot of one claim, and so on. others: the claims of the other rows of a block.
+    labels: of the Job and its pod. pod: its specification. seconds: of its work, after which the cluster ends it.
+    finished_seconds: after which the cluster removes a Job that is over, if no worker does.
     """
-
-    kind: str
-    id: int
-    attempt: int
-    claim: str
-    lot: str
-    players: tuple[PodPlayerSpec, ...]
-    play_seconds: float
-    step: int = 1
-    others: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """Return the Job's name, which is the same whenever this claim starts this lot."""
-        return f"arena-{self.kind}-{self.id}-{self.attempt}-{self.claim[:8]}-{self.step}"
-
-
-def channel_of(number: int) -> str:
-    """Return the folder of a player's channel in the referee's container, by the player's number from 0."""
-    return f"/channel-{number + 1}"
-
-
-def lot_manifest(job: LotJob, site: Site) -> dict[str, Any]:
-    """Return the Job of a lot."""
-    labels = {COMPONENT: "lot", CLAIM: job.claim, SITE: site.id, KIND: job.kind}
-    spec = {
-        "backoffLimit": 0,
-        "completions": 1,
-        "parallelism": 1,
-        "podReplacementPolicy": "Failed",
-        "activeDeadlineSeconds": round(job.play_seconds) + START_ALLOWANCE_SECONDS,
-        "ttlSecondsAfterFinished": FINISHED_SECONDS,
-        **({"suspend": True} if site.queue else {}),
-        "template": {"metadata": {"labels": labels}, "spec": _pod(job, site)},
-    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
-            "name": job.name,
+            "name": name,
             "namespace": site.namespace,
             "labels": {
                 "app.kubernetes.io/name": "rl-arena",
                 **labels,
                 **({"kueue.x-k8s.io/queue-name": site.queue} if site.queue else {}),
             },
-            "annotations": {
-                **({OTHERS: ",".join(job.others)} if job.others else {}),
-                SPEC_HASH: hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest(),
-            },
         },
-        "spec": spec,
+        "spec": {
+            "backoffLimit": 0,
+            "completions": 1,
+            "parallelism": 1,
+            "podReplacementPolicy": "Failed",
+            "activeDeadlineSeconds": round(seconds) + START_ALLOWANCE_SECONDS,
+            "ttlSecondsAfterFinished": finished_seconds,
+            **({"suspend": True} if site.queue else {}),
+            "template": {"metadata": {"labels": dict(labels)}, "spec": dict(pod)},
+        },
     }
-
-
-def _pod(job: LotJob, site: Site) -> dict[str, Any]:
-    numbers = range(len(job.players))
-    return {
-        **pod_settings(site, has_gpus=any(player.limits.gpu_count for player in job.players)),
-        "initContainers": [_prepare(site, numbers)],
-        "containers": [_referee(job, site, numbers), *(_player(job, site, number) for number in numbers)],
-        "volumes": [
-            {"name": "out", "emptyDir": {"sizeLimit": "16Mi"}},
-            {"name": "scratch", "emptyDir": {"sizeLimit": "128Mi"}},
-            {"name": "nothing", "emptyDir": {"sizeLimit": "1Mi"}},
-            *({"name": f"channel-{n + 1}", "emptyDir": {"sizeLimit": "16Mi"}} for n in numbers),
-            *(
-                {"name": f"tmp-{n + 1}", "emptyDir": {"medium": "Memory", "sizeLimit": f"{TMP_BYTES // MIB}Mi"}}
-                for n in numbers
-            ),
-        ],
-    }  # fmt: skip
 
 
 def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
@@ -200,45 +145,34 @@ def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _prepare(site: Site, numbers: Sequence[int]) -> dict[str, Any]:
-    """Return the container that copies the player server into every channel before any player starts."""
-    return {
-        "name": "prepare",
-        "image": site.referee_image,
-        "command": ["python3", "-m", "arena_kit.cluster.lots.prepare"],
-        "args": [channel_of(number) for number in numbers],
-        "resources": {"requests": {"cpu": "100m", "memory": "128Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}},
-        "securityContext": walls(REFEREE_UID),
-        "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH],
-    }
+def container(
+    name: str,
+    image: str,
+    mounts: Sequence[Mapping[str, Any]],
+    *,
+    uid: int = REFEREE_UID,
+    gid: int | None = None,
+    read_only: bool = True,
+    **more: Any,
+) -> dict[str, Any]:
+    """Return a container, which is behind all walls.
 
-
-def _referee(job: LotJob, site: Site, numbers: Sequence[int]) -> dict[str, Any]:
+    uid: by default that of the arena's own containers. gid: by default as `uid`. more: what else the API takes.
+    """
     return {
-        "name": "referee",
-        "image": site.referee_image,
-        "command": ["python3", "-m", "arena_kit.referee.lot"],
-        "env": [{"name": "LOT", "value": job.lot}, {"name": "SEAL", "value": SEAL}],
-        "terminationMessagePath": SEAL,
-        "terminationMessagePolicy": "File",
-        "resources": {
-            "requests": {"cpu": "300m", "memory": "256Mi"},
-            "limits": {"cpu": "1", "memory": "512Mi", "ephemeral-storage": "256Mi"},
+        "name": name,
+        "image": image,
+        **more,
+        "securityContext": {
+            "runAsUser": uid,
+            "runAsGroup": uid if gid is None else gid,
+            "runAsNonRoot": True,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": read_only,
+            "capabilities": {"drop": ["ALL"]},
         },
-        "securityContext": walls(REFEREE_UID),
-        "volumeMounts": [*(_channel(number) for number in numbers), SCRATCH, {"name": "out", "mountPath": "/out"}],
+        "volumeMounts": list(mounts),
     }
-
-
-def _player(job: LotJob, site: Site, number: int) -> dict[str, Any]:
-    return player_container(
-        job.players[number],
-        name=f"player-{number + 1}",
-        uid=_player_uid(job, number) if site.host_users else FIRST_OWN_UID + number,
-        cpu=min(PLAYER_CPU, PLAYING_CPU // len(job.players)),
-        channel=f"channel-{number + 1}",
-        tmp=f"tmp-{number + 1}",
-    )
 
 
 def player_container(player: PodPlayerSpec, *, name: str, uid: int, cpu: int, channel: str, tmp: str) -> dict[str, Any]:
@@ -247,32 +181,31 @@ def player_container(player: PodPlayerSpec, *, name: str, uid: int, cpu: int, ch
     memory = f"{player_mebibytes(limits)}Mi"
     # A device belongs to one container; the names of other makers' devices are for a cluster's own rules.
     gpus = {GPU: str(limits.gpu_count)} if limits.gpu_count else {}
-    return {
-        "name": name,
-        "image": player.image,
-        "command": ["/bin/sh", "-c", COMMAND, "sh"],
-        "args": [
+    return container(
+        name, player.image,
+        [
+            mount(channel, CHANNEL, read_only=True),
+            mount(tmp, TMP),
+            # The containers of a pod share an IPC namespace, and with it what lies in these two folders.
+            mount(NOTHING, NO_SHARED_MEMORY, read_only=True),
+            mount(NOTHING, NO_QUEUES, read_only=True),
+        ],
+        uid=uid,
+        command=["/bin/sh", "-c", COMMAND, "sh"],
+        args=[
             "--channel", CHANNEL, "--player", player.folder, "--packages", PACKAGES, "--wipe", TMP, "--pod",
             "--pids", str(PIDS_LIMIT), "--log-limit", str(limits.log_limit_bytes),
             "--memory-limit", str(limits.memory_limit_bytes), *(["--fresh"] if player.fresh else []),
             *(["--model"] if player.has_model else []),
         ],
-        "workingDir": TMP,
-        "env": [{"name": name, "value": value} for name, value in {**PLAYER_ENVIRONMENT, "HOME": TMP}.items()],
-        "resources": {
+        workingDir=TMP,
+        env=env_of({**PLAYER_ENVIRONMENT, "HOME": TMP}),
+        resources={
             "requests": {"cpu": f"{cpu}m", "memory": memory, **gpus},
             "limits": {"cpu": f"{round(limits.cpu_count * 1000)}m", "memory": memory, "ephemeral-storage": "64Mi",
                        **gpus},
         },
-        "securityContext": walls(uid),
-        "volumeMounts": [
-            {"name": channel, "mountPath": CHANNEL, "readOnly": True},
-            {"name": tmp, "mountPath": TMP},
-            # The containers of a pod share an IPC namespace, and with it what lies in these two folders.
-            {"name": "nothing", "mountPath": NO_SHARED_MEMORY, "readOnly": True},
-            {"name": "nothing", "mountPath": NO_QUEUES, "readOnly": True},
-        ],
-    }  # fmt: skip
+    )  # fmt: skip
 
 
 def player_mebibytes(limits: Limits) -> int:
@@ -280,27 +213,27 @@ def player_mebibytes(limits: Limits) -> int:
     return -(-(limits.memory_limit_bytes + MEMORY_HEADROOM_BYTES) // MIB)
 
 
-def _channel(number: int) -> dict[str, Any]:
-    return {"name": f"channel-{number + 1}", "mountPath": channel_of(number)}
-
-
-def walls(uid: int) -> dict[str, Any]:
-    """Return what no container of the arena may do."""
-    return {
-        "runAsUser": uid,
-        "runAsGroup": uid,
-        "runAsNonRoot": True,
-        "allowPrivilegeEscalation": False,
-        "readOnlyRootFilesystem": True,
-        "capabilities": {"drop": ["ALL"]},
-    }
-
-
-def _player_uid(job: LotJob, number: int) -> int:
-    return pod_player_uid(f"{job.name}/{number}")
-
-
 def pod_player_uid(name: str) -> int:
     """Return the user of a player by a name that no other one has."""
     digest = hashlib.sha256(name.encode()).digest()
     return FIRST_PLAYER_UID + int.from_bytes(digest[:8], "big") % PLAYER_UIDS
+
+
+def env_of(variables: Mapping[str, str]) -> list[dict[str, str]]:
+    """Return variables as the API takes them."""
+    return [{"name": name, "value": value} for name, value in variables.items()]
+
+
+def mount(volume: str, path: str, *, read_only: bool = False) -> dict[str, Any]:
+    """Return where a container has a volume."""
+    return {"name": volume, "mountPath": path, **({"readOnly": True} if read_only else {})}
+
+
+def folder_volume(name: str, size: int) -> dict[str, Any]:
+    """Return a volume on the node's disk, which goes with the pod."""
+    return {"name": name, "emptyDir": {"sizeLimit": f"{size // MIB}Mi"}}
+
+
+def memory_volume(name: str, size: int) -> dict[str, Any]:
+    """Return a volume in memory."""
+    return {"name": name, "emptyDir": {"medium": "Memory", "sizeLimit": f"{-(-size // MIB)}Mi"}}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, channel_of
+from arena_kit.cluster.lots.manifest import LotJob, channel_of
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, EvaluationPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, PlayedPart

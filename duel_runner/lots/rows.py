@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import Error, connection
 
-from arena_kit.cluster.manifest import LotJob
+from arena_kit.cluster.lots.manifest import LotJob
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault

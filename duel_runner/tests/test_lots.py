@@ -20,7 +20,8 @@ import pytest
 from django.db import OperationalError
 
 from arena_kit.cluster.lots.driver import Driver
-from arena_kit.cluster.manifest import Site, channel_of
+from arena_kit.cluster.lots.manifest import channel_of
+from arena_kit.cluster.manifest import Site
 from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server

@@ -10,7 +10,8 @@ from typing import Any
 
 from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import JOB_NAME
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable
 from tests.kubernetes.cluster import NAMESPACE, RealCluster

@@ -10,7 +10,8 @@ from typing import Any
 
 from arena_kit.cluster.client import NEEDED_RIGHTS, ApiCluster, Right
 from arena_kit.cluster.lots.driver import JOB_NAME
-from arena_kit.cluster.manifest import CLAIM, LotJob, PodPlayerSpec, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import CLAIM, PodPlayerSpec, Site
 from arena_kit.cluster.status import Ended, status_of
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.probes import PROBE_LIMITS

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from arena_kit.cluster.client import Cluster, JobRefused
-from arena_kit.cluster.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import OTHERS, LotJob, lot_manifest
+from arena_kit.cluster.manifest import CLAIM, Site
 from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.sandbox.base import SandboxUnavailable
 

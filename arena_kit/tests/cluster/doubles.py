@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arena_kit.cluster.client import JobRefused
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec
+from arena_kit.cluster.lots.manifest import LotJob
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable

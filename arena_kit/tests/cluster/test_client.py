@@ -16,7 +16,8 @@ import pytest
 from arena_kit.cluster import client as calls
 from arena_kit.cluster.answers import body_of
 from arena_kit.cluster.client import ApiCluster, JobRefused
-from arena_kit.cluster.manifest import LotJob, Site, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import Site
 from arena_kit.sandbox.base import SandboxUnavailable
 
 pytest.importorskip("kubernetes")

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena_kit.cluster.manifest import LotJob, PodPlayerSpec, Site, channel_of, lot_manifest
+from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import Lot, LotPlayer
 

@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from arena_kit.cluster.client import ApiCluster, Right
 from arena_kit.cluster.lots.check import lot_findings, network_findings, rights_findings
-from arena_kit.cluster.manifest import channel_of
+from arena_kit.cluster.lots.manifest import channel_of
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
