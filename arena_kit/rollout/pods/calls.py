@@ -7,12 +7,12 @@ import posixpath
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from arena_kit.cluster.client import Plain
+from arena_kit.cluster.client import ApiCluster, Plain
 from arena_kit.cluster.status import disruption
+from arena_kit.cluster.streams import OUTPUT, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.pods.cluster import WorldCluster
-from arena_kit.rollout.pods.streams import OUTPUT, Output, Stream
+from arena_kit.rollout.pods.manifest import WORLD
 from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.text import plain_text
@@ -33,7 +33,7 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
 class PodCalls:
     """Calls about the containers of one pod, by their names. Raises PlatformFault."""
 
-    def __init__(self, cluster: WorldCluster, token: str, own: Collection[str]) -> None:
+    def __init__(self, cluster: ApiCluster, token: str, own: Collection[str]) -> None:
         """token: of the world. own: names of the containers whose image is the arena's own."""
         self._cluster, self._token, self._own = cluster, token, own
         self._pod: Plain = {}
@@ -52,7 +52,7 @@ class PodCalls:
         now = time.monotonic()
         if at_once or not self._pod or now - self._looked_at > LOOK_SECONDS:
             with errors():
-                found = self._cluster.pods_of(self._token)
+                found = self._cluster.pods(f"{WORLD}={self._token}")
             self._looked_at = now
             if self._pod:
                 # A Job makes another pod where one was deleted, and nothing of the world is in that one.
@@ -89,7 +89,7 @@ class PodCalls:
     def log(self, container: str) -> str:
         """See Containers."""
         with contextlib.suppress(SandboxError):
-            return _cleaned(self._cluster.log_of(self.name, container))
+            return _cleaned(self._cluster.log_end(self.name, container))
         return ""
 
     def run(
@@ -101,7 +101,7 @@ class PodCalls:
             output = Output(stream)
             while output.more(deadline):
                 pass
-            return Ran(stream.status if stream.is_over else UNENDED, _cleaned(output.said))
+            return Ran(UNENDED if stream.status is None else stream.status, _cleaned(output.said))
 
     @contextlib.contextmanager
     def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
@@ -142,6 +142,26 @@ class PodCalls:
             return ["python3", "-I", "-S", "-c", _OWN_TAR, path]
         parent, name = posixpath.split(path.rstrip("/") or "/")
         return ["tar", "-c", "-f", "-", "-C", parent or "/", "--", name or "."]
+
+
+class Output:
+    """What a command prints on both its streams, of which the end is kept."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.said = stream, b""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes."""
+        return self._stream.is_over
+
+    def more(self, deadline: float) -> bool:
+        """Wait until a monotonic deadline for more; return whether there may be more still."""
+        if deadline <= time.monotonic():
+            return False
+        _, data = self._stream.take(deadline)
+        self.said = (self.said + data)[-OUTPUT_BYTES:]
+        return not self.is_over
 
 
 @contextlib.contextmanager

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from arena_kit.cluster.streams import OUTPUT, PING_SECONDS, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
-from arena_kit.rollout.pods.streams import OUTPUT, PING_SECONDS, Stream
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import LOOK_SECONDS, Channel, Listener
 

@@ -6,10 +6,10 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 
+from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.manifest import CLAIM, Site
 from arena_kit.rollout.pods.calls import errors
-from arena_kit.rollout.pods.cluster import WORLD, WorldCluster
-from arena_kit.rollout.pods.manifest import WorldPod
+from arena_kit.rollout.pods.manifest import WORLD, WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Beside
@@ -25,7 +25,7 @@ class PodWorlds:
         """browser_image: by digest. Raises PlatformFault if there is no cluster."""
         self._site, self._browser_image = site, browser_image
         with errors():
-            self.cluster = WorldCluster(site, kubeconfig=kubeconfig)
+            self.cluster = ApiCluster(site, kubeconfig=kubeconfig)
 
     def open(
         self,

@@ -10,13 +10,14 @@ from arena_kit.cluster.manifest import MIB, Site
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser import container as browser
 from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
-from arena_kit.rollout.pods.cluster import WORLD
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.walls import LOOPBACK, SHARED_BYTES
 from arena_kit.rollout.worlds.world import PAUSE, Beside
 from arena_kit.sandbox.docker import TMP, TMP_BYTES
 
+WORLD = "arena/world"
+"""The label with the token of a world."""
 FORGOTTEN_SECONDS = 60
 """After which the cluster removes a Job that is over, if no worker does."""
 WRITTEN_BYTES = 4 << 30

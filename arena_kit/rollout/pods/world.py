@@ -7,14 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from arena_kit.cluster.client import JobRefused
+from arena_kit.cluster.client import ApiCluster, JobRefused
 from arena_kit.cluster.manifest import Site
 from arena_kit.cluster.status import Ended, Waiting, status_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import NAME as BROWSER
 from arena_kit.rollout.pods.calls import PodCalls, errors
 from arena_kit.rollout.pods.channel import RelayedChannel
-from arena_kit.rollout.pods.cluster import WorldCluster
 from arena_kit.rollout.pods.manifest import (
     BROWSER_FOLDER,
     GO,
@@ -52,7 +51,7 @@ class PodWorld(World):
     cluster those whose time is over.
     """
 
-    def __init__(self, cluster: WorldCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
+    def __init__(self, cluster: ApiCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
         self._cluster, self._site, self._pod = cluster, site, pod
         self._pod_calls = PodCalls(cluster, pod.token, OWN.values())
         super().__init__(pod.package, pod.token, labels, self._pod_calls)

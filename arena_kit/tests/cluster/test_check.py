@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from arena_kit.cluster.client import NEEDED_RIGHTS, ApiCluster, Right
+from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
 from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.probes.walls import WALLS
 from arena_kit.tests.cluster.doubles import ClusterDouble
@@ -54,16 +55,16 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_account_has_what_it_needs_and_nothing_beyond() -> None:
-    assert all(finding.held for finding in rights_findings(Rights(*NEEDED_RIGHTS)))  # type: ignore[arg-type]
-    mighty = rights_findings(Rights(*NEEDED_RIGHTS, *BEYOND))  # type: ignore[arg-type]
+    assert all(finding.held for finding in rights_findings(Rights(*LOT_RIGHTS)))  # type: ignore[arg-type]
+    mighty = rights_findings(Rights(*LOT_RIGHTS, *BEYOND))  # type: ignore[arg-type]
     assert [finding.protection for finding in mighty if not finding.held] == ["no other rights"] * len(BEYOND)
     weak = rights_findings(Rights())  # type: ignore[arg-type]
-    assert [finding.protection for finding in weak if not finding.held] == ["rights"] * len(NEEDED_RIGHTS)
+    assert [finding.protection for finding in weak if not finding.held] == ["rights"] * len(LOT_RIGHTS)
 
 
 def test_a_driver_without_a_right_says_which() -> None:
     with pytest.raises(SandboxError, match=r"may not get pods/log in the namespace arena-players") as refused:
-        Rights(*(right for right in NEEDED_RIGHTS if not right.subresource)).check()  # type: ignore[misc]
+        Rights(*(right for right in LOT_RIGHTS if not right.subresource)).check()  # type: ignore[misc]
     assert refused.value.code == "rights_missing"
 
 

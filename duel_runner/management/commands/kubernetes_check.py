@@ -10,16 +10,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from arena_kit.cluster.client import ApiCluster, Right
+from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.check import lot_findings, network_findings, rights_findings
 from arena_kit.cluster.lots.manifest import channel_of
+from arena_kit.cluster.rights import WORLD_RIGHTS, Right
 from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.run import PlayedDuel
-from arena_kit.rollout.pods.cluster import WORLD_RIGHTS, WorldCluster
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
@@ -75,7 +75,7 @@ def check_worlds() -> tuple[str, list[ProbeFinding]]:
     Raises SandboxError, PlatformFault.
     """
     where, lots = worlds_site().apart(), settings.KUBERNETES_OPTIONS["namespace"]
-    cluster = WorldCluster(where)
+    cluster = ApiCluster(where)
     # Who could run commands among lots could forge their results.
     foreign = [Right(verb, "pods", subresource="exec", namespace=lots) for verb in ("get", "create")]
     rights = rights_findings(cluster, WORLD_RIGHTS, [*foreign, Right("create", "jobs", "batch", namespace=lots)])
