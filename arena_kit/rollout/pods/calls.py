@@ -8,7 +8,7 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from arena_kit.cluster.client import ApiCluster, Plain
-from arena_kit.cluster.status import disruption
+from arena_kit.cluster.status import disruption, states_of
 from arena_kit.cluster.streams import OUTPUT, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
@@ -67,11 +67,7 @@ class PodCalls:
 
     def states(self, *, at_once: bool = False) -> dict[str, Plain]:
         """Return the states of the containers by name, by the API: waiting, running or terminated. As `look`."""
-        statuses = self.look(at_once=at_once).get("status", {}).get("containerStatuses") or ()
-        return {
-            status["name"]: {key: value for key, value in (status.get("state") or {}).items() if value is not None}
-            for status in statuses
-        }
+        return states_of(self.look(at_once=at_once))
 
     def ended(self, container: str, seconds: float) -> Plain:
         """Return how a container ended, by the API; empty if it has not within so many seconds."""

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from arena_kit.cluster.pod_player import KubeletBox
-from arena_kit.cluster.status import OUT_OF_MEMORY, UNKNOWN_ENDS
+from arena_kit.cluster.status import ending_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
@@ -20,7 +20,6 @@ from arena_kit.sandbox.host import PlayerHost, slot_once
 
 COME_UP_SECONDS = 30.0
 """The container runs already; only its supervisor has to connect."""
-KILLED_STATUS = 137
 MODEL, MODEL_SECONDS, PIECE_BYTES = "model.sock", 300.0, 1 << 16
 
 
@@ -75,12 +74,7 @@ class WorldBox(KubeletBox):
             ended = self._calls.ended(PLAYER, EXIT_SECONDS)
         except PlatformFault as fault:
             raise SandboxError(str(fault), code=fault.code) from None
-        if not ended:
-            return Ending.RUNNING
-        if ended.get("reason") == OUT_OF_MEMORY:
-            return Ending.OUT_OF_MEMORY
-        is_from_outside = ended.get("reason") in UNKNOWN_ENDS or ended.get("exitCode") == KILLED_STATUS
-        return Ending.KILLED_FROM_OUTSIDE if is_from_outside else Ending.EXITED
+        return ending_of(ended) if ended else Ending.RUNNING
 
     def remove(self) -> None:
         """Leave it to the removal of the world."""
