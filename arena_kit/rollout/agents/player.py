@@ -62,7 +62,7 @@ class PlayerAgent:
         self.log = ""
 
     def enter(self, world: World) -> None:
-        """Hear in which world its own container is, where it is one of the world's."""
+        """See Agent."""
         self._world = world
 
     def choose(

@@ -22,7 +22,7 @@ from arena_kit.rollout.browser.observation import Observation, Seen, seen_read
 from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.exports.requests import requests_in
 from arena_kit.rollout.judge import EndedBy
-from arena_kit.rollout.loop import MOST_INVALID, BrowserWork, Way
+from arena_kit.rollout.loop import MOST_INVALID, BrowserWork, RolloutHost
 from arena_kit.rollout.progress import RolloutProgress
 from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.record import steps_in
@@ -88,11 +88,11 @@ def ended(
     agent: ScriptedAgent, clock: Clock, folder: Path, *, meter: Meter | None = None, page: StillPage | None = None,
     cancelled: bool = False, **limits: Any,
 ) -> tuple[Work, RolloutProgress, list[dict[str, Any]]]:  # fmt: skip
-    way = Way(BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)
+    host = RolloutHost(None, BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
     folder.mkdir(exist_ok=True)
     recorder, progress = Recorder(folder), RolloutProgress(clock.now)
     try:
-        work = BrowserWork(way, agent, recorder, meter)._work(page or StillPage(), task(**limits), progress)  # type: ignore[arg-type]  # a double
+        work = BrowserWork(host, agent, recorder, meter)._work(page or StillPage(), task(**limits), progress)  # type: ignore[arg-type]  # a double
     finally:
         recorder.close()
     return work, progress, steps_in(folder)
