@@ -152,8 +152,6 @@ def _played(
         return _play_evaluation(part, players, progress, clock)
     except PlatformFault as fault:
         return Failed(fault.code, str(fault), fault.matches)
-    except SandboxError as fault:
-        return Failed(fault.code, str(fault))
     except UnknownEnvironment:
         sentence = f"The referee's image does not know {part.environment}: it is of another version."
         return Failed("rules_missing", sentence)

@@ -26,7 +26,6 @@ from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, Acti
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.world import Beside, World
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.text import plain_text
 
 MOST_INVALID = 10
@@ -84,8 +83,6 @@ class BrowserWork:
             passed = len(world.requests()) if world.package.front else 0
             try:
                 work = self._work(browser, task, progress)
-            except SandboxError as error:
-                raise PlatformFault(str(error), code=error.code) from None
             finally:
                 self.steps, self.agent_seconds = progress.steps, progress.agent_seconds
                 self.seconds = self._host.clock() - progress.begun

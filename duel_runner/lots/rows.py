@@ -133,8 +133,6 @@ class LotRows:
         def parts() -> dict[str, PlayedPart]:
             try:
                 return read_lot(lines, ended.seal, claim, ended.killed)
-            except SandboxError as error:
-                raise PlatformFault(str(error), code=error.code) from error
             except ArtifactDamaged as error:
                 raise PlatformFault("The lot's result cannot be read.", code=NOT_SEALED) from error
 
@@ -188,7 +186,7 @@ class LotRows:
             return one.steps.send(result)
 
         rows.pop(claim_of(one.job))
-        with suppress(SandboxError, ArtifactDamaged, PlatformFault):
+        with suppress(ArtifactDamaged, PlatformFault):
             part = parts().get(part_id(one.job))
             if part is not None and isinstance(part.result, Failed) and part.result.code in NO_ATTEMPT:
                 self._fail(one, part.result.code, part.result.sentence)

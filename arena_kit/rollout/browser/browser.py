@@ -25,7 +25,6 @@ from arena_kit.rollout.values.actions import Action
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.front import PORT
 from arena_kit.rollout.worlds.world import World, WorldFault
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import remove_abandoned_channels
 
 COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 60.0, 240.0, 120.0, 90.0
@@ -44,13 +43,10 @@ class Browser:
         self.viewport = viewport
         self._world = world
         self._wire: socket.socket | None = None
-        try:
-            # What killed workers have left goes when the next browser of any worker opens.
-            remove_abandoned_channels(place.channel_dir)
-            origins = world.package.origins
-            self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
-        except SandboxError as error:
-            raise PlatformFault(str(error), code=error.code) from None
+        # What killed workers have left goes when the next browser of any worker opens.
+        remove_abandoned_channels(place.channel_dir)
+        origins = world.package.origins
+        self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
         try:
             self._wire = self._connected(place.image, self._channel.folder)
         except BaseException:
@@ -95,16 +91,13 @@ class Browser:
 
     def _connected(self, image: str, folder: Path) -> socket.socket:
         """Start the container and return its connection."""
+        listener = self._channel.listen(SOCKET)
         try:
-            listener = self._channel.listen(SOCKET)
-            try:
-                self._world.join(NAME, lambda *given: browser_options(image, folder, *given))
-                deadline = time.monotonic() + COME_UP_SECONDS
-                wire = listener.accept(deadline, lambda: self._world.is_running(NAME))
-            finally:
-                listener.close()
-        except SandboxError as error:
-            raise PlatformFault(str(error), code=error.code) from None
+            self._world.join(NAME, lambda *given: browser_options(image, folder, *given))
+            deadline = time.monotonic() + COME_UP_SECONDS
+            wire = listener.accept(deadline, lambda: self._world.is_running(NAME))
+        finally:
+            listener.close()
         if wire is None:
             raise self._lost("The browser's container did not come up.")
         return wire

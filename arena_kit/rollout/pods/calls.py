@@ -51,8 +51,7 @@ class PodCalls:
         """
         now = time.monotonic()
         if at_once or not self._pod or now - self._looked_at > LOOK_SECONDS:
-            with errors():
-                found = self._cluster.pods(f"{WORLD}={self._token}")
+            found = self._cluster.pods(f"{WORLD}={self._token}")
             self._looked_at = now
             if self._pod:
                 # A Job makes another pod where one was deleted, and nothing of the world is in that one.
@@ -158,15 +157,6 @@ class Output:
         _, data = self._stream.take(deadline)
         self.said = (self.said + data)[-OUTPUT_BYTES:]
         return not self.is_over
-
-
-@contextlib.contextmanager
-def errors() -> Iterator[None]:
-    """Turn the sandbox's errors into PlatformFault."""
-    try:
-        yield
-    except SandboxError as error:
-        raise PlatformFault(str(error), code=error.code) from None
 
 
 def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from arena_kit.cluster.pod_player import KubeletBox
 from arena_kit.cluster.status import ending_of
-from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
 from arena_kit.rollout.pods.manifest import PLAYER
@@ -63,17 +62,11 @@ class WorldBox(KubeletBox):
         self._calls = calls
 
     def is_alive(self) -> bool:
-        try:
-            return self._calls.is_running(PLAYER)
-        except PlatformFault as fault:
-            raise SandboxError(str(fault), code=fault.code) from None
+        return self._calls.is_running(PLAYER)
 
     def ending(self) -> Ending:
         """Return how it ended. Raises SandboxError if the whole pod is gone, which no player can cause."""
-        try:
-            ended = self._calls.ended(PLAYER, EXIT_SECONDS)
-        except PlatformFault as fault:
-            raise SandboxError(str(fault), code=fault.code) from None
+        ended = self._calls.ended(PLAYER, EXIT_SECONDS)
         return ending_of(ended) if ended else Ending.RUNNING
 
     def remove(self) -> None:

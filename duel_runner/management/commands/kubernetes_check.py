@@ -20,7 +20,6 @@ from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.run import PlayedDuel
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
 from core.jobs.cluster import site, worlds_site
@@ -43,7 +42,7 @@ class Command(BaseCommand):
             raise CommandError("SANDBOX is not kubernetes. manage.py sandbox_check tries the other sandboxes.")
         try:
             version, findings = check_worlds() if options["worlds"] else check_cluster()
-        except (SandboxError, PlatformFault) as error:
+        except PlatformFault as error:
             raise CommandError(f"The cluster cannot be checked: {error} ({error.code})") from None
         if options["json"]:
             self.stdout.write(json.dumps({"version": version, "findings": [asdict(one) for one in findings]}, indent=1))
@@ -61,7 +60,7 @@ class Command(BaseCommand):
 
 
 def check_cluster() -> tuple[str, list[ProbeFinding]]:
-    """Return the cluster's version and what was tried on it. Raises SandboxError, PlatformFault."""
+    """Return the cluster's version and what was tried on it. Raises PlatformFault."""
     # A driver deletes the Jobs of its site that have no claim.
     where = site().apart()
     cluster = ApiCluster(where)
@@ -72,7 +71,7 @@ def check_cluster() -> tuple[str, list[ProbeFinding]]:
 def check_worlds() -> tuple[str, list[ProbeFinding]]:
     """Return the same for the worlds of rollouts: the rights of their account, and their network.
 
-    Raises SandboxError, PlatformFault.
+    Raises PlatformFault.
     """
     where, lots = worlds_site().apart(), settings.KUBERNETES_OPTIONS["namespace"]
     cluster = ApiCluster(where)
