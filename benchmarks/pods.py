@@ -13,15 +13,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import JOB_NAME
+from arena_kit.cluster.lots.manifest import lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.status import Ended, status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.referee.part import read_lot
 from arena_kit.referee.run import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import JOB_NAME
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, status_of
 from benchmarks.ticks import duel_lot
 
 if TYPE_CHECKING:

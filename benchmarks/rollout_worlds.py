@@ -27,10 +27,10 @@ from typing import Any, cast
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import ScriptedAgent
-from arena_kit.rollout.attempt import Agent, Work, null_agent, task_attempt
+from arena_kit.rollout.attempt import AtWork, Work, null_agent, task_attempt
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.judge import TaskVerdict
-from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
@@ -167,14 +167,15 @@ def _played(found: Place, task: Task, kind: str) -> TaskVerdict:
     if kind == "null":
         return task_attempt(found.worlds, found.built, task, null_agent).verdict
     if found.built.slug not in IN_BROWSER:
-        agent: Agent = functools.partial(oracle, package=found.package)
+        agent: AtWork = functools.partial(oracle, package=found.package)
         return task_attempt(found.worlds, found.built, task, agent).verdict
     with tempfile.TemporaryDirectory(prefix="arena-rollout-") as output:
         recorder = Recorder(Path(output))
-        way = Way(BrowserPlace(BROWSER_IMAGE, found.leases.parent / "browsers"), video=False, trace=False)
+        place = BrowserPlace(BROWSER_IMAGE, found.leases.parent / "browsers")
+        host = RolloutHost(found.worlds, place, video=False, trace=False)
         try:
-            work = BrowserWork(way, ScriptedAgent(task.oracle), recorder)
-            return task_attempt(found.worlds, found.built, task, work).verdict
+            work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
+            return task_attempt(found.worlds, found.built, task, work, beside=work.beside).verdict
         finally:
             recorder.close(video=False)
 

@@ -12,12 +12,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from arena_kit.cluster.client import PAGE, ApiCluster
+from arena_kit.cluster.lots.driver import Driver, Held
+from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
-from arena_kit.sandbox.kubernetes.cluster import PAGE, ApiCluster
-from arena_kit.sandbox.kubernetes.driver import Driver, Held
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, channel_of, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended
 
 SITE = Site(id="bench", namespace="arena-players", referee_image="registry.test/site@sha256:" + "a" * 64)
 CONFIG = """

@@ -7,10 +7,9 @@ import time
 from django.db import close_old_connections
 
 from arena_kit.environment.episodes import EpisodeRecord, secret_order
-from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
-from arena_kit.sandbox.base import Container, SandboxError
+from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed
 from core.jobs.artifacts import evaluation_stored
@@ -66,10 +65,7 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
     trial_until = None if wish.trial_seconds is None else time.monotonic() + wish.trial_seconds
     environment = submission.agent.environment
     spec = rules(job)
-    try:
-        workplace = workplace_of_this_worker()
-    except SandboxError as error:
-        raise PlatformFault(str(error), code=error.code) from error
+    workplace = workplace_of_this_worker()
     core = workplace.core
     finished: list[EpisodeRow] = []
 
@@ -90,23 +86,20 @@ def play_episodes(wish: Episodes, lease: Lease) -> referee.PlayedEvaluation:
 
     log_stage("play")
     lease.log(f"{submission}: {len(seeds)} episodes of {spec.id}, sandbox {workplace.sandbox.name}.")
-    try:
-        with pinned(core):
-            played = referee.run_evaluation(
-                spec,
-                launch,
-                name=str(submission),
-                seeds=seeds,
-                parallel_episodes=environment.parallel_matches,
-                limits=environment.limits,
-                clock=time.monotonic,
-                order=wish.order,
-                on_episode=on_episode,
-                still_wanted=lease.raise_if_lost,
-                trial_until=trial_until,
-            )
-    except SandboxError as fault:
-        raise PlatformFault(str(fault), code=fault.code) from fault
+    with pinned(core):
+        played = referee.run_evaluation(
+            spec,
+            launch,
+            name=str(submission),
+            seeds=seeds,
+            parallel_episodes=environment.parallel_matches,
+            limits=environment.limits,
+            clock=time.monotonic,
+            order=wish.order,
+            on_episode=on_episode,
+            still_wanted=lease.raise_if_lost,
+            trial_until=trial_until,
+        )
     log_stage("store")
     # The database may have closed the connection during a long evaluation; the result is written next.
     close_old_connections()

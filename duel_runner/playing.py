@@ -11,7 +11,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee import run as referee
 from arena_kit.referee.live import LiveView
-from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import pinned
 from core.duels.selectors import duels_next
 from core.jobs.lease import Lease
@@ -49,10 +49,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     for player in players:
         if not player.launched_image:
             raise PlatformFault(f"{player} has no image. Build it again first.", code="image_missing")
-    try:
-        workplace = workplace_of_this_worker()
-    except SandboxError as error:
-        raise PlatformFault(str(error), code=error.code) from error
+    workplace = workplace_of_this_worker()
     core = workplace.core
     containers: list[str] = []
 
@@ -77,29 +74,26 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     lease.log(
         f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."
     )
-    try:
-        workplace.players.prepare(
-            [[workplace.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
+    workplace.players.prepare(
+        [[workplace.launch(submission, core) for submission in (duel.player_1, duel.player_2)] for duel in coming]
+    )
+    with pinned(core):
+        played = referee.run_duel(
+            spec,
+            launch,
+            names=names,
+            seed=job.seed,
+            match_count=job.match_count,
+            parallel_matches=environment.parallel_matches,
+            limits=limits_of(job, environment),
+            clock=time.monotonic,
+            one_core=core is not None,
+            on_progress=on_progress,
+            decided=decided_by(wish.test),
+            trial_until=trial_until,
+            opening=branch_of(job),
+            live=live,
         )
-        with pinned(core):
-            played = referee.run_duel(
-                spec,
-                launch,
-                names=names,
-                seed=job.seed,
-                match_count=job.match_count,
-                parallel_matches=environment.parallel_matches,
-                limits=limits_of(job, environment),
-                clock=time.monotonic,
-                one_core=core is not None,
-                on_progress=on_progress,
-                decided=decided_by(wish.test),
-                trial_until=trial_until,
-                opening=branch_of(job),
-                live=live,
-            )
-    except SandboxError as fault:
-        raise PlatformFault(str(fault), code=fault.code) from fault
     if played.playing_seconds > IDLE_CONNECTION_SECONDS:
         # The result is written next.
         close_old_connections()

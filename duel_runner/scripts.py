@@ -7,9 +7,7 @@ from collections.abc import Mapping
 from django.conf import settings
 from django.db import close_old_connections
 
-from arena_kit.errors import PlatformFault
 from arena_kit.referee.script import ScriptFailure, run_script
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from core.evaluations.services import evaluation_fail, script_succeed
 from core.jobs.artifacts import evaluation_stored
@@ -31,20 +29,17 @@ def evaluate_script(evaluation: Evaluation, lease: Lease) -> None:
         lease.raise_if_lost()
         lease.show(printed[-SHOWN_CHARACTERS:])
 
-    try:
-        workplace = workplace_of_this_worker()
-        launch = ScriptLaunch(
-            image=submission.launched_image,
-            name=workplace.name(),
-            environment_id=_argument(evaluation),
-            limits=ScriptLimits(**settings.SCRIPT_LIMITS),
-            labels=workplace.labels(submission),
-        )
-        log_stage("run")
-        lease.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {workplace.sandbox.name}.")
-        run = run_script(workplace.sandbox, launch, watch=watch)
-    except SandboxError as error:
-        raise PlatformFault(str(error), code=error.code) from error
+    workplace = workplace_of_this_worker()
+    launch = ScriptLaunch(
+        image=submission.launched_image,
+        name=workplace.name(),
+        environment_id=_argument(evaluation),
+        limits=ScriptLimits(**settings.SCRIPT_LIMITS),
+        labels=workplace.labels(submission),
+    )
+    log_stage("run")
+    lease.log(f"{submission}: python -u submission.py {launch.environment_id}, sandbox {workplace.sandbox.name}.")
+    run = run_script(workplace.sandbox, launch, watch=watch)
     log_stage("store")
     close_old_connections()
     lease.show("")

@@ -15,7 +15,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.sitting import PersonLeft, PlayedSitting, SittingMove, run_sitting
-from arena_kit.sandbox.base import Container, SandboxError
+from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import pinned
 from core.jobs.artifacts import artifacts_stored
 from core.jobs.claims import is_line_waiting
@@ -119,29 +119,26 @@ def _play(spec: EnvironmentSpec, sitting: Sitting, lease: Lease) -> PlayedSittin
     submission = sitting.submission
     if not submission.launched_image:
         raise PlatformFault(f"{submission} has no image. Build it again first.", code="image_missing")
-    try:
-        workplace = workplace_of_this_worker()
-        core = workplace.core
+    workplace = workplace_of_this_worker()
+    core = workplace.core
 
-        def launch() -> Container:
-            lease.raise_if_lost()
-            slot = workplace.players.slot(workplace.launch(submission, core))
-            bind(container_id=slot.container_id)
-            return slot
+    def launch() -> Container:
+        lease.raise_if_lost()
+        slot = workplace.players.slot(workplace.launch(submission, core))
+        bind(container_id=slot.container_id)
+        return slot
 
-        log_stage("play")
-        lease.log(f"{sitting}: {spec.id}, sandbox {workplace.sandbox.name}.")
-        with pinned(core):
-            return run_sitting(
-                spec,
-                launch,
-                RowTable(sitting, lease),
-                seed=sitting.seed,
-                seats=sitting.seats,
-                opening=opening_of(sitting),
-                moves=moves_of(sitting),
-                limits=submission.agent.environment.limits,
-                clock=time.monotonic,
-            )
-    except SandboxError as fault:
-        raise PlatformFault(str(fault), code=fault.code) from fault
+    log_stage("play")
+    lease.log(f"{sitting}: {spec.id}, sandbox {workplace.sandbox.name}.")
+    with pinned(core):
+        return run_sitting(
+            spec,
+            launch,
+            RowTable(sitting, lease),
+            seed=sitting.seed,
+            seats=sitting.seats,
+            opening=opening_of(sitting),
+            moves=moves_of(sitting),
+            limits=submission.agent.environment.limits,
+            clock=time.monotonic,
+        )

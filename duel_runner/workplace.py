@@ -96,7 +96,7 @@ _workplace: Workplace | None = None
 
 
 def workplace_of_this_worker() -> Workplace:
-    """Return the workplace of this process, created on first use. Raises SandboxError and PlatformFault."""
+    """Return the workplace of this process, created on first use. Raises PlatformFault."""
     global _workplace  # noqa: PLW0603  # one per process
     if _workplace is None or _workplace.process != os.getpid():
         _workplace = Workplace()

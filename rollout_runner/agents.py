@@ -8,6 +8,7 @@ from pathlib import Path
 
 from django.conf import settings
 
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.examples import FOLDER
@@ -20,7 +21,6 @@ from arena_kit.rollout.gateway.gemini import GeminiForm
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 from core.jobs.images import player_registry
 from core.models import LanguageModel, Rollout, RolloutAgent, SubmissionForm
 from core.models import ModelForm as RowForm

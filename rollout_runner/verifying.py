@@ -13,7 +13,7 @@ from django.conf import settings
 from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.judge import TaskVerdict
-from arena_kit.rollout.loop import Way
+from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.recording.record import RecordRefused, record_judge
 from arena_kit.rollout.run import rollout_replay
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -96,7 +96,8 @@ def rollout_play_again(
     for path in (kept, again):
         path.mkdir()
     record_fetch(rollout, kept)
-    found = rollout_replay(worlds(), package, task_of(rollout.task), Way(browser_place(), video=False), kept, again)
+    host = RolloutHost(worlds(), browser_place(), video=False)
+    found = rollout_replay(host, package, task_of(rollout.task), kept, again)
     verdict = found.played.verdict
     if verdict.fault is Fault.PLATFORM:
         raise PlatformFault(verdict.sentence, code=verdict.code)

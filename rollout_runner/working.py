@@ -17,7 +17,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.gateway.gateway import LOG as MODEL_LOG
-from arena_kit.rollout.loop import Way
+from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.pods.host import CLAIM_LABEL
 from arena_kit.rollout.recording.record import CHANGES, EXPORT, RECORD, WORLD_LOG
 from arena_kit.rollout.recording.recorder import HAR, PAGES, STEPS, TRACE, VIDEO
@@ -79,17 +79,21 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
     follower = Follower(rollout, lease, folder, BESIDE_BYTES)
     bind(stage="work")
     try:
-        played = rollout_run(
+        host = RolloutHost(
             worlds(),
+            browser_place(),
+            is_cancelled=follower.is_cancelled,
+            labels=_labels(rollout),
+            watch=follower.watch,
+        )
+        played = rollout_run(
+            host,
             package,
             task,
-            Way(browser_place(), is_cancelled=follower.is_cancelled),
             lambda meter: agent_make(rollout, task, meter, folder),
             folder,
             name=rollout.batch.agent_name,
             model=str(rollout.batch.model or ""),
-            labels=_labels(rollout),
-            watch=follower.watch,
         )
     except PlatformFault as fault:
         if fault.code != MISCONFIGURED:

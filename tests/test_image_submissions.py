@@ -234,13 +234,16 @@ def test_images_that_mean_harm_are_refused_or_lose(
 
 
 LIES = """
-import json, os, socket
+import json, os, socket, struct
 control = socket.socket(socket.AF_UNIX)
 control.connect("/channel/control.sock")
-control.sendall(json.dumps({"event": "loaded", "warm": True}).encode() + b"\\n")
-control.sendall(b'{"event": "printed", "text": "' + b"x" * 1000000 + b'"}\\n')
+def say(**message):
+    data = json.dumps(message).encode()
+    control.sendall(struct.pack("<IB", len(data) + 1, 1) + data)
+say(event="loaded", warm=True)
+say(event="printed", text="x" * 1000000)
 control.recv(100)
-control.sendall(b'{"event": "ended", "clean": true, "oom": [], "status": {}, "log": {"a": 1}}\\n')
+say(event="ended", clean=True, oom=[], status={}, log={"a": 1})
 os._exit(0)
 """
 """Speaks as the arena's supervisor would."""

@@ -11,10 +11,10 @@ import kubernetes_validate
 import pytest
 import yaml
 
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.rights import LOT_RIGHTS, WORLD_RIGHTS
 from arena_kit.environment.spec import Limits
-from arena_kit.rollout.pods.cluster import WORLD_RIGHTS
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from core import settings as arena_settings
 from core.operations.scaling.providers import kubernetes as kubernetes_provider
 
@@ -146,7 +146,7 @@ def test_the_driver_may_do_what_it_does_and_nothing_else(objects: list[Plain]) -
     given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
     used = {
         (right.verb, f"{right.resource}/{right.subresource}" if right.subresource else right.resource)
-        for right in NEEDED_RIGHTS
+        for right in LOT_RIGHTS
     }
     assert given == used
     assert role["metadata"]["namespace"] == "arena-players"

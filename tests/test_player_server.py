@@ -54,7 +54,7 @@ def columns(wire: str = "int8", shape: tuple[int, ...] = (2, 3)) -> tuple[Any, .
         Question(9, Kind.STEP, 4, 0.5, (7, 299), values, MATCH, 0),
         Question(8, Kind.END, 2, -1.0, (), values, MATCH, 0),
     ]
-    return server(spec, 300).columns(encoder.questions(batch)[4:])
+    return server(spec, 300).columns(encoder.questions(batch)[5:])
 
 
 @pytest.mark.parametrize("wire", sorted(WIRE_CODES))
@@ -83,7 +83,7 @@ def test_a_large_observation_keeps_no_other_alive() -> None:
     values = encoder.observation([1] * 10_000)
     batch = [Question(number, Kind.STEP, 0, 0.0, (0,), values, MATCH, 0) for number in (1, 2)]
 
-    *_, states = server(spec, 4).columns(encoder.questions(batch)[4:])
+    *_, states = server(spec, 4).columns(encoder.questions(batch)[5:])
 
     assert [(state.base, state.sum()) for state in states] == [(None, 10_000.0)] * 2
 
@@ -109,7 +109,7 @@ def test_player_server_answers_every_question_of_a_frame_in_its_order() -> None:
             question(Kind.STEP, 1, 2, board, (3, 4), reward=1.0),
             question(Kind.STEP, 1, 3, board, (3,)),
             question(Kind.END, 1, 4, board),
-        ])[4:]
+        ])[5:]
     )  # fmt: skip
     answering.flush()
 
@@ -254,7 +254,7 @@ def test_player_server_answers_with_arrays_where_these_are_asked_for() -> None:
         for sequence, (kind, reward) in enumerate(kinds)
     ]
 
-    answering.answer(encoder.questions(batch)[4:])
+    answering.answer(encoder.questions(batch)[5:])
     answering.flush()
 
     assert isinstance(answering.wire, Wire)

@@ -43,6 +43,6 @@ def test_the_dockerfile_makes_an_image_with_the_executor_and_the_client_of_a_clu
     found = run("python", "-c", "import grpc, kubernetes, numpy; print(grpc.__version__, kubernetes.__version__)")
     assert len(found.split()) == 2
     # The referee's and the driver's modules start in it, and nothing of the site's start needs a network.
-    run("python", "-c", "import arena_kit.referee.lot, arena_kit.sandbox.kubernetes.prepare")
+    run("python", "-c", "import arena_kit.referee.lot, arena_kit.cluster.lots.prepare")
     run("python", "manage.py", "check", DEBUG="true")
     assert "uPlot" in run("sh", "-c", "ls static/web node_modules/uplot/dist | cat")

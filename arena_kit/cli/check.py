@@ -28,7 +28,7 @@ from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
-from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox, SandboxError
+from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.sandbox.scripts import ScriptLaunch, ScriptLimits
 from arena_kit.upload.admission import archive_admit, too_large
@@ -82,7 +82,7 @@ def _check(options: argparse.Namespace, folder: Path) -> int:
     spec = chosen_spec(options)
     try:
         checked = _checked(options, spec, folder)
-    except (SandboxError, PlatformFault) as error:
+    except PlatformFault as error:
         trouble = {"passes": None, "environment": spec.id, "code": error.code, "error": str(error)}
         show(options, trouble, f"It could not be tried ({error.code}): {error}")
         return TRY_LATER
@@ -117,7 +117,7 @@ def _warning(found: Finding) -> str:
 
 
 def _checked(options: argparse.Namespace, spec: EnvironmentSpec, folder: Path) -> Checked:
-    """Check files and play. Raises SandboxError and PlatformFault if it could not be tried."""
+    """Check files and play. Raises PlatformFault if it could not be tried."""
     try:
         with archive_of(options.player) as (file, notes):
             if file.seek(0, os.SEEK_END) > MAX_UPLOAD_BYTES:

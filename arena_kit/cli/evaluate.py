@@ -24,7 +24,7 @@ from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlayedEvaluation, run_evaluation
-from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import free_core
 from arena_kit.text import plain_text
 
@@ -108,7 +108,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                 limits=spec.limits,
                 clock=time.monotonic,
             )
-    except (SandboxError, PlatformFault) as error:
+    except PlatformFault as error:
         print(f"arena: the player could not be tried ({error.code}): {error}", file=sys.stderr)
         if options.json:
             print_json({"environment": spec.id, "code": error.code, "error": str(error)})

@@ -38,7 +38,7 @@ from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.run import run_duel
-from arena_kit.sandbox.base import Container, Launch, Sandbox, SandboxError
+from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
@@ -100,7 +100,7 @@ def _ladder(options: argparse.Namespace, folder: Path) -> int:
         sandbox.check()
         entrants = [_entrant(path, folder / f"agent-{number}", options) for number, path in enumerate(found)]
         records = _play_all(spec, entrants, sandbox, options)
-    except (SandboxError, PlatformFault) as error:
+    except PlatformFault as error:
         trouble = {"code": error.code, "error": str(error)}
         show(options, trouble, f"The ladder could not be played ({error.code}): {error}")
         return TRY_LATER
@@ -160,7 +160,7 @@ def _entrant(path: Path, unpacked: Path, options: argparse.Namespace) -> Entrant
 def _play_all(
     spec: EnvironmentSpec, entrants: Sequence[Entrant], sandbox: Sandbox, options: argparse.Namespace
 ) -> list[DuelRecord]:
-    """Play every pair once. Raises SandboxError and PlatformFault."""
+    """Play every pair once. Raises PlatformFault."""
     pairs = list(itertools.combinations(entrants, 2))
     cores = Path(tempfile.gettempdir()) / f"arena-cores-{os.getuid()}"
     counter = itertools.count(1)

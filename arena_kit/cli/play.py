@@ -29,7 +29,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
 from arena_kit.referee.run import PlayedDuel, run_duel
-from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import free_core
 
 PLAYED, NOT_PLAYED = 0, 1
@@ -125,7 +125,7 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
                 one_core=core is not None,
                 on_progress=show,
             )
-    except (SandboxError, PlatformFault) as fault:
+    except PlatformFault as fault:
         error, code = str(fault), fault.code
         print(f"arena: the duel could not be played ({fault.code}): {fault}", file=sys.stderr)
         played = PlayedDuel(DuelRecord(spec.id, options.seed, names, ()), "", ("", ""), 0.0)

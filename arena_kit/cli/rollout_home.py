@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import itertools
 import os
@@ -26,7 +27,7 @@ from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.judge import TaskOutcome
-from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
 from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
@@ -50,8 +51,9 @@ class Home:
         self, options: argparse.Namespace, folder: Path, worlds: Worlds, built: BuiltPackage, tasks: Sequence[Task]
     ) -> None:
         self.tasks = tasks
-        self._options, self._folder, self._worlds, self._built = options, folder, worlds, built
-        self._way = Way(BrowserPlace(options.browser_image, folder / "channel"), video=not options.no_video)
+        self._options, self._folder, self._built = options, folder, built
+        place = BrowserPlace(options.browser_image, folder / "channel")
+        self._host = RolloutHost(worlds, place, video=not options.no_video)
         self._counter = itertools.count(1)
 
     def attempt(self, task: Task, number: int) -> dict[str, Any]:
@@ -59,15 +61,13 @@ class Home:
         for tried in range(1, MOST_TRIES + 1):
             folder = self._output(f"{task.key}-{number}" + (f"-try-{tried}" if tried > 1 else ""))
             played = rollout_run(
-                self._worlds,
+                dataclasses.replace(self._host, labels=_labels()),
                 self._built,
                 task,
-                self._way,
                 self._maker(task, folder),
                 folder,
                 name=self._options.agent,
                 model=self._options.model,
-                labels=_labels(),
             )
             verdict, facts = played.verdict, played.facts
             if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
@@ -110,8 +110,8 @@ class Home:
         for tried in range(1, MOST_TRIES + 1):
             recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
             try:
-                work = BrowserWork(self._way, ScriptedAgent(task.oracle), recorder)
-                task_accept(self._worlds, self._built, task, work)
+                work = BrowserWork(self._host, ScriptedAgent(task.oracle), recorder)
+                task_accept(self._host.worlds, self._built, task, work, beside=work.beside)
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise
@@ -124,7 +124,7 @@ class Home:
     def replay(self, kept: Path) -> dict[str, Any]:
         """Play a kept rollout again."""
         task = self._task_of(kept)
-        found = rollout_replay(self._worlds, self._built, task, self._way, kept, self._output(f"{task.key}-replay"))
+        found = rollout_replay(self._host, self._built, task, kept, self._output(f"{task.key}-replay"))
         lines = [*found.differences] or ["The replay leaves the same state."]
         return {"lines": lines, "equal": found.is_equal, "refused": not found.is_equal}
 

@@ -29,7 +29,7 @@ from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
-from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.base import Container, Launch
 from arena_kit.text import plain_text
 
 WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
@@ -105,7 +105,7 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
         sandbox_check(sandbox, image)
         packages = install(options.diff, required, options)
         shadowed = shadow_match(spec, launch, record, player=player, limits=spec.limits, clock=time.monotonic)
-    except (SandboxError, PlatformFault) as error:
+    except PlatformFault as error:
         show(
             options, {"code": error.code, "error": str(error)}, f"It could not be played again ({error.code}): {error}"
         )

@@ -21,6 +21,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
+from arena_kit.cluster.pod_player import PodPlayer
+from arena_kit.cluster.status import PLATFORM_FAILED
 from arena_kit.environment.protocol import UnknownEnvironment
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.spec import Limits
@@ -30,8 +32,6 @@ from arena_kit.referee.part import LOT_FULL, PLAYER_LOST, Failed, PlayedPart
 from arena_kit.referee.run import PlayedDuel, PlayedEvaluation, run_duel, run_evaluation
 from arena_kit.referee.sealed import Writer
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.pod_player import PodPlayer
-from arena_kit.sandbox.kubernetes.status import PLATFORM_FAILED
 
 VERSION = 1
 PROGRESS_SECONDS = 1.0
@@ -152,8 +152,6 @@ def _played(
         return _play_evaluation(part, players, progress, clock)
     except PlatformFault as fault:
         return Failed(fault.code, str(fault), fault.matches)
-    except SandboxError as fault:
-        return Failed(fault.code, str(fault))
     except UnknownEnvironment:
         sentence = f"The referee's image does not know {part.environment}: it is of another version."
         return Failed("rules_missing", sentence)

@@ -1,12 +1,11 @@
 """The referee's side of the wire to a player server, which `docs/reference/protocol.md` describes.
 
-Frames are little-endian: u32 length of the rest, u8 kind, payload. The questions of many matches are sent in one frame,
-column by column, so that both sides work on whole columns. Answers come one by one and repeat match and sequence.
+The questions of many matches are sent in one frame, column by column, so that both sides work on whole columns. Answers
+come one by one and repeat match and sequence.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from array import array
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from struct import Struct
 from typing import Any, NamedTuple
 
 from arena_kit.environment.spec import WIRE_CODES, ActionArraySpec, ArraySpec
+from arena_kit.frames import BadFrame, frame_at, pack_data, unpack_data
 from arena_kit.text import plain_text
 
 VERSION = 2
@@ -82,7 +82,6 @@ class Answer(NamedTuple):
 
 new_tuple = tuple.__new__
 """Makes a named tuple from a tuple of all its values, in a third of the time of an ordinary call."""
-_HEAD = Struct("<IB")
 _QUESTIONS_HEAD = Struct("<IBI")
 _MATCH = Struct("<II")
 _ACTION_HEAD_BYTES = 13
@@ -101,7 +100,8 @@ def hello(
     actions: dict[str, Any] = {"count": action_count, "wire": _action_wire(action_count)}
     if action is not None:
         actions |= {"wire": action.wire, "dtype": action.dtype, "shape": list(action.shape)}
-    payload = json.dumps(
+    return pack_data(
+        Kind.HELLO,
         {
             "protocol": VERSION,
             "environment": environment,
@@ -112,9 +112,8 @@ def hello(
             },
             "actions": actions,
             "parallel_matches": parallel_matches,
-        }
-    ).encode()
-    return _HEAD.pack(len(payload) + 1, Kind.HELLO) + payload
+        },
+    )
 
 
 def _action_wire(action_count: int) -> str:
@@ -172,6 +171,7 @@ class Decoder:
         buffer = self._buffer + data if self._buffer else data
         position, size = 0, self._frame.size
         action_length = size - 4
+        most_bytes = max(MAX_ANSWER_BYTES, action_length)
         try:
             while len(buffer) - position >= 5:
                 # Nearly all answers are actions, so a run of them is read at once.
@@ -182,19 +182,15 @@ class Decoder:
                         break
                     position += size
                     yield new_tuple(Answer, (ACTION, match, sequence, action, ""))
-                if len(buffer) - position < 5:
+                if (frame := frame_at(buffer, position, most_bytes)) is None:
                     break
-                length, kind = _HEAD.unpack_from(buffer, position)
-                if length > max(MAX_ANSWER_BYTES, action_length):
-                    raise ProtocolViolation(f"An answer of {length} bytes is too large.", code="oversized_answer")
-                if length == 0:
-                    raise ProtocolViolation("An answer is empty.")
-                end = position + 4 + length
-                if len(buffer) < end:
-                    break
-                payload = bytes(buffer[position + 5 : end])
-                position = end
+                kind, payload, position = frame
                 yield self._decode(kind, payload)
+        except BadFrame as error:
+            if error.length:
+                sentence = f"An answer of {error.length} bytes is too large."
+                raise ProtocolViolation(sentence, code="oversized_answer") from None
+            raise ProtocolViolation("An answer is empty.") from None
         finally:
             self._buffer = buffer[position:]
 
@@ -219,8 +215,8 @@ class Decoder:
 
 def _ready(payload: bytes) -> dict[str, Any]:
     try:
-        ready = json.loads(payload)
-    except (ValueError, RecursionError):
+        ready = unpack_data(payload)
+    except BadFrame:
         raise ProtocolViolation("READY is not JSON.") from None
     if not isinstance(ready, dict):
         raise ProtocolViolation("READY is not a JSON object.")

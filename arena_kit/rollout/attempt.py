@@ -17,6 +17,7 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
+from arena_kit.rollout.worlds.world import NOTHING as NOTHING_BESIDE
 from arena_kit.rollout.worlds.world import Beside, World
 
 FRESH_ONE_IN = 20
@@ -63,8 +64,10 @@ class TaskRefused(Refused):
         self.verdict = verdict
 
 
-Agent = Callable[[World, Task], Work]
+AtWork = Callable[[World, Task], Work]
 """Works at a task in a world that is ready, and returns when its work is over. It may raise PlatformFault."""
+Watch = Callable[["Phase", World | None], object]
+"""Called when a phase of a rollout begins, with the world while there is one."""
 
 
 class Worlds(Protocol):
@@ -103,28 +106,27 @@ def task_attempt(
     worlds: Worlds,
     package: BuiltPackage,
     task: Task,
-    agent: Agent,
+    work_at: AtWork,
     *,
+    beside: Beside = NOTHING_BESIDE,
     labels: Mapping[str, str] | None = None,
-    watch: Callable[[Phase, World | None], object] = unwatched,
+    watch: Watch = unwatched,
 ) -> Attempt:
-    """Return a rollout's verdict, judged when its world is gone. labels: of the world's containers.
+    """Return a rollout's verdict, judged when its world is gone.
 
-    watch: called when a phase begins, with the world while there is one.
-
-    An agent that needs something beside the services, such as a browser, says so as `beside`.
+    beside: what the work needs beside the services, such as a browser. labels: of the world's containers.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     logs: dict[str, str] = {}
     try:
-        seconds, beside = task.limits.seconds + SPARE_SECONDS, getattr(agent, "beside", Beside())
+        seconds = task.limits.seconds + SPARE_SECONDS
         watch(Phase.PROVISIONING, None)
         with worlds.open(package, seconds=seconds, labels=labels, beside=beside) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()
                 watch(Phase.WORKING, world)
-                work = agent(world, task)
+                work = work_at(world, task)
                 watch(Phase.EXPORTING, world)
                 files = world.export()
             finally:
@@ -151,12 +153,14 @@ def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[
         return platform_verdict(refusal.code, str(refusal))
 
 
-def task_accept(worlds: Worlds, package: BuiltPackage, task: Task, oracle: Agent) -> None:
+def task_accept(
+    worlds: Worlds, package: BuiltPackage, task: Task, oracle: AtWork, *, beside: Beside = NOTHING_BESIDE
+) -> None:
     """Try a task with its oracle and with an agent that does nothing, each in a world of its own.
 
     Raises TaskRefused, PlatformFault for what says nothing about the task, and NoRoom.
     """
-    solved = task_attempt(worlds, package, task, oracle).verdict
+    solved = task_attempt(worlds, package, task, oracle, beside=beside).verdict
     _raise_platform_fault(solved)
     if not solved.is_solved:
         raise TaskRefused(f"The oracle of {task.key} fails: {solved.sentence}", code="oracle_failed", verdict=solved)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.errors import PlatformFault
-from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate
+from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import Work
+from arena_kit.rollout.attempt import Watch, Work, Worlds, unwatched
 from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.browser.observation import Observation, Seen
@@ -26,7 +26,6 @@ from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, Acti
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.world import Beside, World
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.text import plain_text
 
 MOST_INVALID = 10
@@ -37,51 +36,57 @@ MOST_NOTE = 4_000
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How rollouts are carried out. video, trace: whether they are kept. is_cancelled: asked between steps."""
+class RolloutHost:
+    """Where and how rollouts are carried out.
 
+    place: of browsers. video, trace: whether they are kept. is_cancelled: asked between steps. labels, watch: as of
+    `task_attempt`.
+    """
+
+    worlds: Worlds
     place: BrowserPlace
     video: bool = True
     trace: bool = True
     clock: Callable[[], float] = time.monotonic
-    is_cancelled: Callable[[], bool] = lambda: False
+    is_cancelled: Callable[[], bool] = never
+    labels: Mapping[str, str] | None = None
+    watch: Watch = unwatched
 
 
 class BrowserWork:
-    """Lets an agent work at a task in a world; it is called as an Agent of `task_attempt`. For one rollout.
+    """Lets an agent work at a task in a world; for one rollout, as `task_attempt` takes it.
 
     beside: the browser, and what the agent needs beside the package. `tell` hands the verdict to the agent.
     """
 
-    def __init__(self, way: Way, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
+    def __init__(self, host: RolloutHost, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
-        self._way, self._agent, self._recorder = way, agent, recorder
-        memory_bytes = Browser.memory_bytes + getattr(agent, "memory_bytes", 0)
-        self.beside = Beside(memory_bytes, has_browser=True, player=getattr(agent, "pod_player", None))
+        self._host, self._agent, self._recorder = host, agent, recorder
+        self.beside = Beside(Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player)
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0
 
     def __call__(self, world: World, task: Task) -> Work:
         """Work until the end; the browser is gone then. Raises PlatformFault."""
-        progress = RolloutProgress(self._way.clock())
-        if world.has_player and (enter := getattr(self._agent, "enter", None)):
-            enter(world)
-        with Browser(self._way.place, world) as browser:
-            seen = browser.open(task, picture=self._agent.wants_pictures, trace=self._way.trace, video=self._way.video)
-            progress.begun = self._way.clock()
+        progress = RolloutProgress(self._host.clock())
+        if world.has_player:
+            self._agent.enter(world)
+        with Browser(self._host.place, world) as browser:
+            seen = browser.open(
+                task, picture=self._agent.wants_pictures, trace=self._host.trace, video=self._host.video
+            )
+            progress.begun = self._host.clock()
             progress.observation, progress.error = seen.observation, seen.observation.error
             progress.requests = self._recorder.begin(seen, round(time.time() * 1000))
             # What was asked for before, such as the login, is in no log.
             passed = len(world.requests()) if world.package.front else 0
             try:
                 work = self._work(browser, task, progress)
-            except SandboxError as error:
-                raise PlatformFault(str(error), code=error.code) from None
             finally:
                 self.steps, self.agent_seconds = progress.steps, progress.agent_seconds
-                self.seconds = self._way.clock() - progress.begun
-            self._told = state_of(task, progress, self.meter, self._way.clock())
+                self.seconds = self._host.clock() - progress.begun
+            self._told = state_of(task, progress, self.meter, self._host.clock())
             if world.has_player:
                 # Its container ends with the world, so it does not hear its score.
                 self._agent.end(self._told, 0.0)
@@ -117,35 +122,35 @@ class BrowserWork:
         """Return the limit that is reached. Raises PlatformFault if the model is at fault."""
         if problem := self.meter.problem:
             raise PlatformFault(problem[1], code=problem[0])
-        if self._way.is_cancelled():
+        if self._host.is_cancelled():
             return EndedBy.CANCELLED
         if limit := self.meter.limit:
             return EndedBy(limit)
         if progress.steps >= task.limits.steps:
             return EndedBy.STEP_LIMIT
-        used = self._way.clock() - progress.begun
+        used = self._host.clock() - progress.begun
         if used >= task.limits.seconds or progress.agent_seconds >= task.limits.agent_seconds:
             return EndedBy.TIME_LIMIT
         return None
 
     def _is_over(self, task: Task, progress: RolloutProgress) -> bool:
         """Return whether the rollout ends while the agent is at work, for a reason that is not its own time."""
-        is_late = self._way.clock() - progress.begun >= task.limits.seconds
-        return is_late or self.meter.problem is not None or self._way.is_cancelled()
+        is_late = self._host.clock() - progress.begun >= task.limits.seconds
+        return is_late or self.meter.problem is not None or self._host.is_cancelled()
 
     def _asked(self, task: Task, progress: RolloutProgress) -> tuple[Any, int]:
         """Return what the agent answers, and milliseconds of its own time."""
-        begun, waited = self._way.clock(), self.meter.waited_seconds
+        begun, waited = self._host.clock(), self.meter.waited_seconds
         left = task.limits.agent_seconds - progress.agent_seconds
         try:
             value = self._agent.choose(
-                state_of(task, progress, self.meter, self._way.clock()),
+                state_of(task, progress, self.meter, self._host.clock()),
                 progress.observation.picture,
                 seconds=max(0.0, left),
                 is_over=lambda: self._is_over(task, progress),
             )
         finally:
-            seconds = self._way.clock() - begun - (self.meter.waited_seconds - waited)
+            seconds = self._host.clock() - begun - (self.meter.waited_seconds - waited)
             progress.agent_seconds += max(0.0, seconds)
         return value, round(max(0.0, seconds) * 1000)
 
@@ -158,7 +163,7 @@ class BrowserWork:
         else:
             progress.steps += 1
             progress.names.append(action.name if action else "invalid")
-        begun, work = self._way.clock(), None
+        begun, work = self._host.clock(), None
         progress.requests = ()
         if action is None:
             progress.error = refused
@@ -172,7 +177,7 @@ class BrowserWork:
             self._see(progress, seen)
             progress.invalid = 0 if seen.is_done else progress.invalid + 1
         progress.last = action.as_json() if action else None
-        self._keep(progress, before, action, agent_ms, round((self._way.clock() - begun) * 1000))
+        self._keep(progress, before, action, agent_ms, round((self._host.clock() - begun) * 1000))
         return work
 
     def _read(self, value: Any) -> tuple[Action | None, str]:
@@ -201,7 +206,7 @@ class BrowserWork:
         self._recorder.step(
             Step(
                 number=progress.lines,
-                at_ms=round((self._way.clock() - progress.begun) * 1000),
+                at_ms=round((self._host.clock() - progress.begun) * 1000),
                 action=Action(action.name, arguments).as_json() if action else {},
                 note=plain_text(action.note)[:MOST_NOTE] if action else "",
                 error=progress.error,

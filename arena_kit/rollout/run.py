@@ -10,10 +10,10 @@ from typing import Any
 from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter, Usage
-from arena_kit.rollout.attempt import Attempt, Phase, Worlds, task_attempt, unwatched
+from arena_kit.rollout.attempt import Attempt, task_attempt
 from arena_kit.rollout.exports.diff import state_diff
 from arena_kit.rollout.judge import TaskVerdict, platform_verdict
-from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.recording.record import (
     EXPORT,
     RecordRefused,
@@ -28,7 +28,6 @@ from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import SandboxError
 
 MOST_DIFFERENCES = 5
@@ -50,24 +49,20 @@ class PlayedRollout:
 
 
 def rollout_run(
-    worlds: Worlds,
+    host: RolloutHost,
     package: BuiltPackage,
     task: Task,
-    way: Way,
     make_agent: Callable[[Meter], Agent],
     folder: Path,
     *,
     name: str,
     model: str = "",
-    labels: Mapping[str, str] | None = None,
-    watch: Callable[[Phase, World | None], object] = unwatched,
 ) -> PlayedRollout:
     """Let an agent work at a task, and keep what is left in an empty folder. Raises NoRoom if it has to wait.
 
     make_agent: called with the meter of the models that the agent may use. A fault of the platform is a verdict.
-    watch: as of `task_attempt`.
     """
-    meter = Meter(tokens=task.limits.tokens, cost_micros=task.limits.cost_micros, clock=way.clock)
+    meter = Meter(tokens=task.limits.tokens, cost_micros=task.limits.cost_micros, clock=host.clock)
     recorder = Recorder(folder)
     try:
         try:
@@ -75,13 +70,15 @@ def rollout_run(
         except SandboxError as error:
             return PlayedRollout(Attempt(platform_verdict(error.code, str(error))), RolloutFacts(name, model), {})
         try:
-            work = BrowserWork(way, agent, recorder, meter)
-            attempt = task_attempt(worlds, package, task, work, labels=labels, watch=watch)
+            work = BrowserWork(host, agent, recorder, meter)
+            attempt = task_attempt(
+                host.worlds, package, task, work, beside=work.beside, labels=host.labels, watch=host.watch
+            )
             work.tell(task, attempt.verdict)
         finally:
             agent.close()
     finally:
-        recorder.close(video=way.video)
+        recorder.close(video=host.video)
     world_log_write(folder, attempt.logs)
     usage = meter.usage
     facts = RolloutFacts(name, model, work.steps, work.seconds, work.agent_seconds, usage.tokens, usage.cost_micros)
@@ -103,7 +100,7 @@ class Replayed:
         return not self.differences
 
 
-def rollout_replay(worlds: Worlds, package: BuiltPackage, task: Task, way: Way, kept: Path, folder: Path) -> Replayed:
+def rollout_replay(host: RolloutHost, package: BuiltPackage, task: Task, kept: Path, folder: Path) -> Replayed:
     """Play the recorded actions of a rollout in a fresh world, and compare what they leave.
 
     References are followed by role and name, as they stood in the snapshot. kept: the folder of the rollout. folder: an
@@ -113,15 +110,8 @@ def rollout_replay(worlds: Worlds, package: BuiltPackage, task: Task, way: Way, 
     if record["package"]["sha256"] != package.sha256 or record["package"]["seed"] != package.seed:
         raise RecordRefused("The rollout was one of another package or seed.", code="other_package")
     actions = replay_actions(kept)
-    played = rollout_run(
-        worlds,
-        package,
-        task,
-        way,
-        lambda _: ScriptedAgent(actions),
-        folder,
-        name=f"replay of {record['agent']['name']}",
-    )
+    name = f"replay of {record['agent']['name']}"
+    played = rollout_run(host, package, task, lambda _: ScriptedAgent(actions), folder, name=name)
     if not played.record:
         return Replayed(played, (f"The platform failed during the replay: {played.verdict.sentence}",))
     if played.record["export_digest"] == record["export_digest"] != "":

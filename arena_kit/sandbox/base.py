@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from arena_kit.environment.spec import Limits
+from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
 
@@ -18,15 +19,8 @@ EXIT_SECONDS = 5.0
 """How long to wait for a container that is about to exit, to learn how it ended; a busy host may be slow."""
 
 
-class SandboxError(Exception):
-    """The platform could not run a player, which is never the player's fault. The message is a sentence for people.
-
-    code: typed reason.
-    """
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+class SandboxError(PlatformFault):
+    """The platform could not run a player, which is never the player's fault. The message is a sentence for people."""
 
 
 class SandboxUnavailable(SandboxError):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from arena_kit.sandbox.startup import FIRST_PLAYER_UID, PLAYER_SERVER
+from arena_kit.sandbox.startup import FIRST_PLAYER_UID
 
 
 @functools.cache
@@ -46,9 +46,8 @@ def as_user(uid: int) -> tuple[str, ...]:
 
 def _starts(command: tuple[str, ...]) -> bool:
     """Return whether the player server's interpreter works behind a command prefix."""
-    check = f"import ctypes, array; open({str(PLAYER_SERVER / 'start.py')!r}).close()"
     probe = subprocess.run(
-        [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", check],
+        [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", "import ctypes, array"],
         capture_output=True, cwd="/", timeout=60, check=False,
     )  # fmt: skip
     return probe.returncode == 0

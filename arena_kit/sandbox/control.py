@@ -1,23 +1,24 @@
-"""The host's end of the connection to a container's supervisor, with one JSON object per line in both directions."""
+"""The host's end of the connection to a container's supervisor, with one JSON object per frame in both directions."""
 
 from __future__ import annotations
 
 import contextlib
-import json
 import socket
 import time
 from typing import Any
 
-LINE_BYTES = 4 << 20
+from arena_kit.frames import MESSAGE, BadFrame, Splitter, pack_data, unpack_data
+
+MOST_BYTES = 4 << 20
 
 
 class Control:
-    """Sends orders to a supervisor and reads its messages. A line that is not a message closes the connection."""
+    """Sends orders to a supervisor and reads its messages. What is no message closes the connection."""
 
     def __init__(self) -> None:
         self.connection: socket.socket | None = None
         """None before the supervisor connects and after it is lost."""
-        self._rest = b""
+        self._arrived = Splitter(MOST_BYTES)
 
     @property
     def is_open(self) -> bool:
@@ -29,29 +30,25 @@ class Control:
         if self.connection is not None:
             with contextlib.suppress(OSError):
                 self.connection.settimeout(wait_seconds)
-                self.connection.sendall(json.dumps(command).encode() + b"\n")
+                self.connection.sendall(pack_data(MESSAGE, command))
 
     def message(self, deadline: float) -> dict[str, Any] | None:
         """Return the next message, or None when the deadline (monotonic) passes or the connection is closed."""
         while self.connection is not None:
-            line, found, rest = self._rest.partition(b"\n")
-            if found:
-                self._rest = rest
-                with contextlib.suppress(ValueError, RecursionError):
-                    message = json.loads(line)
+            try:
+                if (frame := self._arrived.take()) is not None:
+                    message = unpack_data(frame[1])
                     if isinstance(message, dict):
                         return message
-                self.close()
-                return None
-            try:
+                    raise BadFrame("a message is not an object")
                 self.connection.settimeout(max(0.0, deadline - time.monotonic()))
                 data = self.connection.recv(1 << 16)
             except (TimeoutError, BlockingIOError):
                 return None
-            except OSError:
+            except (OSError, BadFrame):
                 data = b""
-            self._rest += data
-            if not data or len(self._rest) > LINE_BYTES:
+            self._arrived.feed(data)
+            if not data:
                 self.close()
         return None
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.base import EXIT_SECONDS, Host, Launch, PlayerDidNotStart, SandboxError
 from arena_kit.sandbox.channel import Channel, Listener
 from arena_kit.sandbox.control import Control
@@ -269,7 +270,7 @@ class PlayerSlot:
         try:
             if self._ended is None:
                 # An error does not matter here: callers ask who was at fault before they close the slot.
-                with contextlib.suppress(SandboxError):
+                with contextlib.suppress(PlatformFault):
                     self._ended = self._host.stand()
         finally:
             self.on_close(self._host)

@@ -35,7 +35,7 @@ from arena_kit.sandbox.startup import (
     MODEL_SOCKET,
     PLAYER_ENVIRONMENT,
     PLAYER_SERVER,
-    compile_server,
+    copy_server,
     player_folder,
     player_uid,
 )
@@ -135,6 +135,7 @@ class ProcessBox:
         """
         self._token = self.id = launch.name
         (channel_folder / LABELS).write_text(json.dumps(dict(launch.labels)))
+        server = copy_server(PLAYER_SERVER, channel_folder)
         home = channel_folder / "home"
         home.mkdir()
         environment = {
@@ -153,10 +154,9 @@ class ProcessBox:
             folder = hand_over(folder, home, uid)
             packages = str(packages_for_others(Path(packages), home)) if packages else ""
         command = [
-            *namespace_command(), *powers, sys.executable, "-s", "-P", str(PLAYER_SERVER / "start.py"),
+            *namespace_command(), *powers, sys.executable, "-s", "-P", str(server / "start.py"),
             *arguments(channel_folder, folder, home), "--packages", packages,
         ]  # fmt: skip
-        compile_server()
         self._process = subprocess.Popen(
             command,
             env=environment,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import compileall
 import functools
 import importlib.util
 import py_compile
-import sys
 import tempfile
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from arena_kit import frames
 from arena_kit.sandbox.base import FOLDER_PREFIX, SandboxError
 
 PLAYER_SERVER = Path(__file__).with_name("inside") / "player_server"
@@ -31,37 +30,30 @@ may reserve blocks for it."""
 
 
 @functools.cache
-def compile_server() -> None:
-    """Compile the player server where it is, once, unless Python is told not to: players cannot keep what they compile.
-
-    It is passed over where it is compiled already, or where this user may not write.
-    """
-    if not sys.dont_write_bytecode:
-        compileall.compile_dir(PLAYER_SERVER, quiet=2)
-
-
-@functools.cache
 def server_files(server: Path) -> Mapping[str, bytes]:
-    """Return the files of a player server by their paths in it: its sources, and what this Python compiles them to.
+    """Return the files of a server that runs in a container by their paths in it, as sources and compiled.
 
-    Players cannot keep what their Python compiles, so each start would compile the sources anew. A Python of another
-    version ignores what is compiled here.
+    Containers have no library, so `arena_kit.frames` is one of the files, and imported from there. Players cannot keep
+    what their Python compiles, so each start would compile the sources anew. A Python of another version ignores what
+    is compiled here.
     """
+    sources = {str(path.relative_to(server)): path.read_bytes() for path in server.rglob("*.py")}
+    sources["frames.py"] = Path(frames.__file__).read_bytes()
     files: dict[str, bytes] = {}
     with tempfile.TemporaryDirectory(prefix="arena-server-") as folder:
-        for path in server.rglob("*.py"):
-            name = path.relative_to(server)
-            files[str(name)] = path.read_bytes()
-            compiled = Path(folder) / "compiled"
+        source, compiled = Path(folder) / "source", Path(folder) / "compiled"
+        for name, content in sources.items():
+            files[name] = content.replace(b"from arena_kit.frames import", b"from .frames import")
+            source.write_bytes(files[name])
             # Without a look at the source's date, which is another for each copy.
             mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
-            py_compile.compile(str(path), str(compiled), str(name), doraise=True, invalidation_mode=mode)
-            files[importlib.util.cache_from_source(str(name))] = compiled.read_bytes()
+            py_compile.compile(str(source), str(compiled), name, doraise=True, invalidation_mode=mode)
+            files[importlib.util.cache_from_source(name)] = compiled.read_bytes()
     return files
 
 
 def copy_server(server: Path, channel: Path) -> Path:
-    """Write the files of a player server into the folder of a channel; return their folder. Raises SandboxError."""
+    """Write the files of a server into the folder of a channel; return their folder. Raises SandboxError."""
     target = channel / server.name
     try:
         for name, content in server_files(server).items():
@@ -70,7 +62,7 @@ def copy_server(server: Path, channel: Path) -> Path:
             path.write_bytes(content)
             path.chmod(0o644)
     except OSError as error:
-        raise SandboxError(f"The player server cannot be copied: {error}.", code="channel_failed") from None
+        raise SandboxError(f"The server of a container cannot be copied: {error}.", code="channel_failed") from None
     return target
 
 

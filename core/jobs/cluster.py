@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from arena_kit.sandbox.kubernetes.manifest import MOST_LETTERS, Site
+from arena_kit.cluster.manifest import MOST_LETTERS, Site
 
 WORLDS = "-worlds"
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arena_kit.cluster.lots.manifest import LotJob, channel_of
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, EvaluationPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, PlayedPart
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, channel_of
 from core.jobs.images import player_registry
 from core.models import Duel, Job, Submission, SubmissionForm, Validation
 from duel_runner.rules import branch_of, limits_of, rules

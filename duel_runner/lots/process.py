@@ -15,9 +15,9 @@ from threading import Event, Thread
 from django.conf import settings
 from django.db import Error, close_old_connections, connection
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import Driver
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import Driver
 from core.jobs.claims import is_work_waiting
 from core.jobs.cluster import site
 from core.jobs.heartbeat import Heartbeat

@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.db import Error, connection
 
+from arena_kit.cluster.lots.manifest import LotJob
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from arena_kit.referee.part import NOT_PLAYED, Failed, PlayedPart, finished_parts, read_lot
 from arena_kit.referee.run import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.manifest import LotJob
-from arena_kit.sandbox.kubernetes.status import Ended
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease
@@ -133,8 +133,6 @@ class LotRows:
         def parts() -> dict[str, PlayedPart]:
             try:
                 return read_lot(lines, ended.seal, claim, ended.killed)
-            except SandboxError as error:
-                raise PlatformFault(str(error), code=error.code) from error
             except ArtifactDamaged as error:
                 raise PlatformFault("The lot's result cannot be read.", code=NOT_SEALED) from error
 
@@ -188,7 +186,7 @@ class LotRows:
             return one.steps.send(result)
 
         rows.pop(claim_of(one.job))
-        with suppress(SandboxError, ArtifactDamaged, PlatformFault):
+        with suppress(ArtifactDamaged, PlatformFault):
             part = parts().get(part_id(one.job))
             if part is not None and isinstance(part.result, Failed) and part.result.code in NO_ATTEMPT:
                 self._fail(one, part.result.code, part.result.sentence)

@@ -13,7 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.recheck.mismatch import Mismatch
-from arena_kit.sandbox.base import Sandbox, SandboxError
+from arena_kit.sandbox.base import Sandbox
 from core.models import Duel, Evaluation, JobState
 from duel_runner.recheck.base import Rechecked, Record
 from duel_runner.workplace import sandbox
@@ -55,7 +55,7 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
 
     @abstractmethod
     def differences(self, job: AnyResult, record: Record, arena: Sandbox) -> list[Mismatch]:
-        """Play again in this sandbox and return the differences. Raises SandboxError and PlatformFault."""
+        """Play again in this sandbox and return the differences. Raises PlatformFault."""
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         kind = self.kind.KIND
@@ -112,7 +112,7 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
         try:
             arena = sandbox(name)
             differences = self.differences(job, record, arena)
-        except (SandboxError, PlatformFault) as fault:
+        except PlatformFault as fault:
             self.stderr.write(f"It cannot be played again: {fault}")
             return NOT_CHECKED
         self._list("DIFFERS", differences)

@@ -31,7 +31,7 @@ def duel_recheck(duel: Duel) -> Rechecked[DuelRecord]:
 def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     """Have the players of a duel play it again: same images, rules, seeds and number of matches, today's limits.
 
-    Raises SandboxError or PlatformFault, also if an image is no longer on this host.
+    Raises PlatformFault, also if an image is no longer on this host.
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment, spec = duel.environment, rules(duel)

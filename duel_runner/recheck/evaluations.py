@@ -29,7 +29,7 @@ def evaluation_recheck(evaluation: Evaluation) -> Rechecked[EvaluationRecord]:
 def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEvaluation:
     """Have the player of an evaluation play it again: same image, rules, seeds and order, today's limits.
 
-    Raises SandboxError or PlatformFault, also if the image is no longer on this host.
+    Raises PlatformFault, also if the image is no longer on this host.
     """
     environment, submission = evaluation.environment, evaluation.submission
     assert evaluation.seed_list is not None

@@ -19,13 +19,14 @@ from typing import Any
 import pytest
 from django.db import OperationalError
 
+from arena_kit.cluster.lots.driver import Driver
+from arena_kit.cluster.lots.manifest import channel_of
+from arena_kit.cluster.manifest import Site
 from arena_kit.environment.registry import get_spec
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.driver import Driver
-from arena_kit.sandbox.kubernetes.manifest import Site, channel_of
 from arena_kit.sandbox.startup import PLAYER_SERVER, copy_server
 from arena_kit.tests.arenas import FIRST_VALID
-from arena_kit.tests.sandbox.clusters import ClusterDouble
+from arena_kit.tests.cluster.doubles import ClusterDouble
 from core.checks.players import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting

@@ -12,11 +12,11 @@ import pytest
 from django.conf import settings as django_settings
 from pytest_django.fixtures import Settings
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import Driver
+from arena_kit.cluster.manifest import Site
 from arena_kit.image.calls import engine as connect
 from arena_kit.image.registry import Registry
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import Driver
-from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
 from core.jobs.cluster import site
 from core.jobs.control import job_cancel_if_open

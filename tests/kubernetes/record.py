@@ -2,7 +2,7 @@
 
     python -m tests.kubernetes.record [--only WORDS] [--at-once 3]
 
-writes `arena_kit/tests/sandbox/golden/states.jsonl`, one state a line, which a test reads again. It ends with 1 when
+writes `arena_kit/tests/cluster/golden/states.jsonl`, one state a line, which a test reads again. It ends with 1 when
 the code reads a state otherwise than its scene demands, and prints which; the file holds what the scene demands.
 """
 
@@ -23,11 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.status import REFEREE, Ended, Running, Status, Waiting, status_of
 from arena_kit.image.calls import engine as connect
 from arena_kit.referee.part import read_lot
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
-from arena_kit.sandbox.kubernetes.manifest import Site
-from arena_kit.sandbox.kubernetes.status import REFEREE, Ended, Running, Status, Waiting, status_of
 from arena_kit.tests.image.registries import registry_server, small_base_image
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
 from tests.kubernetes.scenes import CLAIM, SCENES, SEALED, TAKEN, WAITS, Scene

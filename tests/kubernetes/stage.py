@@ -8,11 +8,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import JOB_NAME
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import JOB_NAME
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, lot_manifest
 from tests.kubernetes.cluster import NAMESPACE, RealCluster
 
 Plain = dict[str, Any]

@@ -13,10 +13,11 @@ import pytest
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
+from arena_kit.cluster import client as cluster_calls
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import Driver
+from arena_kit.cluster.rights import Right
 from arena_kit.image.manifests import Manifests
-from arena_kit.sandbox.kubernetes import cluster as cluster_calls
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster
-from arena_kit.sandbox.kubernetes.driver import Driver
 from arena_kit.tests.image.registries import RegistryServer
 from core.jobs.lifecycle import job_enqueue
 from core.models import Duel, DuelOutcome, Evaluation, JobState
@@ -273,7 +274,7 @@ def test_a_lot_beyond_its_deadline_is_ended(arena: Arena, built: Built, monkeypa
     environment = one_by_one()
     # Three seconds in all.
     allowance = 3 - round(environment.duel_seconds)
-    monkeypatch.setattr("arena_kit.sandbox.kubernetes.manifest.START_ALLOWANCE_SECONDS", allowance)
+    monkeypatch.setattr("arena_kit.cluster.manifest.START_ALLOWANCE_SECONDS", allowance)
     duel = duel_of(built(environment, "slow", SLOW), built(environment, "last", LAST))
     driver = arena.driver()
     arena.until(driver, lambda: bool(Duel.objects.get(pk=duel.pk).history))
@@ -285,12 +286,12 @@ def test_a_driver_is_given_its_rights_and_no_others(arena: Arena) -> None:
     api.check()
     assert api.version().startswith("v1.")
     beyond = [
-        cluster_calls.Right("get", "secrets"),
-        cluster_calls.Right("create", "pods"),
-        cluster_calls.Right("create", "pods", subresource="exec"),
-        cluster_calls.Right("list", "pods", namespace="kube-system"),
-        cluster_calls.Right("list", "nodes", namespace=""),
-        cluster_calls.Right("update", "jobs", "batch"),
+        Right("get", "secrets"),
+        Right("create", "pods"),
+        Right("create", "pods", subresource="exec"),
+        Right("list", "pods", namespace="kube-system"),
+        Right("list", "nodes", namespace=""),
+        Right("update", "jobs", "batch"),
     ]
     assert [str(right) for right in beyond if api.may(right)] == []
 

@@ -18,6 +18,7 @@ import docker
 import pytest
 from django.conf import settings as django_settings
 
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
@@ -33,7 +34,7 @@ from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.checks.exported import SqlCheck
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import EndedBy, TaskOutcome
-from arena_kit.rollout.loop import Way
+from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.pods.host import CLAIM_LABEL, PodWorlds
 from arena_kit.rollout.recording.record import steps_in
@@ -43,7 +44,6 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import Beside, World, WorldFault
 from arena_kit.sandbox.base import Container, Launch
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site
 from arena_kit.tests.image.registries import RegistryServer
 from arena_kit.tests.rollout import browsers, notes
 from tests.kubernetes.cluster import WORLDS, RealCluster
@@ -165,7 +165,7 @@ class Place:
     package: Package
     built: BuiltPackage
     worlds: PodWorlds
-    way: Way
+    host: RolloutHost
     folder: Path
     registry: Registry
     again: Callable[[], PodWorlds]
@@ -174,7 +174,7 @@ class Place:
         """A rollout and its folder."""
         folder = Path(tempfile.mkdtemp(prefix="rollout-", dir=self.folder))
         played = rollout_run(
-            self.worlds, self.built, task, self.way, lambda _: agent(), folder, name="test", labels=claimed()
+            dataclasses.replace(self.host, labels=claimed()), self.built, task, lambda _: agent(), folder, name="test"
         )
         return played, folder
 
@@ -202,13 +202,14 @@ def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: s
         registry=registry,
     )  # fmt: skip
     site = Site("test-worlds", WORLDS, referee, pull_secret="registry")
-    way = Way(BrowserPlace("", folder / "unused"), video=False)
 
     def worlds() -> PodWorlds:
         return PodWorlds(site, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
 
+    there = worlds()
+    host = RolloutHost(there, BrowserPlace("", folder / "unused"), video=False)
     try:
-        yield Place(package, built, worlds(), way, folder, registry, worlds)
+        yield Place(package, built, there, host, folder, registry, worlds)
     finally:
         package_remove(built, notes.bases())
         shutil.rmtree(folder)
@@ -325,7 +326,7 @@ def test_a_player_without_memory_left_is_at_fault_and_the_world_is_judged(
 def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerClient, base: str) -> None:
     image = player_image(client, place, base, CLERK, "probe")
     beside = Beside(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
-    with place.open(beside) as world, Browser(place.way.place, world):
+    with place.open(beside) as world, Browser(place.host.place, world):
         users = set()
         for name in ("web", NAME):
             found = json.loads(world.run(name, ["python3", "-c", WRITTEN + PROBE], seconds=60).output)

@@ -11,18 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from arena_kit.environment.outside.limited import Limited, Timer
 from arena_kit.environment.protocol import BrokenEnvironment
-from arena_kit.environment.server.frames import (
-    HEAD,
-    MAX_FRAME_BYTES,
-    PIECE_BYTES,
-    BadFrame,
-    Kind,
-    SteppedMatch,
-    pack,
-    pack_data,
-    unpack_data,
-    unpack_states,
-)
+from arena_kit.environment.server.frames import MAX_FRAME_BYTES, PIECE_BYTES, Kind, SteppedMatch, unpack_states
+from arena_kit.frames import BadFrame, Splitter, pack, pack_data, unpack_data
 
 if TYPE_CHECKING:
     from arena_kit.environment.spec import EnvironmentSpec
@@ -166,22 +156,23 @@ class ServerConnection:
             raise
 
     def _receive(self) -> tuple[int, bytes]:
-        data: bytes | bytearray = self._piece()
-        timer = None
-        while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
-            if len(data) > MAX_FRAME_BYTES:
-                raise self._failed("its server sent too much.")
+        arrived, timer = Splitter(MAX_FRAME_BYTES), None
+        arrived.feed(self._piece())
+        while (frame := self._taken(arrived)) is None:
             # An answer that comes in pieces has no more time than one that comes at once.
             timer = timer or Timer(self._process.pid)
             if timer.seconds() >= ANSWER_SECONDS:
                 raise self._lost(BlockingIOError())
-            # A bytearray, because a large answer comes in hundreds of pieces.
-            data = data if isinstance(data, bytearray) else bytearray(data)
-            data += self._piece()
-        length, kind = HEAD.unpack_from(data)
-        if len(data) != 4 + length:
+            arrived.feed(self._piece())
+        if not arrived.is_empty:
             raise self._failed("its server broke the protocol: it said more than it was asked.")
-        return kind, bytes(data[HEAD.size :])
+        return frame
+
+    def _taken(self, arrived: Splitter) -> tuple[int, bytes] | None:
+        try:
+            return arrived.take()
+        except BadFrame as error:
+            raise self._failed(f"its server broke the protocol: {error}.") from None
 
     def _piece(self) -> bytes:
         """Return what comes next from the server, at least one byte."""

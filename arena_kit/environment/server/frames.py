@@ -1,8 +1,7 @@
 """The frames between the arena and an environment server: columns for many matches, little-endian.
 
-A frame is a u32 length of the rest, a u8 kind and its payload. RESET and STEP carry a column per field, and so does
-the answer, STATES. What is not on the hot path is JSON. Both ends take nothing for granted: a frame that does not fit
-raises BadFrame.
+RESET and STEP carry a column per field, and so does the answer, STATES. What is not on the hot path is JSON. Both ends
+take nothing for granted: a frame that does not fit raises BadFrame.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from math import isfinite
 from typing import Any, NamedTuple
 
 from arena_kit.environment.protocol import Action, Observation
+from arena_kit.frames import BadFrame, unpack_data
 
-HEAD = struct.Struct("<IB")
 _COUNT = struct.Struct("<I")
 MAX_FRAME_BYTES = 64 << 20
 PIECE_BYTES = 1 << 18
@@ -61,10 +60,6 @@ class RowStatus(IntEnum):
     BROKEN = 3
 
 
-class BadFrame(Exception):
-    """A frame does not fit its kind."""
-
-
 class SteppedMatch(NamedTuple):
     """One match after a step, or after a reset and its opening, whose rewards are added up.
 
@@ -77,24 +72,6 @@ class SteppedMatch(NamedTuple):
     to_move: tuple[int, ...] = ()
     seen: Mapping[int, Observation] = {}
     message: str = ""
-
-
-def pack(kind: Kind, payload: bytes) -> bytes:
-    """Return a frame."""
-    return HEAD.pack(len(payload) + 1, kind) + payload
-
-
-def pack_data(kind: Kind, data: object) -> bytes:
-    """Return a frame whose payload is JSON."""
-    return pack(kind, json.dumps(data, allow_nan=False).encode())
-
-
-def unpack_data(payload: bytes) -> Any:
-    """Return the JSON of a payload. Raises BadFrame."""
-    try:
-        return json.loads(payload)
-    except (ValueError, RecursionError):
-        raise BadFrame("a payload is not JSON") from None
 
 
 def pack_resets(rows: Sequence[tuple[int, int, Sequence[int]]]) -> bytes:

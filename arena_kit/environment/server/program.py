@@ -25,22 +25,19 @@ from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
 from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver, Observation
 from arena_kit.environment.server.frames import (
-    HEAD,
     MAX_FRAME_BYTES,
     PIECE_BYTES,
     Kind,
     RowStatus,
     SteppedMatch,
-    pack,
-    pack_data,
     pack_states,
-    unpack_data,
     unpack_resets,
     unpack_steps,
 )
 from arena_kit.environment.solver import MatchSolverHere, NotSolved, positions_of
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.environment.wire import packer
+from arena_kit.frames import Splitter, pack, pack_data, unpack_data
 
 KEPT = 1000
 """Tuples of valid actions that a server remembers as checked."""
@@ -261,20 +258,18 @@ def _keep(
 
 def serve(server: Server, wire: socket.socket) -> None:
     """Answer frames until the other end is closed, or nothing is asked for a long time."""
-    process, data = os.getpid(), b""
+    process, arrived = os.getpid(), Splitter(MAX_FRAME_BYTES)
     poll = select.poll()
     poll.register(wire, select.POLLIN)
     while True:
-        while len(data) < HEAD.size or len(data) < 4 + HEAD.unpack_from(data)[0]:
+        while (frame := arrived.take()) is None:
             if server.is_idle and not poll.poll(IDLE_SECONDS * 1000):
                 return
             piece = wire.recv(PIECE_BYTES)
             if not piece:
                 return
-            data += piece
-        length, kind = HEAD.unpack_from(data)
-        payload, data = data[HEAD.size : 4 + length], data[4 + length :]
-        answer = server.answer(kind, payload)
+            arrived.feed(piece)
+        answer = server.answer(*frame)
         if os.getpid() != process:
             os._exit(1)  # the code has forked, and this is the copy
         if answer is not None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.rollout.values.actions import ANSWER, Action
+from arena_kit.rollout.worlds.world import World
 
 
 class AgentFault(Exception):
@@ -29,10 +31,18 @@ def never() -> bool:
 
 
 class Agent(Protocol):
-    """Chooses actions. is_scripted: whether it names elements by selectors. wants_pictures: whether it sees PNGs."""
+    """Chooses actions. is_scripted: whether it names elements by selectors. wants_pictures: whether it sees PNGs.
+
+    memory_bytes: of its container, reserved with the world. pod_player: its container, where the world is a pod.
+    """
 
     is_scripted: bool
     wants_pictures: bool
+    memory_bytes: int
+    pod_player: PodPlayerSpec | None
+
+    def enter(self, world: World) -> None:
+        """Take note of the world in which its own container is, where it is one of the world's."""
 
     def choose(
         self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never
@@ -55,10 +65,15 @@ class ScriptedAgent:
     """Plays a list of actions, as oracles, demonstrations and replays do. After the last one it answers with null."""
 
     is_scripted = True
+    memory_bytes = 0
+    pod_player: PodPlayerSpec | None = None
 
     def __init__(self, actions: Sequence[Action], *, wants_pictures: bool = False) -> None:
         """actions: read and found good. wants_pictures: for people, who see them beside its steps."""
         self._left, self.wants_pictures = list(actions), wants_pictures
+
+    def enter(self, world: World) -> None:
+        """See Agent."""
 
     def choose(
         self, state: Mapping[str, Any], picture: bytes | None, *, seconds: float, is_over: Callable[[], bool] = never

@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from arena_kit.cluster.manifest import PodPlayerSpec
+from arena_kit.frames import BadFrame, Splitter, pack, pack_data
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.wire import MAX_ANSWER_BYTES, VERSION, Kind
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, never
@@ -20,12 +22,11 @@ from arena_kit.rollout.values.actions import ACTIONS
 from arena_kit.rollout.worlds.world import World
 from arena_kit.sandbox.base import Container, PlayerDidNotStart
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 from arena_kit.text import plain_text
 
 JSON_QUESTION = 6
 HANDSHAKE_SECONDS, END_SECONDS, LOOK_SECONDS = 10.0, 5.0, 0.25
-_HEAD, _QUESTION, _MATCH = struct.Struct("<IB"), struct.Struct("<IIBdII"), struct.Struct("<II")
+_QUESTION, _MATCH = struct.Struct("<IIBdII"), struct.Struct("<II")
 _MATCH_NUMBER = 1
 
 
@@ -57,11 +58,11 @@ class PlayerAgent:
         self.pod_player = pod_player
         self._container: Container | None = None
         self._world: World | None = None
-        self._rest, self._sequence, self._is_broken = b"", 0, False
+        self._arrived, self._sequence, self._is_broken = Splitter(MAX_ANSWER_BYTES), 0, False
         self.log = ""
 
     def enter(self, world: World) -> None:
-        """Hear in which world its own container is, where it is one of the world's."""
+        """See Agent."""
         self._world = world
 
     def choose(
@@ -105,9 +106,8 @@ class PlayerAgent:
             "protocol": VERSION, "environment": self._environment, "observation": {"form": "json"},
             "actions": {"form": "json", "names": list(ACTIONS)}, "parallel_matches": 1,
         }  # fmt: skip
-        payload = json.dumps(hello).encode()
         try:
-            kind, _ = self._exchange(_HEAD.pack(len(payload) + 1, Kind.HELLO) + payload, HANDSHAKE_SECONDS)
+            kind, _ = self._exchange(pack_data(Kind.HELLO, hello), HANDSHAKE_SECONDS)
         except AgentLate:
             raise self._fault(PlayerFault.DID_NOT_START, "It did not answer the handshake in time.") from None
         if kind != Kind.READY:
@@ -126,8 +126,7 @@ class PlayerAgent:
         text = json.dumps({**state, "prompt": self._prompt}).encode()
         attached = picture or b""
         head = _QUESTION.pack(_MATCH_NUMBER, self._sequence, kind, reward, len(text), len(attached))
-        body = head + text + attached
-        answered, payload = self._exchange(_HEAD.pack(len(body) + 1, JSON_QUESTION) + body, seconds, is_over)
+        answered, payload = self._exchange(pack(JSON_QUESTION, head + text + attached), seconds, is_over)
         if len(payload) < _MATCH.size or _MATCH.unpack_from(payload) != (_MATCH_NUMBER, self._sequence):
             raise self._fault(PlayerFault.UNEXPECTED_ANSWER, "It does not belong to the open question.")
         payload = payload[_MATCH.size :]
@@ -166,19 +165,14 @@ class PlayerAgent:
                 data = b""
             if not data:
                 raise self._died()
-            self._rest += data
+            self._arrived.feed(data)
 
     def _taken(self) -> tuple[int, bytes] | None:
         """Return the next whole frame of what has arrived. Raises AgentFault for one that is too large."""
-        if len(self._rest) < 4:
-            return None
-        length = int.from_bytes(self._rest[:4], "little")
-        if not 1 <= length <= MAX_ANSWER_BYTES:
-            raise self._fault(PlayerFault.OVERSIZED_ANSWER)
-        if len(self._rest) < 4 + length:
-            return None
-        frame, self._rest = self._rest[4 : 4 + length], self._rest[4 + length :]
-        return frame[0], frame[1:]
+        try:
+            return self._arrived.take()
+        except BadFrame:
+            raise self._fault(PlayerFault.OVERSIZED_ANSWER) from None
 
     def _died(self) -> AgentFault:
         assert self._container is not None

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from arena_kit.errors import PlatformFault
+from arena_kit.frames import BadFrame, Splitter
 from arena_kit.rollout.browser.container import (
     MEMORY_BYTES,
     NAME,
@@ -17,20 +18,13 @@ from arena_kit.rollout.browser.container import (
     browser_options,
 )
 from arena_kit.rollout.browser.folder import SOCKET, channel_fill
-from arena_kit.rollout.browser.inside.browser_server.frames import (
-    HEAD_BYTES,
-    BadFrame,
-    decode,
-    encode,
-    json_length,
-)
+from arena_kit.rollout.browser.inside.browser_server.messages import MOST_BYTES, decode, encode
 from arena_kit.rollout.browser.observation import Seen, seen_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import Action
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.front import PORT
 from arena_kit.rollout.worlds.world import World, WorldFault
-from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import remove_abandoned_channels
 
 COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 60.0, 240.0, 120.0, 90.0
@@ -49,13 +43,10 @@ class Browser:
         self.viewport = viewport
         self._world = world
         self._wire: socket.socket | None = None
-        try:
-            # What killed workers have left goes when the next browser of any worker opens.
-            remove_abandoned_channels(place.channel_dir)
-            origins = world.package.origins
-            self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
-        except SandboxError as error:
-            raise PlatformFault(str(error), code=error.code) from None
+        # What killed workers have left goes when the next browser of any worker opens.
+        remove_abandoned_channels(place.channel_dir)
+        origins = world.package.origins
+        self._channel = world.channel(NAME, place.channel_dir, lambda folder: channel_fill(folder, origins))
         try:
             self._wire = self._connected(place.image, self._channel.folder)
         except BaseException:
@@ -100,16 +91,13 @@ class Browser:
 
     def _connected(self, image: str, folder: Path) -> socket.socket:
         """Start the container and return its connection."""
+        listener = self._channel.listen(SOCKET)
         try:
-            listener = self._channel.listen(SOCKET)
-            try:
-                self._world.join(NAME, lambda *given: browser_options(image, folder, *given))
-                deadline = time.monotonic() + COME_UP_SECONDS
-                wire = listener.accept(deadline, lambda: self._world.is_running(NAME))
-            finally:
-                listener.close()
-        except SandboxError as error:
-            raise PlatformFault(str(error), code=error.code) from None
+            self._world.join(NAME, lambda *given: browser_options(image, folder, *given))
+            deadline = time.monotonic() + COME_UP_SECONDS
+            wire = listener.accept(deadline, lambda: self._world.is_running(NAME))
+        finally:
+            listener.close()
         if wire is None:
             raise self._lost("The browser's container did not come up.")
         return wire
@@ -121,10 +109,9 @@ class Browser:
         try:
             self._wire.settimeout(seconds)
             self._wire.sendall(encode(dict(order), attachments))
-            answer, sizes = decode(self._read(json_length(self._read(HEAD_BYTES, deadline)), deadline))
-            received = [self._read(size, deadline) for size in sizes]
+            answer, received = decode(self._read(deadline))
         except BadFrame as error:
-            raise self._lost(str(error)) from None
+            raise self._lost(f"The browser broke the protocol: {error}.") from None
         except TimeoutError:
             raise self._lost(f"The browser did not answer within {seconds:g} s.") from None
         except OSError:
@@ -134,19 +121,20 @@ class Browser:
             raise WorldFault(f"The browser failed: {str(answer.get('sentence'))[:500]}", code=code)
         return seen_read(answer, received)
 
-    def _read(self, size: int, deadline: float) -> bytes:
-        """Return so many bytes. Raises OSError and TimeoutError."""
+    def _read(self, deadline: float) -> bytes:
+        """Return the payload of an answer. Raises BadFrame, OSError and TimeoutError."""
         assert self._wire is not None
-        pieces, left = [], size
-        while left:
+        arrived = Splitter(MOST_BYTES)
+        while (frame := arrived.take()) is None:
             if (seconds := deadline - time.monotonic()) <= 0:
                 raise TimeoutError
             self._wire.settimeout(seconds)
-            if not (piece := self._wire.recv(min(left, _READ_BYTES))):
+            if not (piece := self._wire.recv(_READ_BYTES)):
                 raise ConnectionResetError
-            pieces.append(piece)
-            left -= len(piece)
-        return b"".join(pieces)
+            arrived.feed(piece)
+        if not arrived.is_empty:
+            raise BadFrame("it said more than it was asked")
+        return frame[1]
 
     def _lost(self, sentence: str) -> WorldFault:
         log = ""

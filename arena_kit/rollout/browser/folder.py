@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from arena_kit.sandbox.startup import server_files
+from arena_kit.sandbox.startup import copy_server
 
 SERVER = Path(__file__).with_name("inside") / "browser_server"
 CHANNEL, SOCKET = "/channel", "browser.sock"
@@ -18,9 +18,11 @@ ENVIRONMENT = {"HOME": "/tmp", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"
 
 def channel_fill(folder: Path, origins: Sequence[str]) -> None:
     """Write the server and Chromium's policies into the folder of a channel."""
-    for name, content in server_files(SERVER).items():
-        _write(folder / SERVER.name / name, content)
-    _write(folder / "policies" / "arena.json", json.dumps(policies(origins)).encode())
+    copy_server(SERVER, folder)
+    path = folder / "policies" / "arena.json"
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path.write_text(json.dumps(policies(origins)), encoding="utf-8")
+    path.chmod(0o644)
 
 
 def policies(origins: Sequence[str]) -> Mapping[str, Any]:
@@ -43,9 +45,3 @@ def policies(origins: Sequence[str]) -> Mapping[str, Any]:
         "SafeBrowsingProtectionLevel": 0,
         "DnsOverHttpsMode": "off",
     }
-
-
-def _write(path: Path, content: bytes) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    path.write_bytes(content)
-    path.chmod(0o644)

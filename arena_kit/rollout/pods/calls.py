@@ -7,14 +7,14 @@ import posixpath
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
+from arena_kit.cluster.client import ApiCluster, Plain
+from arena_kit.cluster.status import disruption, states_of
+from arena_kit.cluster.streams import OUTPUT, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
-from arena_kit.rollout.pods.cluster import WorldCluster
-from arena_kit.rollout.pods.streams import OUTPUT, Output, Stream
+from arena_kit.rollout.pods.manifest import WORLD
 from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import Plain
-from arena_kit.sandbox.kubernetes.status import disruption
 from arena_kit.text import plain_text
 
 LOOK_SECONDS = 1.0
@@ -33,7 +33,7 @@ with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
 class PodCalls:
     """Calls about the containers of one pod, by their names. Raises PlatformFault."""
 
-    def __init__(self, cluster: WorldCluster, token: str, own: Collection[str]) -> None:
+    def __init__(self, cluster: ApiCluster, token: str, own: Collection[str]) -> None:
         """token: of the world. own: names of the containers whose image is the arena's own."""
         self._cluster, self._token, self._own = cluster, token, own
         self._pod: Plain = {}
@@ -51,8 +51,7 @@ class PodCalls:
         """
         now = time.monotonic()
         if at_once or not self._pod or now - self._looked_at > LOOK_SECONDS:
-            with errors():
-                found = self._cluster.pods_of(self._token)
+            found = self._cluster.pods(f"{WORLD}={self._token}")
             self._looked_at = now
             if self._pod:
                 # A Job makes another pod where one was deleted, and nothing of the world is in that one.
@@ -67,11 +66,7 @@ class PodCalls:
 
     def states(self, *, at_once: bool = False) -> dict[str, Plain]:
         """Return the states of the containers by name, by the API: waiting, running or terminated. As `look`."""
-        statuses = self.look(at_once=at_once).get("status", {}).get("containerStatuses") or ()
-        return {
-            status["name"]: {key: value for key, value in (status.get("state") or {}).items() if value is not None}
-            for status in statuses
-        }
+        return states_of(self.look(at_once=at_once))
 
     def ended(self, container: str, seconds: float) -> Plain:
         """Return how a container ended, by the API; empty if it has not within so many seconds."""
@@ -89,7 +84,7 @@ class PodCalls:
     def log(self, container: str) -> str:
         """See Containers."""
         with contextlib.suppress(SandboxError):
-            return _cleaned(self._cluster.log_of(self.name, container))
+            return _cleaned(self._cluster.log_end(self.name, container))
         return ""
 
     def run(
@@ -101,7 +96,7 @@ class PodCalls:
             output = Output(stream)
             while output.more(deadline):
                 pass
-            return Ran(stream.status if stream.is_over else UNENDED, _cleaned(output.said))
+            return Ran(UNENDED if stream.status is None else stream.status, _cleaned(output.said))
 
     @contextlib.contextmanager
     def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
@@ -144,13 +139,24 @@ class PodCalls:
         return ["tar", "-c", "-f", "-", "-C", parent or "/", "--", name or "."]
 
 
-@contextlib.contextmanager
-def errors() -> Iterator[None]:
-    """Turn the sandbox's errors into PlatformFault."""
-    try:
-        yield
-    except SandboxError as error:
-        raise PlatformFault(str(error), code=error.code) from None
+class Output:
+    """What a command prints on both its streams, of which the end is kept."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream, self.said = stream, b""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes."""
+        return self._stream.is_over
+
+    def more(self, deadline: float) -> bool:
+        """Wait until a monotonic deadline for more; return whether there may be more still."""
+        if deadline <= time.monotonic():
+            return False
+        _, data = self._stream.take(deadline)
+        self.said = (self.said + data)[-OUTPUT_BYTES:]
+        return not self.is_over
 
 
 def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:

@@ -9,9 +9,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from arena_kit.cluster.streams import OUTPUT, PING_SECONDS, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.pods.calls import PodCalls
-from arena_kit.rollout.pods.streams import OUTPUT, PING_SECONDS, Stream
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.channel import LOOK_SECONDS, Channel, Listener
 
@@ -48,10 +48,7 @@ class RelayedListener(Listener):
     def __init__(self, calls: PodCalls, watcher: str, path: str, ended: Callable[[Stream], object]) -> None:
         """ended: called with the relay's connection when it is over, unless this process ends it."""
         self._ended = ended
-        try:
-            self._stream = calls.relay(watcher, ["python3", "-I", "-S", "-c", RELAY, path])
-        except PlatformFault as fault:
-            raise SandboxError(str(fault), code=fault.code) from None
+        self._stream = calls.relay(watcher, ["python3", "-I", "-S", "-c", RELAY, path])
         self._is_handed_on = False
         self._early = b""
         if not self._heard(LISTENS, time.monotonic() + LISTEN_SECONDS):

@@ -6,13 +6,12 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 
-from arena_kit.rollout.pods.calls import errors
-from arena_kit.rollout.pods.cluster import WORLD, WorldCluster
-from arena_kit.rollout.pods.manifest import WorldPod
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.rollout.pods.manifest import WORLD, WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Beside
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
 
 CLAIM_LABEL = "arena.claim"
 """Names the claim that a world is for, among the labels of `PodWorlds.open`."""
@@ -24,8 +23,7 @@ class PodWorlds:
     def __init__(self, site: Site, *, browser_image: str, kubeconfig: str = "") -> None:
         """browser_image: by digest. Raises PlatformFault if there is no cluster."""
         self._site, self._browser_image = site, browser_image
-        with errors():
-            self.cluster = WorldCluster(site, kubeconfig=kubeconfig)
+        self.cluster = ApiCluster(site, kubeconfig=kubeconfig)
 
     def open(
         self,
@@ -54,21 +52,19 @@ class PodWorlds:
 
     def alive(self) -> frozenset[str]:
         """Return the tokens of the worlds that the cluster holds."""
-        with errors():
-            return frozenset(job["metadata"]["labels"].get(WORLD, "") for job in self.cluster.jobs())
+        return frozenset(job["metadata"]["labels"].get(WORLD, "") for job in self.cluster.jobs())
 
     def reap(self, live: Callable[[], frozenset[str]]) -> int:
         """Remove the worlds whose claims are not alive; return how many. The cluster itself removes late ones.
 
         live: called after the worlds are listed, so that one made meanwhile is not taken for a leftover.
         """
-        with errors():
-            found = self.cluster.jobs()
-            keep = live()
-            dead = [job["metadata"] for job in found if _is_dead(job["metadata"]["labels"], keep)]
-            for metadata in dead:
-                self.cluster.delete(metadata["name"], metadata["uid"])
-            return len(dead)
+        found = self.cluster.jobs()
+        keep = live()
+        dead = [job["metadata"] for job in found if _is_dead(job["metadata"]["labels"], keep)]
+        for metadata in dead:
+            self.cluster.delete(metadata["name"], metadata["uid"])
+        return len(dead)
 
 
 def _is_dead(labels: Mapping[str, str], live: frozenset[str]) -> bool:

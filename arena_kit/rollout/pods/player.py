@@ -8,19 +8,17 @@ import threading
 import time
 from pathlib import Path
 
-from arena_kit.errors import PlatformFault
+from arena_kit.cluster.pod_player import KubeletBox
+from arena_kit.cluster.status import ending_of
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
 from arena_kit.rollout.pods.manifest import PLAYER
 from arena_kit.sandbox.base import EXIT_SECONDS, Container, Launch, SandboxError
 from arena_kit.sandbox.ending import Ending
 from arena_kit.sandbox.host import PlayerHost, slot_once
-from arena_kit.sandbox.kubernetes.pod_player import KubeletBox
-from arena_kit.sandbox.kubernetes.status import OUT_OF_MEMORY, UNKNOWN_ENDS
 
 COME_UP_SECONDS = 30.0
 """The container runs already; only its supervisor has to connect."""
-KILLED_STATUS = 137
 MODEL, MODEL_SECONDS, PIECE_BYTES = "model.sock", 300.0, 1 << 16
 
 
@@ -64,23 +62,12 @@ class WorldBox(KubeletBox):
         self._calls = calls
 
     def is_alive(self) -> bool:
-        try:
-            return self._calls.is_running(PLAYER)
-        except PlatformFault as fault:
-            raise SandboxError(str(fault), code=fault.code) from None
+        return self._calls.is_running(PLAYER)
 
     def ending(self) -> Ending:
         """Return how it ended. Raises SandboxError if the whole pod is gone, which no player can cause."""
-        try:
-            ended = self._calls.ended(PLAYER, EXIT_SECONDS)
-        except PlatformFault as fault:
-            raise SandboxError(str(fault), code=fault.code) from None
-        if not ended:
-            return Ending.RUNNING
-        if ended.get("reason") == OUT_OF_MEMORY:
-            return Ending.OUT_OF_MEMORY
-        is_from_outside = ended.get("reason") in UNKNOWN_ENDS or ended.get("exitCode") == KILLED_STATUS
-        return Ending.KILLED_FROM_OUTSIDE if is_from_outside else Ending.EXITED
+        ended = self._calls.ended(PLAYER, EXIT_SECONDS)
+        return ending_of(ended) if ended else Ending.RUNNING
 
     def remove(self) -> None:
         """Leave it to the removal of the world."""

@@ -7,11 +7,13 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from arena_kit.cluster.client import ApiCluster, JobRefused
+from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.status import Ended, Waiting, status_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import NAME as BROWSER
-from arena_kit.rollout.pods.calls import PodCalls, errors
+from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel
-from arena_kit.rollout.pods.cluster import WorldCluster
 from arena_kit.rollout.pods.manifest import (
     BROWSER_FOLDER,
     GO,
@@ -26,11 +28,8 @@ from arena_kit.rollout.pods.player import player_launch
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.world import PAUSE, Options, World, WorldFault
-from arena_kit.sandbox.base import Container, Launch, SandboxError
+from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.channel import Channel
-from arena_kit.sandbox.kubernetes.cluster import JobRefused
-from arena_kit.sandbox.kubernetes.manifest import Site
-from arena_kit.sandbox.kubernetes.status import Ended, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 UNAVAILABLE = "cluster_unavailable"
@@ -52,7 +51,7 @@ class PodWorld(World):
     cluster those whose time is over.
     """
 
-    def __init__(self, cluster: WorldCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
+    def __init__(self, cluster: ApiCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
         self._cluster, self._site, self._pod = cluster, site, pod
         self._pod_calls = PodCalls(cluster, pod.token, OWN.values())
         super().__init__(pod.package, pod.token, labels, self._pod_calls)
@@ -68,8 +67,6 @@ class PodWorld(World):
             self._cluster.create(manifest)
         except JobRefused as refusal:
             raise _refused(refusal.code, str(refusal)) from None
-        except SandboxError as error:
-            raise PlatformFault(str(error), code=error.code) from None
         names = {each["name"] for each in manifest["spec"]["template"]["spec"]["containers"]}
         deadline, since, code = time.monotonic() + COME_UP_SECONDS, time.monotonic(), ""
         while (waits := self._waits(names)) is not None:
@@ -122,8 +119,7 @@ class PodWorld(World):
             return
         self._is_removed = True
         try:
-            with errors():
-                self._cluster.remove(self._pod.name)
+            self._cluster.remove(self._pod.name)
         except PlatformFault as fault:
             logger.error("The world %s could not be removed and is left to the reaper: %s", self.token, fault)
 
@@ -152,13 +148,12 @@ class PodWorld(World):
 
     def _reason(self) -> Waiting:
         """Return why the pod waits, as far as its cluster says. Raises PlatformFault once it has ended."""
-        with errors():
-            if not (job := self._cluster.job(self._pod.name)):
-                # E.g. because its claim was lost, and a reaper has taken it for a leftover.
-                raise PlatformFault("The Job of the world was removed from outside.", code="world_lost")
-            pod = self._pod_calls.look()
-            name = self._pod_calls.name if pod else self._pod.name
-            status = status_of(job, [pod] if pod else [], self._cluster.events(name), main=WATCHER)
+        if not (job := self._cluster.job(self._pod.name)):
+            # E.g. because its claim was lost, and a reaper has taken it for a leftover.
+            raise PlatformFault("The Job of the world was removed from outside.", code="world_lost")
+        pod = self._pod_calls.look()
+        name = self._pod_calls.name if pod else self._pod.name
+        status = status_of(job, [pod] if pod else [], self._cluster.events(name), main=WATCHER)
         if isinstance(status, Ended):
             raise WorldFault(status.sentence or "The pod of the world ended.", code=status.code or "world_lost")
         return status if isinstance(status, Waiting) else Waiting()

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from arena_kit.cluster.manifest import PodPlayerSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import MOST_BYTES, ExportRefused
 from arena_kit.rollout.packages.compose import Service
@@ -22,7 +23,6 @@ from arena_kit.rollout.worlds.fetching import files_of
 from arena_kit.rollout.worlds.ports import Ports, ports_of
 from arena_kit.sandbox.base import Container, Launch, SandboxError
 from arena_kit.sandbox.channel import Channel
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec
 
 logger = logging.getLogger(__name__)
 PROVISION_SECONDS, EXPORT_SECONDS = 120.0, 60.0

@@ -32,7 +32,6 @@ from arena_kit.environment.server.client import (
     step_ahead,
 )
 from arena_kit.environment.server.frames import (
-    BadFrame,
     Drawing,
     Kind,
     RowStatus,
@@ -45,6 +44,7 @@ from arena_kit.environment.server.frames import (
     unpack_steps,
 )
 from arena_kit.environment.spec import EnvironmentSpec
+from arena_kit.frames import BadFrame
 from arena_kit.referee.faults import PlayerFault
 from arena_kit.referee.recheck.duels import verify_record
 from arena_kit.tests.corridors import at, evaluate, floats, sliding

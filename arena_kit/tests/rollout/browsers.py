@@ -15,7 +15,7 @@ from arena_kit.environment.records import Fault
 from arena_kit.rollout.agents.agent import Agent
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
-from arena_kit.rollout.loop import Way
+from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
@@ -93,7 +93,7 @@ class Stage:
     package: Package
     built: BuiltPackage
     worlds: Worlds
-    way: Way
+    host: RolloutHost
     folder: Path
 
     def task(self, **changes: Any) -> Task:
@@ -104,9 +104,7 @@ class Stage:
         """A rollout and its folder; as everywhere, one that a busy machine has spoilt is tried again."""
         for number in range(3):
             folder = self.output(f"{name}-{number}")
-            played = rollout_run(
-                self.worlds, self.built, task, self.way, lambda _: make_agent(), folder, name=name, **options
-            )
+            played = rollout_run(self.host, self.built, task, lambda _: make_agent(), folder, name=name, **options)
             if played.verdict.fault is not Fault.PLATFORM:
                 break
         return played, folder
@@ -135,7 +133,8 @@ def stage() -> Iterator[Stage]:
         package = notes.package(file)
         built = package_build(file, package, worlds=worlds, bases=notes.bases(), log=lambda _: None, seed=7)
         try:
-            yield Stage(package, built, worlds, Way(BrowserPlace(BROWSER_IMAGE, folder / "channel")), folder)
+            host = RolloutHost(worlds, BrowserPlace(BROWSER_IMAGE, folder / "channel"))
+            yield Stage(package, built, worlds, host, folder)
         finally:
             package_remove(built, notes.bases())
     finally:

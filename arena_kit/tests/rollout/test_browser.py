@@ -105,9 +105,9 @@ def test_a_rollout_by_references_is_replayed_by_role_and_name(place: Stage) -> N
             ][state["step"]]  # fmt: skip
 
     task = place.task()
-    played = rollout_run(place.worlds, place.built, task, place.way, lambda _: Reads([]), kept, name="reads")
+    played = rollout_run(place.host, place.built, task, lambda _: Reads([]), kept, name="reads")
     assert played.verdict.is_solved, played.verdict
-    found = rollout_replay(place.worlds, place.built, task, place.way, kept, place.output("replay"))
+    found = rollout_replay(place.host, place.built, task, kept, place.output("replay"))
     assert found.differences == ()
     assert found.played.record["export_digest"] == played.record["export_digest"]
 
@@ -147,7 +147,7 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
 
 def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
     with place.worlds.open(place.built, seconds=300, beside=Beside(Browser.memory_bytes)) as world:
-        with Browser(place.way.place, world):
+        with Browser(place.host.place, world):
             found = json.loads(world.run(NAME, ["python3", "-c", PROBE], seconds=30).output)
             wrote = world.run(NAME, ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)
             listing = world.run(NAME, ["ls", "/channel"], seconds=10).output
@@ -159,7 +159,7 @@ def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(p
         assert listing.split() == ["browser.sock", "browser_server", "policies"] or "browser.sock" not in listing
         with pytest.raises(KeyError):
             world.run(NAME, ["true"], seconds=10)
-    assert list(place.way.place.channel_dir.iterdir()) == []
+    assert list(place.host.place.channel_dir.iterdir()) == []
 
 
 class Breaks(ScriptedAgent):
@@ -185,14 +185,12 @@ class Breaks(ScriptedAgent):
 
 def test_a_browser_that_is_killed_is_the_platforms_fault_and_nothing_is_left(place: Stage) -> None:
     folder = place.output("killed")
-    played = rollout_run(
-        place.worlds, place.built, place.task(), place.way, lambda _: Breaks(NAME), folder, name="breaks",
-        labels={"arena.test": "breaks"},
-    )  # fmt: skip
+    host = dataclasses.replace(place.host, labels={"arena.test": "breaks"})
+    played = rollout_run(host, place.built, place.task(), lambda _: Breaks(NAME), folder, name="breaks")
     assert (played.verdict.fault, played.verdict.code) == ("PLATFORM", "browser_failed"), played.verdict
     assert [step["action"]["action"] for step in steps_in(folder)] == ["reload"]
     assert place.worlds.reserved_bytes() == 0
-    assert list(place.way.place.channel_dir.iterdir()) == []
+    assert list(place.host.place.channel_dir.iterdir()) == []
     assert worlds_left("breaks") == 0
 
 
@@ -211,9 +209,7 @@ def test_hostile_words_of_an_agent_are_kept_without_controls(place: Stage) -> No
         def choose(self, state: Mapping[str, Any], picture: bytes | None, **further: Any) -> Any:
             return actions.pop(0)
 
-    played = rollout_run(
-        place.worlds, place.built, place.task(), place.way, lambda _: Hostile([]), folder, name="hostile"
-    )
+    played = rollout_run(place.host, place.built, place.task(), lambda _: Hostile([]), folder, name="hostile")
     assert (played.verdict.outcome, played.verdict.code) == (TaskOutcome.NOT_SOLVED, "check_failed")
     steps = steps_in(folder)
     assert (played.facts.steps, len(steps)) == (3 + 4, FREE_NOTES + 3 + 4)

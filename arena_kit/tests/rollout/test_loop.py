@@ -11,17 +11,18 @@ from typing import Any
 import pytest
 
 from arena_kit.errors import PlatformFault
+from arena_kit.frames import HEAD, BadFrame
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import Work
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.browser.folder import policies
-from arena_kit.rollout.browser.inside.browser_server.frames import BadFrame, decode, encode, json_length
+from arena_kit.rollout.browser.inside.browser_server.messages import decode, encode
 from arena_kit.rollout.browser.observation import Observation, Seen, seen_read
 from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.exports.requests import requests_in
 from arena_kit.rollout.judge import EndedBy
-from arena_kit.rollout.loop import MOST_INVALID, BrowserWork, Way
+from arena_kit.rollout.loop import MOST_INVALID, BrowserWork, RolloutHost
 from arena_kit.rollout.progress import RolloutProgress
 from arena_kit.rollout.recording.har import har_bytes
 from arena_kit.rollout.recording.record import steps_in
@@ -87,11 +88,11 @@ def ended(
     agent: ScriptedAgent, clock: Clock, folder: Path, *, meter: Meter | None = None, page: StillPage | None = None,
     cancelled: bool = False, **limits: Any,
 ) -> tuple[Work, RolloutProgress, list[dict[str, Any]]]:  # fmt: skip
-    way = Way(BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)
+    host = RolloutHost(None, BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
     folder.mkdir(exist_ok=True)
     recorder, progress = Recorder(folder), RolloutProgress(clock.now)
     try:
-        work = BrowserWork(way, agent, recorder, meter)._work(page or StillPage(), task(**limits), progress)  # type: ignore[arg-type]  # a double
+        work = BrowserWork(host, agent, recorder, meter)._work(page or StillPage(), task(**limits), progress)  # type: ignore[arg-type]  # a double
     finally:
         recorder.close()
     return work, progress, steps_in(folder)
@@ -219,11 +220,12 @@ def test_an_honest_answer_is_cleaned_and_cut() -> None:
 )  # fmt: skip
 def test_frames_out_of_form_are_refused(text: bytes) -> None:
     with pytest.raises(BadFrame):
-        decode(text)
-    with pytest.raises(BadFrame):
-        json_length(b"\xff\xff\xff\xff")
-    frame = encode({"do": "act"}, [b"abc"])
-    assert decode(frame[4 : 4 + json_length(frame[:4])]) == ({"do": "act"}, (3,))
+        decode(len(text).to_bytes(4, "little") + text)
+    whole = encode({"do": "act"}, [b"abc", b"", b"d"])[HEAD.size :]
+    assert decode(whole) == ({"do": "act"}, [b"abc", b"", b"d"])
+    for payload in (b"", b"\xff\xff\xff\xff", whole[:-1], whole + b"!"):
+        with pytest.raises(BadFrame):
+            decode(payload)
 
 
 def test_a_network_log_is_read_back_and_what_is_made_up_is_a_fault(tmp_path: Path) -> None:

@@ -13,20 +13,20 @@ from typing import Any
 
 import pytest
 
+from arena_kit.cluster import streams
+from arena_kit.cluster.streams import BINARY, OUTPUT, STATUS, Stream
 from arena_kit.errors import PlatformFault
-from arena_kit.rollout.pods import streams
 from arena_kit.rollout.pods import world as pod_world
 from arena_kit.rollout.pods.calls import PodCalls
 from arena_kit.rollout.pods.channel import RelayedChannel, _pump
 from arena_kit.rollout.pods.host import PodWorlds
 from arena_kit.rollout.pods.manifest import OWN, WATCHER, world_manifest
-from arena_kit.rollout.pods.streams import BINARY, OUTPUT, STATUS, Stream
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.world import WorldFault
 from arena_kit.sandbox.base import SandboxUnavailable
+from arena_kit.tests.cluster.api import ClusterApi
+from arena_kit.tests.cluster.doubles import ClusterDouble
 from arena_kit.tests.rollout.test_pods import POD, SITE
-from arena_kit.tests.sandbox.cluster_api import ClusterApi
-from arena_kit.tests.sandbox.clusters import ClusterDouble
 
 websocket = pytest.importorskip("websocket")
 pytest.importorskip("kubernetes")
@@ -181,7 +181,7 @@ class Cluster:
     def __init__(self, pods: Sequence[dict[str, Any] | None]) -> None:
         self._pods, self.created, self.removed = list(pods), 0, 0
 
-    def pods_of(self, token: str) -> list[dict[str, Any]]:
+    def pods(self, *labels: str) -> list[dict[str, Any]]:
         found = self._pods.pop(0) if len(self._pods) > 1 else self._pods[0]
         if found is None:
             raise SandboxUnavailable("The API does not answer well (status 500).", code="cluster_unavailable")
@@ -196,7 +196,7 @@ class Cluster:
     def create(self, manifest: dict[str, Any]) -> None:
         self.created += 1
 
-    def log_of(self, name: str, container: str) -> bytes:
+    def log_end(self, name: str, container: str) -> bytes:
         return b"no such library\n"
 
 

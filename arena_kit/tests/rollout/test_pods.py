@@ -15,6 +15,8 @@ from typing import Any
 import kubernetes_validate
 import pytest
 
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.streams import status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.building.users import numbers_of
@@ -22,11 +24,8 @@ from arena_kit.rollout.packages.compose import HealthCheck, Service
 from arena_kit.rollout.pods.channel import RELAY
 from arena_kit.rollout.pods.manifest import GO, PLAYER, WATCHER, WorldPod, world_manifest
 from arena_kit.rollout.pods.prepare import main as prepare
-from arena_kit.rollout.pods.streams import status_of
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
-from arena_kit.rollout.worlds.containers import UNENDED
 from arena_kit.rollout.worlds.world import Beside
-from arena_kit.sandbox.kubernetes.manifest import PodPlayerSpec, Site
 
 DIGEST = "sha256:" + "a" * 64
 SITE = Site(id="demo-worlds", namespace="arena-worlds", referee_image=f"registry/arena@{DIGEST}")
@@ -187,14 +186,14 @@ def test_users_are_known_by_their_numbers(user: str, numbers: str) -> None:
     [
         ({"status": "Success"}, 0),
         ({"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "7"}]}}, 7),
-        ({"status": "Failure", "message": "lost"}, UNENDED),
-        ({"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "x"}]}}, UNENDED),
-        ([], UNENDED),
+        ({"status": "Failure", "message": "lost"}, None),
+        ({"status": "Failure", "details": {"causes": [{"reason": "ExitCode", "message": "x"}]}}, None),
+        ([], None),
     ],
 )
 def test_the_status_of_a_command_is_what_the_kubelet_says(told: object, status: int) -> None:
     assert status_of(json.dumps(told).encode()) == status
-    assert status_of(b"") == UNENDED
+    assert status_of(b"") is None
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from arena_kit.rollout.attempt import task_accept
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases
-from arena_kit.rollout.loop import BrowserWork, Way
+from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -27,7 +27,7 @@ from tests.machine import BROWSER_IMAGE
 pytestmark = [pytest.mark.docker, pytest.mark.browser_image, pytest.mark.wiki_image, pytest.mark.nightly]
 NAMES = {f"base:{name}": f"rl-arena-app-{name}" for name in ("python", "postgres", "mediawiki")}
 MOST_TRIES = 3
-Built = tuple[Worlds, BuiltPackage, Way, Path]
+Built = tuple[BuiltPackage, RolloutHost, Path]
 
 
 @pytest.fixture(scope="module")
@@ -36,20 +36,22 @@ def wiki() -> Iterator[Built]:
     worlds = Worlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
     bases = Bases(NAMES, f"{settings.PLAYER_IMAGE_PREFIX}-app")
     built = package_build(packed("wiki"), package("wiki"), worlds=worlds, bases=bases, log=lambda _: None)
-    yield worlds, built, Way(BrowserPlace(BROWSER_IMAGE, folder / "channel"), video=False, trace=False), folder
+    place = BrowserPlace(BROWSER_IMAGE, folder / "channel")
+    yield built, RolloutHost(worlds, place, video=False, trace=False), folder
     package_remove(built, bases)
     shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("task", package("wiki").tasks.tasks, ids=lambda task: task.key)
 def test_the_oracle_of_each_task_passes_and_doing_nothing_fails(wiki: Built, task: Task) -> None:
-    worlds, built, way, folder = wiki
+    built, host, folder = wiki
     for tried in range(1, MOST_TRIES + 1):
         output = folder / f"{task.key}-{tried}"
         output.mkdir()
         recorder = Recorder(output)
         try:
-            task_accept(worlds, built, task, BrowserWork(way, ScriptedAgent(task.oracle), recorder))
+            work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
+            task_accept(host.worlds, built, task, work, beside=work.beside)
         except PlatformFault:
             # As everywhere, what a busy machine has spoilt is tried again.
             if tried == MOST_TRIES:

@@ -6,8 +6,8 @@ import ctypes
 
 import pytest
 
+from arena_kit.sandbox.call_filters import ARCHITECTURES, SOCKET_CALLS, TARGET, rules, source
 from arena_kit.sandbox.inside.player_server.call_filters import FILTERS
-from arena_kit.sandbox.kubernetes.call_filters import ARCHITECTURES, SOCKET_CALLS, TARGET, rules, source
 
 
 def test_no_call_makes_or_names_a_socket() -> None:

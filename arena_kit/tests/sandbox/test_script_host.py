@@ -7,6 +7,7 @@ import socket
 
 import pytest
 
+from arena_kit.frames import MESSAGE, pack
 from arena_kit.sandbox.base import SandboxError
 from arena_kit.sandbox.control import Control
 from arena_kit.sandbox.ending import Ending
@@ -46,7 +47,7 @@ def told(*messages: object, ending: Ending = Ending.EXITED) -> ScriptEnd:
     control = Control()
     control.connection, theirs = socket.socketpair()
     with theirs:
-        theirs.sendall(b"".join(json.dumps(message).encode() + b"\n" for message in messages))
+        theirs.sendall(b"".join(pack(MESSAGE, json.dumps(message).encode()) for message in messages))
     try:
         return _wait(LIMITS, control, Box(ending), lambda _: None)
     finally:

@@ -10,17 +10,16 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.check import lot_findings, network_findings, rights_findings
+from arena_kit.cluster.lots.manifest import channel_of
+from arena_kit.cluster.rights import WORLD_RIGHTS, Right
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.lot import DuelPart, Lot, LotPlayer
 from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.run import PlayedDuel
-from arena_kit.rollout.pods.cluster import WORLD_RIGHTS, WorldCluster
-from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.check import lot_findings, network_findings, rights_findings
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster, Right
-from arena_kit.sandbox.kubernetes.manifest import channel_of
-from arena_kit.sandbox.kubernetes.status import Ended
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
 from core.jobs.cluster import site, worlds_site
@@ -43,7 +42,7 @@ class Command(BaseCommand):
             raise CommandError("SANDBOX is not kubernetes. manage.py sandbox_check tries the other sandboxes.")
         try:
             version, findings = check_worlds() if options["worlds"] else check_cluster()
-        except (SandboxError, PlatformFault) as error:
+        except PlatformFault as error:
             raise CommandError(f"The cluster cannot be checked: {error} ({error.code})") from None
         if options["json"]:
             self.stdout.write(json.dumps({"version": version, "findings": [asdict(one) for one in findings]}, indent=1))
@@ -61,7 +60,7 @@ class Command(BaseCommand):
 
 
 def check_cluster() -> tuple[str, list[ProbeFinding]]:
-    """Return the cluster's version and what was tried on it. Raises SandboxError, PlatformFault."""
+    """Return the cluster's version and what was tried on it. Raises PlatformFault."""
     # A driver deletes the Jobs of its site that have no claim.
     where = site().apart()
     cluster = ApiCluster(where)
@@ -72,10 +71,10 @@ def check_cluster() -> tuple[str, list[ProbeFinding]]:
 def check_worlds() -> tuple[str, list[ProbeFinding]]:
     """Return the same for the worlds of rollouts: the rights of their account, and their network.
 
-    Raises SandboxError, PlatformFault.
+    Raises PlatformFault.
     """
     where, lots = worlds_site().apart(), settings.KUBERNETES_OPTIONS["namespace"]
-    cluster = WorldCluster(where)
+    cluster = ApiCluster(where)
     # Who could run commands among lots could forge their results.
     foreign = [Right(verb, "pods", subresource="exec", namespace=lots) for verb in ("get", "create")]
     rights = rights_findings(cluster, WORLD_RIGHTS, [*foreign, Right("create", "jobs", "batch", namespace=lots)])

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
-import json
 import os
 import resource
 import selectors
@@ -17,6 +16,8 @@ import signal
 import socket
 import sys
 import time
+
+from arena_kit.frames import MESSAGE, pack_data
 
 from . import process
 
@@ -173,7 +174,7 @@ class ScriptSupervisor:
 
     def _say(self, event: str, **values: object) -> None:
         with contextlib.suppress(OSError):
-            self._control.sendall(json.dumps({"event": event, **values}).encode() + b"\n")
+            self._control.sendall(pack_data(MESSAGE, {"event": event, **values}))
 
 
 def reaped(script: int) -> int | None:

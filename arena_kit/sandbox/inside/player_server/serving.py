@@ -15,6 +15,8 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
+from arena_kit.frames import Splitter, pack_data
+
 from . import printing
 
 numpy: Any = None
@@ -29,6 +31,8 @@ READY, ACTION, DONE, ERROR, INVALID = 129, 130, 131, 132, 133
 TYPECODES = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 JSON_HEAD = struct.Struct("<IIBdII")
 """Match, sequence, kind, reward, and the lengths of the JSON and of the picture behind it."""
+MOST_BYTES = (1 << 32) - 1
+"""The referee is trusted, and its largest question grows with the environment."""
 ERROR_CHARACTERS = 2000
 SLOW_SECONDS = 0.0002
 """After a move that took longer, the answers are sent at once, so that no match is charged for another's move."""
@@ -70,23 +74,17 @@ class Server:
 
     def run(self) -> None:
         """Serve until the referee hangs up."""
-        buffer = b""
+        arrived = Splitter(MOST_BYTES)
         while data := self.wire.recv(1 << 18):
-            buffer = buffer + data if buffer else data
-            position = 0
-            while len(buffer) - position >= 4:
-                end = position + 4 + int.from_bytes(buffer[position : position + 4], "little")
-                if len(buffer) < end:
-                    break
-                frame = buffer[position + 4 : end]
-                if frame[0] == QUESTIONS:
-                    self.answer(frame)
-                elif frame[0] == JSON_QUESTION:
-                    self.answer_json(frame)
-                elif frame[0] == HELLO:
-                    self.greet(json.loads(frame[1:]))
-                position = end
-            buffer = buffer[position:]
+            arrived.feed(data)
+            while (frame := arrived.take()) is not None:
+                kind, payload = frame
+                if kind == QUESTIONS:
+                    self.answer(payload)
+                elif kind == JSON_QUESTION:
+                    self.answer_json(payload)
+                elif kind == HELLO:
+                    self.greet(json.loads(payload))
             self.flush()
 
     def greet(self, hello: dict[str, Any]) -> None:
@@ -109,12 +107,11 @@ class Server:
     def ready(self, parallel: int) -> None:
         """Answer READY. parallel: matches at once."""
         ready = {"protocol": 2, "parallel_matches": parallel, "form": self.form, "numpy": numpy is not None}
-        payload = json.dumps(ready).encode()
-        self.out += struct.pack("<IB", 1 + len(payload), READY) + payload
+        self.out += pack_data(READY, ready)
 
-    def answer(self, frame: bytes) -> None:
+    def answer(self, payload: bytes) -> None:
         """Answer every row of a QUESTIONS frame."""
-        rewards, matches, sequences, counts, kinds, valid, states = self.columns(frame)
+        rewards, matches, sequences, counts, kinds, valid, states = self.columns(payload)
         action_frame, length, encode, playing = self.action_frame, self.action_length, self.encode, self.playing
         sits, place = self.sits, printing.place
         end = 0
@@ -147,13 +144,13 @@ class Server:
                 unsent_since = now
             begun = now
 
-    def answer_json(self, frame: bytes) -> None:
+    def answer_json(self, payload: bytes) -> None:
         """Answer one question whose observation and action are JSON; a picture may stand behind it."""
-        match, sequence, kind, reward, length, attached = JSON_HEAD.unpack_from(frame, 1)
-        begin = 1 + JSON_HEAD.size
+        match, sequence, kind, reward, length, attached = JSON_HEAD.unpack_from(payload)
+        end = JSON_HEAD.size + length
         try:
-            state = json.loads(frame[begin : begin + length])
-            state["screenshot"] = frame[begin + length :] if attached else None
+            state = json.loads(payload[JSON_HEAD.size : end])
+            state["screenshot"] = payload[end:] if attached else None
             names = state.pop("actions")
             if kind == END:
                 self.end(match, state, reward)
@@ -166,31 +163,31 @@ class Server:
                 if self.sits:
                     player.arena_sit(0)
                 action = player.start(state, names)
-            payload = json_of(action)
-            self.out += struct.pack("<IBII", 9 + len(payload), ACTION, match, sequence) + payload
+            said = json_of(action)
+            self.out += struct.pack("<IBII", 9 + len(said), ACTION, match, sequence) + said
         except BadAction as error:
             self.put_text(INVALID, match, sequence, str(error))
         except Exception as error:
             sentence = f"{type(error).__name__}: {error}"[:300]
             self.put_text(ERROR, match, sequence, sentence + "\n" + traceback.format_exc(limit=-8))
 
-    def columns(self, frame: bytes) -> tuple[Any, ...]:
-        """Return a frame's rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations.
+    def columns(self, payload: bytes) -> tuple[Any, ...]:
+        """Return rewards, matches, sequences, counts of valid actions, kinds, valid actions and observations by row.
 
         Observations and valid actions are new, writable arrays of the environment's own types (lists without NumPy).
         """
-        rows = int.from_bytes(frame[1:5], "little")
+        rows = int.from_bytes(payload[:4], "little")
         head = head_of(rows)
-        cells = head.unpack_from(frame, 5)
+        cells = head.unpack_from(payload, 4)
         rewards, matches, sequences, counts, kinds = (cells[n * rows : (n + 1) * rows] for n in range(5))
-        begin = 5 + head.size
+        begin = 4 + head.size
         middle = begin + sum(counts) * array(self.valid_type).itemsize
         if numpy is None:
-            valid: Any = array(self.valid_type, frame[begin:middle]).tolist()
-            states: Any = self.lists(array(self.wire_type, frame[middle:]).tolist(), rows)
+            valid: Any = array(self.valid_type, payload[begin:middle]).tolist()
+            states: Any = self.lists(array(self.wire_type, payload[middle:]).tolist(), rows)
         else:
-            valid = numpy.frombuffer(frame[begin:middle], self.valid_type).astype("int64")
-            states = numpy.frombuffer(frame[middle:], self.wire_type).astype(self.dtype).reshape((rows, *self.shape))
+            valid = numpy.frombuffer(payload[begin:middle], self.valid_type).astype("int64")
+            states = numpy.frombuffer(payload[middle:], self.wire_type).astype(self.dtype).reshape((rows, *self.shape))
             if states.nbytes > rows * SMALL_BYTES:
                 states = (state.copy() for state in states)
         return rewards, matches, sequences, counts, kinds, valid, states

@@ -1,6 +1,6 @@
 """Process 1 of a player's container: starts and ends the player's processes and limits their output.
 
-It takes orders from the host over `control.sock`, one JSON object per line: `sit` (begin a duel, with the name of the
+It takes orders from the host over `control.sock`, one JSON object per frame: `sit` (begin a duel, with the name of the
 wire's socket) and `stand` (end the duel). Its messages are `loaded`, `ended`, and `printed` with the first output of a
 player, which the host keeps if the whole container is killed. The player never sees this connection.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import selectors
 import signal
@@ -17,6 +16,8 @@ import socket
 import sys
 import time
 from typing import Any
+
+from arena_kit.frames import MESSAGE, Splitter, pack_data, unpack_data
 
 from . import descriptors, loading, process, walls
 
@@ -120,7 +121,7 @@ class Supervisor:
         signal.set_wakeup_fd(waker)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._selector = selector = selectors.DefaultSelector()
-        orders, control = Lines(self._orders), Lines(self._control)
+        orders, control = Lines(self._orders), Splitter(LINE_BYTES)
         for source in (self._output, self._orders, self._control, wake):
             selector.register(source, selectors.EVENT_READ)
         while True:
@@ -146,12 +147,15 @@ class Supervisor:
 
     # --- Orders of the host ---------------------------------------------------------------------------------
 
-    def _hear_host(self, control: Lines) -> None:
-        commands = control.read()
-        if commands is None:
+    def _hear_host(self, control: Splitter) -> None:
+        data = b""
+        with contextlib.suppress(OSError):
+            data = self._control.recv(LINE_BYTES)
+        if not data:
             self._exit()
-        for command in commands or []:
-            self._obey(json.loads(command))
+        control.feed(data)
+        while (frame := control.take()) is not None:
+            self._obey(unpack_data(frame[1]))
 
     def _obey(self, command: dict[str, Any]) -> None:
         if command["do"] == "sit":
@@ -179,7 +183,7 @@ class Supervisor:
 
     def _report(self, event: str, **values: object) -> None:
         with contextlib.suppress(OSError):
-            self._control.sendall(json.dumps({"event": event, **values}).encode() + b"\n")
+            self._control.sendall(pack_data(MESSAGE, {"event": event, **values}))
 
     def _order(self, line: str, *passed: socket.socket) -> None:
         with contextlib.suppress(OSError):

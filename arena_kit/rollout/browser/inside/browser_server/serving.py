@@ -7,9 +7,13 @@ from typing import Any
 
 from playwright.async_api import Playwright, async_playwright
 
-from .frames import HEAD_BYTES, decode, encode, json_length
+from arena_kit.frames import Splitter
+
 from .launching import CannotOpen
+from .messages import MOST_BYTES, decode, encode
 from .session import Session
+
+READ_BYTES = 1 << 20
 
 
 def main(path: str) -> None:
@@ -19,15 +23,12 @@ def main(path: str) -> None:
 
 async def _serve(path: str) -> None:
     reader, writer = await asyncio.open_unix_connection(path)
+    arrived = Splitter(MOST_BYTES)
     async with async_playwright() as playwright:
         session: Session | None = None
-        while True:
+        while (payload := await _read(reader, arrived)) is not None:
             try:
-                order, attachments = await _read(reader)
-            except asyncio.IncompleteReadError:
-                break
-            try:
-                session, answer, sent = await _carry_out(playwright, session, order, attachments)
+                session, answer, sent = await _carry_out(playwright, session, *decode(payload))
             except CannotOpen as error:
                 answer, sent = {"failed": error.code, "sentence": str(error)}, []
             except Exception as error:
@@ -37,10 +38,13 @@ async def _serve(path: str) -> None:
     writer.close()
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[dict[str, Any], list[bytes]]:
-    text = await reader.readexactly(json_length(await reader.readexactly(HEAD_BYTES)))
-    order, sizes = decode(text)
-    return order, [await reader.readexactly(size) for size in sizes]
+async def _read(reader: asyncio.StreamReader, arrived: Splitter) -> bytes | None:
+    """Return the payload of the next frame; None when the other side hangs up."""
+    while (frame := arrived.take()) is None:
+        if not (data := await reader.read(READ_BYTES)):
+            return None
+        arrived.feed(data)
+    return frame[1]
 
 
 async def _carry_out(

@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arena_kit.cluster.client import JobRefused
+from arena_kit.cluster.lots.manifest import LotJob
+from arena_kit.cluster.manifest import PodPlayerSpec
+from arena_kit.cluster.status import Ended
 from arena_kit.environment.spec import Limits
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import JobRefused
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec
-from arena_kit.sandbox.kubernetes.status import Ended
 
 Plain = dict[str, Any]
 PLAYER = PodPlayerSpec("registry/player@sha256:" + "b" * 64, Limits())

@@ -10,12 +10,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
 
+from arena_kit.cluster.client import JobRefused
+from arena_kit.cluster.lots.manifest import OTHERS, LotJob, lot_manifest
+from arena_kit.cluster.lots.needs import Cluster, Plain, Rows
+from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import Cluster, JobRefused
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, OTHERS, LotJob, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, Running, Status, Waiting, status_of
 
 logger = logging.getLogger(__name__)
 
@@ -39,35 +40,6 @@ wrong with the arena's settings would otherwise use up the attempts of all jobs 
 
 JOB_NAME = "job-name"
 """The label with which a cluster marks the pods of a Job."""
-Plain = dict[str, Any]
-
-
-class Rows(Protocol):
-    """What a driver needs of the arena's rows. Each method is one transaction."""
-
-    def live_claims(self) -> frozenset[str]:
-        """Return the tokens of all claims of this arena that hold, those of other drivers included."""
-
-    def renew(self, claims: Sequence[str]) -> frozenset[str]:
-        """Renew leases; return the claims that are lost, e.g. because an owner cancelled the job."""
-
-    def claim(self, count: int) -> Sequence[LotJob]:
-        """Claim at most this many lots that wait."""
-
-    def progress(self, claim: str, done: dict[str, int]) -> None:
-        """Store how many matches or episodes are over, by part."""
-
-    def finish(self, claim: str, lines: Sequence[str], ended: Ended) -> LotJob | None:
-        """Store the results of a lot, if the claim still holds; return the claim's next lot, None if it is done.
-
-        lines: of the referee's log.
-        """
-
-    def finish_parts(self, claim: str, lines: Sequence[str]) -> None:
-        """Store the results of those parts of a block that its log holds already; the log may end anywhere."""
-
-    def fail(self, claim: str, code: str, sentence: str) -> None:
-        """Give a lot back after a fault of the platform, if the claim still holds."""
 
 
 @dataclass(slots=True)

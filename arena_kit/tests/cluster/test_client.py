@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from arena_kit.cluster import client as calls
+from arena_kit.cluster.answers import body_of
+from arena_kit.cluster.client import ApiCluster, JobRefused
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import Site
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes import cluster as calls
-from arena_kit.sandbox.kubernetes.answers import body_of
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster, JobRefused
-from arena_kit.sandbox.kubernetes.manifest import LotJob, Site, lot_manifest
 
 pytest.importorskip("kubernetes")
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
@@ -126,7 +127,7 @@ class Trickle:
 
 def test_an_answer_that_only_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(100))
-    monkeypatch.setattr("arena_kit.sandbox.kubernetes.answers.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("arena_kit.cluster.answers.time.monotonic", lambda: float(next(now)))
     answer = Trickle()
     with pytest.raises(TimeoutError):
         body_of(answer, 10.0)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
+from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.lot import Lot, LotPlayer
-from arena_kit.sandbox.kubernetes.manifest import LotJob, PodPlayerSpec, Site, channel_of, lot_manifest
 
 GOLDEN = Path(__file__).with_name("golden") / "lot.json"
 LABEL_VALUE = re.compile(r"(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?")

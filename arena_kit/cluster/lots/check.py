@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.driver import JOB_NAME
+from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
+from arena_kit.cluster.manifest import CLAIM, PodPlayerSpec, Site
+from arena_kit.cluster.rights import LOT_RIGHTS, Right
+from arena_kit.cluster.status import Ended, status_of
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS, ApiCluster, Right
-from arena_kit.sandbox.kubernetes.driver import JOB_NAME
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, LotJob, PodPlayerSpec, Site, lot_manifest
-from arena_kit.sandbox.kubernetes.status import Ended, status_of
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import WALLS, ProbeFinding, Result, in_words
 
@@ -72,7 +74,7 @@ WAIT_SECONDS = 600.0
 
 
 def rights_findings(
-    cluster: ApiCluster, rights: Sequence[Right] = NEEDED_RIGHTS, foreign: Sequence[Right] = ()
+    cluster: ApiCluster, rights: Sequence[Right] = LOT_RIGHTS, foreign: Sequence[Right] = ()
 ) -> list[ProbeFinding]:
     """Return what the account may do that it needs, and what it may do beyond that. Raises SandboxUnavailable.
 

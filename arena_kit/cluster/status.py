@@ -1,4 +1,4 @@
-"""Reads what the cluster says about a Job, its pod and their events: it waits, it runs, or it ended by whose fault."""
+"""Reads what the cluster says about Jobs, pods, containers and events: they wait, run, or ended by whose fault."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from arena_kit.sandbox.ending import Ending
 
 PLATFORM_FAILED = 10
 """The referee's exit status when a part of the lot has no result."""
@@ -70,8 +72,8 @@ def status_of(
     pod = max(pods, key=lambda pod: str(pod.get("metadata", {}).get("creationTimestamp", "")), default=None)
     if pod is None:
         return _without_pod(job, condition, events)
-    containers = {status["name"]: status for status in pod.get("status", {}).get("containerStatuses") or []}
-    referee = _terminated(containers.get(main))
+    containers = states_of(pod)
+    referee = containers.get(main, {}).get("terminated")
     has_result = referee is not None and referee.get("exitCode") in (0, PLATFORM_FAILED)
     disrupted = disruption(pod, has_result=has_result)
     if referee is not None and has_result and not disrupted:
@@ -82,17 +84,33 @@ def status_of(
         return Ended("pod_disrupted", f"The cluster took the pod away: {disrupted}")
     if referee is not None:
         return _failed(main, referee)
-    for container in pod.get("status", {}).get("initContainerStatuses") or []:
-        if (begun := _terminated(container)) is not None and begun.get("exitCode"):
-            return _failed(container["name"], begun)
+    for name, state in states_of(pod, "initContainerStatuses").items():
+        if (begun := state.get("terminated", {})).get("exitCode"):
+            return _failed(name, begun)
     if pod.get("status", {}).get("phase") in ("Failed", "Succeeded", "Unknown"):
         return Ended("container_killed", "The pod ended, and the cluster does not say why.")
     stuck = _stuck(pod)
     if stuck.code:
         return stuck
-    if (containers.get(main) or {}).get("state", {}).get("running") is not None:
-        return Running()
-    return _refusal(events)
+    return Running() if "running" in containers.get(main, {}) else _refusal(events)
+
+
+def states_of(pod: Mapping[str, Any], field: str = "containerStatuses") -> dict[str, dict[str, Any]]:
+    """Return the states of a pod's containers by name: waiting, running or terminated."""
+    statuses = pod.get("status", {}).get(field) or ()
+    return {
+        status["name"]: {key: value for key, value in (status.get("state") or {}).items() if value is not None}
+        for status in statuses
+    }
+
+
+def ending_of(terminated: Mapping[str, Any]) -> Ending:
+    """Return how a container ended. Only the kernel, for lack of memory, and the cluster kill all of one."""
+    reason = terminated.get("reason")
+    if reason == OUT_OF_MEMORY:
+        return Ending.OUT_OF_MEMORY
+    is_from_outside = reason in UNKNOWN_ENDS or terminated.get("exitCode") == KILLED_STATUS
+    return Ending.KILLED_FROM_OUTSIDE if is_from_outside else Ending.EXITED
 
 
 def _failed(name: str, ended: Mapping[str, Any]) -> Ended:
@@ -126,14 +144,14 @@ def _stuck(pod: Mapping[str, Any]) -> Waiting:
     for condition in status.get("conditions") or []:
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
             return Waiting("no_capacity", f"The cluster has no room: {_short(condition.get('message', ''))}")
-    for container in [*(status.get("initContainerStatuses") or []), *(status.get("containerStatuses") or [])]:
-        waiting = (container.get("state") or {}).get("waiting") or {}
+    for name, state in {**states_of(pod, "initContainerStatuses"), **states_of(pod)}.items():
+        waiting = state.get("waiting", {})
         reason = waiting.get("reason", "")
         message = _short(waiting.get("message", ""))
         if reason in IMAGE_REASONS:
-            return Waiting("image_missing", f"The image of {container['name']} cannot be fetched: {message}")
+            return Waiting("image_missing", f"The image of {name} cannot be fetched: {message}")
         if reason in REFUSAL_REASONS:
-            return Waiting("pod_refused", f"The node refuses the container {container['name']}: {message}")
+            return Waiting("pod_refused", f"The node refuses the container {name}: {message}")
     return Waiting()
 
 
@@ -186,18 +204,11 @@ def disruption(pod: Mapping[str, Any], *, has_result: bool = False) -> str:
 
 def _killed(containers: Mapping[str, Mapping[str, Any]]) -> frozenset[int]:
     """Return the numbers of the players whose containers were killed, but not for lack of memory."""
-    ends = {name: _terminated(one) or {} for name, one in containers.items() if name.startswith(PLAYER_PREFIX)}
-    return frozenset(int(name.removeprefix(PLAYER_PREFIX)) - 1 for name, ended in ends.items() if _is_killed(ended))
-
-
-def _is_killed(ended: Mapping[str, Any]) -> bool:
-    reason = ended.get("reason")
-    return reason in UNKNOWN_ENDS or (ended.get("exitCode") == KILLED_STATUS and reason != OUT_OF_MEMORY)
-
-
-def _terminated(container: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    ended: Mapping[str, Any] | None = ((container or {}).get("state") or {}).get("terminated")
-    return ended
+    return frozenset(
+        int(name.removeprefix(PLAYER_PREFIX)) - 1
+        for name, state in containers.items()
+        if name.startswith(PLAYER_PREFIX) and ending_of(state.get("terminated", {})) is Ending.KILLED_FROM_OUTSIDE
+    )
 
 
 def _short(text: object) -> str:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.referee.part import read_lot
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.status import Ended, Running, Status, Waiting, status_of
 
 STATES: list[dict[str, Any]] = [
     json.loads(line) for line in (Path(__file__).with_name("golden") / "states.jsonl").read_text().splitlines()

@@ -12,10 +12,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from arena_kit.sandbox.kubernetes.cluster import JobRefused
-from arena_kit.sandbox.kubernetes.driver import GONE_AFTER_LISTS, UNREADABLE_AFTER, Driver
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
-from arena_kit.tests.sandbox.clusters import ClusterDouble, Row, RowsDouble
+from arena_kit.cluster.client import JobRefused
+from arena_kit.cluster.lots.driver import GONE_AFTER_LISTS, UNREADABLE_AFTER, Driver
+from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.tests.cluster.doubles import ClusterDouble, Row, RowsDouble
 
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from arena_kit.cluster.client import ApiCluster, JobRefused
+from arena_kit.cluster.lots.driver import Driver
+from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import SITE as SITE_LABEL
 from arena_kit.ranking.standings import DuelResult, Standing, standings
-from arena_kit.sandbox.kubernetes.cluster import ApiCluster, JobRefused
-from arena_kit.sandbox.kubernetes.driver import Driver
-from arena_kit.sandbox.kubernetes.manifest import CLAIM, Site
-from arena_kit.sandbox.kubernetes.manifest import SITE as SITE_LABEL
-from arena_kit.tests.sandbox.cluster_api import ClusterApi, Fault
-from arena_kit.tests.sandbox.clusters import ClusterDouble, Row, RowsDouble
+from arena_kit.tests.cluster.api import ClusterApi, Fault
+from arena_kit.tests.cluster.doubles import ClusterDouble, Row, RowsDouble
 
 pytest.importorskip("kubernetes")
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from arena_kit.sandbox.kubernetes.status import Ended, Running, Waiting, status_of
+from arena_kit.cluster.status import Ended, Running, Waiting, status_of
 
 Plain = dict[str, Any]
 

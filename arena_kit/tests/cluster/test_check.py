@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from arena_kit.cluster.client import ApiCluster
+from arena_kit.cluster.lots.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
+from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.sandbox.kubernetes.check import BEYOND, NOT_IN_PODS, network_findings, rights_findings, wall_findings
-from arena_kit.sandbox.kubernetes.cluster import NEEDED_RIGHTS, ApiCluster, Right
-from arena_kit.sandbox.kubernetes.manifest import Site
 from arena_kit.sandbox.probes.walls import WALLS
-from arena_kit.tests.sandbox.clusters import ClusterDouble
+from arena_kit.tests.cluster.doubles import ClusterDouble
 
 SITE = Site(id="demo", namespace="arena-players", referee_image="registry/arena@sha256:" + "a" * 64)
 
@@ -50,20 +51,20 @@ class Rights:
 
 @pytest.fixture(autouse=True)
 def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("arena_kit.sandbox.kubernetes.check.time.sleep", lambda _: None)
+    monkeypatch.setattr("arena_kit.cluster.lots.check.time.sleep", lambda _: None)
 
 
 def test_an_account_has_what_it_needs_and_nothing_beyond() -> None:
-    assert all(finding.held for finding in rights_findings(Rights(*NEEDED_RIGHTS)))  # type: ignore[arg-type]
-    mighty = rights_findings(Rights(*NEEDED_RIGHTS, *BEYOND))  # type: ignore[arg-type]
+    assert all(finding.held for finding in rights_findings(Rights(*LOT_RIGHTS)))  # type: ignore[arg-type]
+    mighty = rights_findings(Rights(*LOT_RIGHTS, *BEYOND))  # type: ignore[arg-type]
     assert [finding.protection for finding in mighty if not finding.held] == ["no other rights"] * len(BEYOND)
     weak = rights_findings(Rights())  # type: ignore[arg-type]
-    assert [finding.protection for finding in weak if not finding.held] == ["rights"] * len(NEEDED_RIGHTS)
+    assert [finding.protection for finding in weak if not finding.held] == ["rights"] * len(LOT_RIGHTS)
 
 
 def test_a_driver_without_a_right_says_which() -> None:
     with pytest.raises(SandboxError, match=r"may not get pods/log in the namespace arena-players") as refused:
-        Rights(*(right for right in NEEDED_RIGHTS if not right.subresource)).check()  # type: ignore[misc]
+        Rights(*(right for right in LOT_RIGHTS if not right.subresource)).check()  # type: ignore[misc]
     assert refused.value.code == "rights_missing"
 
 

@@ -1,22 +1,24 @@
-"""The calls that a driver makes to a cluster's API, each with a time-out, as plain data.
+"""The calls that the arena makes to a cluster's API, each with a time-out, as plain data.
 
-There is no `exec`: results leave by the log. A watch only says that something has changed; what there is, is listed.
+A watch only says that something has changed; what there is, is listed.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from math import ceil
-from typing import Any, Protocol
+from typing import Any
 
+from arena_kit.cluster.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of, silence_of
+from arena_kit.cluster.manifest import SITE, Site
+from arena_kit.cluster.rights import LOT_RIGHTS, Right
+from arena_kit.cluster.status import REFEREE
+from arena_kit.cluster.streams import Stream, opened
 from arena_kit.sandbox.base import SandboxError, SandboxUnavailable
-from arena_kit.sandbox.kubernetes.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of
-from arena_kit.sandbox.kubernetes.manifest import SITE, Site
 
 LIST_SECONDS = 10.0
 CALL_SECONDS = 10.0
@@ -25,59 +27,13 @@ PROGRESS_SECONDS = 3.0
 WATCH_SECONDS = 60
 """How long one watch lasts. The API may end it earlier."""
 PAGE, MOST_PAGES = 500, 200
+LOG_LINES, LOG_BYTES = 500, 256 << 10
 BAD_REQUEST, FORBIDDEN, NOT_FOUND, CONFLICT, UNPROCESSABLE = 400, 403, 404, 409, 422
 Plain = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
-    """One thing that an account may do. namespace: None for that of the players, "" for all."""
-
-    verb: str
-    resource: str
-    group: str = ""
-    subresource: str = ""
-    namespace: str | None = None
-
-    def __str__(self) -> str:
-        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
-        return f"{self.verb} {resource}"
-
-
-NEEDED_RIGHTS = (
-    *(Right(verb, "jobs", "batch") for verb in ("create", "list", "delete")),
-    Right("list", "pods"),
-    Right("watch", "pods"),
-    Right("get", "pods", subresource="log"),
-    Right("list", "events"),
-)
-"""What a driver does."""
-
-
 class JobRefused(SandboxError):
     """The cluster refuses a Job, and would refuse the same one again."""
-
-
-class Cluster(Protocol):
-    """What a driver asks of a cluster. Every call raises SandboxUnavailable when the API does not answer well."""
-
-    def jobs(self) -> list[Plain]:
-        """Return the Jobs of this arena."""
-
-    def pods(self) -> list[Plain]:
-        """Return the pods of this arena's Jobs."""
-
-    def events(self, name: str) -> list[Plain]:
-        """Return the events of the object with this name."""
-
-    def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
-        """Return the lines, or the `last` ones, that a pod's referee has printed; None when they are gone."""
-
-    def create(self, manifest: Mapping[str, Any]) -> None:
-        """Create a Job, unless it exists already. Raises JobRefused."""
-
-    def delete(self, name: str, uid: str) -> None:
-        """Delete a Job and its pods in the background, unless it is gone or another of its name has come."""
 
 
 class ApiCluster:
@@ -138,16 +94,22 @@ class ApiCluster:
         return bool(answer.status.allowed)
 
     def check(self) -> None:
-        """Raise SandboxError unless the cluster answers and this account has the rights that a driver needs."""
-        if missing := [str(right) for right in NEEDED_RIGHTS if not self.may(right)]:
+        """Raise SandboxError unless the cluster answers and this account has the rights that a driver of lots needs."""
+        if missing := [str(right) for right in LOT_RIGHTS if not self.may(right)]:
             sentence = f"This account may not {', '.join(missing)} in the namespace {self._namespace}."
             raise SandboxError(f"{sentence} See deploy/kubernetes/players/rights.yaml.", code="rights_missing")
 
     def jobs(self) -> list[Plain]:
         return self._list(self._batch.list_namespaced_job, label_selector=self._selector)
 
-    def pods(self) -> list[Plain]:
-        return self._list(self._core.list_namespaced_pod, label_selector=self._selector)
+    def job(self, name: str) -> Plain:
+        """Return a Job; empty if there is none of this name."""
+        found = self._list(self._batch.list_namespaced_job, field_selector=f"metadata.name={name}")
+        return found[0] if found else {}
+
+    def pods(self, *labels: str) -> list[Plain]:
+        """Return the pods of this arena's Jobs that have these labels too."""
+        return self._list(self._core.list_namespaced_pod, label_selector=",".join([self._selector, *labels]))
 
     def changes(self) -> Iterator[None]:
         """Yield when pods of this arena change, also once for those that are there, until the watch ends.
@@ -169,13 +131,26 @@ class ApiCluster:
         return self._list(self._core.list_namespaced_event, field_selector=f"involvedObject.name={name}")
 
     def log(self, pod: str, *, last: int | None = None) -> list[str] | None:
-        seconds = LOG_SECONDS if last is None else PROGRESS_SECONDS
+        seconds, limits = (LOG_SECONDS, {}) if last is None else (PROGRESS_SECONDS, {"tail_lines": last})
+        found = self._log(pod, REFEREE, seconds, **limits)
+        return None if found is None else found.decode("ascii", "replace").splitlines()
+
+    def log_end(self, pod: str, container: str) -> bytes:
+        """Return the end of what a container has printed; nothing if it is gone."""
+        return self._log(pod, container, LOG_SECONDS, tail_lines=LOG_LINES, limit_bytes=LOG_BYTES) or b""
+
+    def execute(self, pod: str, container: str, command: Sequence[str], *, has_input: bool = False) -> Stream:
+        """Start a command in a container; return its connection. Raises PlatformFault."""
+        path = f"/api/v1/namespaces/{self._namespace}/pods/{pod}/exec"
+        return opened(self._client, path, container, command, has_input=has_input)
+
+    def _log(self, pod: str, container: str, seconds: float, **limits: int) -> bytes | None:
+        """Return what a container has printed; None when it is gone."""
         try:
             response = self._core.read_namespaced_pod_log(
-                pod, self._namespace, container="referee", _preload_content=False, _request_timeout=seconds,
-                **({} if last is None else {"tail_lines": last}),
-            )  # fmt: skip
-            return body_of(response, seconds).decode("ascii", "replace").splitlines()
+                pod, self._namespace, container=container, _preload_content=False, _request_timeout=seconds, **limits
+            )
+            return body_of(response, seconds)
         except self._errors as error:
             if getattr(error, "status", None) in (NOT_FOUND, BAD_REQUEST):
                 return None
@@ -205,6 +180,11 @@ class ApiCluster:
                 self.delete(made["metadata"]["name"], made["metadata"]["uid"])
             sentence = f"This cluster is too old: it drops {', '.join(dropped)} of a Job, which the settings ask for."
             raise JobRefused(sentence, code="pod_refused")
+
+    def remove(self, name: str) -> None:
+        """Delete a Job and its pods in the background, unless it is gone."""
+        if job := self.job(name):
+            self.delete(name, job["metadata"]["uid"])
 
     def delete(self, name: str, uid: str) -> None:
         options = {"propagationPolicy": "Background", "preconditions": {"uid": uid}}
@@ -248,6 +228,4 @@ class ApiCluster:
         return answer
 
     def _unavailable(self, error: BaseException) -> SandboxUnavailable:
-        status = getattr(error, "status", None)
-        why = f"status {status}" if status else type(error).__name__
-        return SandboxUnavailable(f"The cluster's API does not answer well ({why}).", code="cluster_unavailable")
+        return SandboxUnavailable(silence_of(error), code="cluster_unavailable")

@@ -1,6 +1,6 @@
 """Compiles the list of kernel calls that a submission may make in a pod.
 
-    python -m arena_kit.sandbox.kubernetes.call_filters
+    python -m arena_kit.sandbox.call_filters
 
 writes `player_server/call_filters.py` anew. It is the list of the Docker sandbox, without the calls that make, name or
 connect sockets. It needs libseccomp.
@@ -21,7 +21,7 @@ from typing import Any
 
 from arena_kit.sandbox.startup import PLAYER_SERVER
 
-PROFILE = Path(__file__).parents[1] / "seccomp.json"
+PROFILE = Path(__file__).with_name("seccomp.json")
 TARGET = PLAYER_SERVER / "call_filters.py"
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64"}
 """The machine's name by `uname -m`, and libseccomp's name for it."""
@@ -89,7 +89,7 @@ def source() -> str:
     lines = [
         '"""The lists of kernel calls as filter programs by machine: zlib, then base64.',
         "",
-        "Written by `python -m arena_kit.sandbox.kubernetes.call_filters`.",
+        "Written by `python -m arena_kit.sandbox.call_filters`.",
         '"""',
         "",
         "FILTERS = {",

@@ -1,6 +1,6 @@
 """Copies the player server into the channels of a pod, before any player starts.
 
-python -m arena_kit.sandbox.kubernetes.prepare FOLDER...
+python -m arena_kit.cluster.lots.prepare FOLDER...
 """
 
 from __future__ import annotations

@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
+from urllib.parse import urlencode
 
+from arena_kit.cluster.answers import message_of, silence_of
 from arena_kit.errors import PlatformFault
-from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED
 
 INPUT, OUTPUT, ERRORS, STATUS = 0, 1, 2, 3
 """Channels of the protocol v4.channel.k8s.io: the first byte of each frame."""
@@ -17,11 +20,14 @@ INPUT_BYTES = 16 << 10
 SEND_SECONDS = 30.0
 PING_SECONDS = 20.0
 """Proxies before a cluster's API end connections on which nothing is said for about a minute."""
-LEAST_SECONDS = 0.001
+LEAST_SECONDS, OPEN_SECONDS = 0.001, 10.0
+PROTOCOL = "v4.channel.k8s.io"
+STATUS_BYTES = 64 << 10
+"""Of what a cluster says about the end of a command."""
 
 
 class Stream:
-    """The command's connection, for one thread. status: of the command once it is over, UNENDED before and if unknown.
+    """The command's connection, for one thread. status: of the command once it is over, None before and if unknown.
 
     The command gets no signal when this is closed; one that reads its input sees its end.
     """
@@ -29,7 +35,8 @@ class Stream:
     def __init__(self, connection: Any, errors: tuple[type[BaseException], ...], late: type[BaseException]) -> None:
         """connection: of the package websocket-client. errors: what it raises. late: raised after its time-out."""
         self.connection, self._errors, self._late = connection, errors, late
-        self.is_over, self.status, self._told = False, UNENDED, b""
+        self.is_over, self._told = False, b""
+        self.status: int | None = None
         self._spoken_at = time.monotonic()
 
     def fileno(self) -> int:
@@ -58,7 +65,7 @@ class Stream:
             elif code in (TEXT, BINARY) and frame.data:
                 channel, data = frame.data[0], bytes(frame.data[1:])
                 if channel == STATUS:
-                    self._told = (self._told + data)[:OUTPUT_BYTES]
+                    self._told = (self._told + data)[:STATUS_BYTES]
                 elif data:
                     return channel, data
         return OUTPUT, b""
@@ -98,8 +105,8 @@ CLOSE, TEXT, BINARY = 8, 1, 2
 """Kinds of frames of a WebSocket."""
 
 
-def status_of(told: bytes) -> int:
-    """Return the exit status in the last message about a command; UNENDED if it does not say one."""
+def status_of(told: bytes) -> int | None:
+    """Return the exit status in the last message about a command; None if it does not say one."""
     try:
         found = json.loads(told)
         if found["status"] == "Success":
@@ -107,24 +114,50 @@ def status_of(told: bytes) -> int:
         causes = found["details"]["causes"]
         return next(int(cause["message"]) for cause in causes if cause["reason"] == "ExitCode")
     except (ValueError, KeyError, TypeError, StopIteration):
-        return UNENDED
+        return None
 
 
-class Output:
-    """What a command prints on both its streams, of which the end is kept."""
+def opened(client: Any, path: str, container: str, command: Sequence[str], *, has_input: bool) -> Stream:
+    """Start a command in a container by an ApiClient; return its connection. Raises PlatformFault."""
+    websocket: Any = import_module("websocket")
+    lost = (websocket.WebSocketException, OSError, ValueError)
+    configuration = client.configuration
+    asked = [("container", container), ("stdout", "true"), ("stderr", "true"), ("stdin", str(has_input).lower())]
+    address = f"{configuration.host}{path}?{urlencode([*asked, *(('command', each) for each in command)])}"
+    headers: dict[str, str] = {}
+    client.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
+    options = {
+        "header": [f"{name}: {value}" for name, value in headers.items()],
+        "subprotocols": [PROTOCOL], "timeout": OPEN_SECONDS, "suppress_origin": True,
+    }  # fmt: skip
+    if configuration.proxy:
+        proxied: Any = import_module("kubernetes.stream.ws_client").websocket_proxycare
+        options = proxied(options, configuration, address, headers)
+    connection = websocket.WebSocket(sslopt=_tls(configuration), skip_utf8_validation=True)
+    try:
+        connection.connect(address.replace("http", "ws", 1), **options)
+    except websocket.WebSocketBadStatusException as error:
+        why = message_of((error.resp_body or b"").decode(errors="replace"))
+        sentence = f"The cluster runs no command in the container {container}: {why}"
+        raise PlatformFault(sentence, code="world_lost") from None
+    except lost as error:
+        raise PlatformFault(silence_of(error), code="cluster_unavailable") from None
+    return Stream(connection, lost, websocket.WebSocketTimeoutException)
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream, self.said = stream, b""
 
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing more comes."""
-        return self._stream.is_over
-
-    def more(self, deadline: float) -> bool:
-        """Wait until a monotonic deadline for more; return whether there may be more still."""
-        if deadline <= time.monotonic():
-            return False
-        _, data = self._stream.take(deadline)
-        self.said = (self.said + data)[-OUTPUT_BYTES:]
-        return not self.is_over
+def _tls(configuration: Any) -> dict[str, Any]:
+    """Return the options of a connection's encryption, as the client's configuration has them."""
+    ssl: Any = import_module("ssl")
+    if not configuration.verify_ssl:
+        options: dict[str, Any] = {"cert_reqs": ssl.CERT_NONE, "check_hostname": False}
+    else:
+        options = {"cert_reqs": ssl.CERT_REQUIRED}
+        if configuration.ssl_ca_cert:
+            options["ca_certs"] = configuration.ssl_ca_cert
+        if configuration.assert_hostname is not None:
+            options["check_hostname"] = configuration.assert_hostname
+    given = {
+        "certfile": configuration.cert_file, "keyfile": configuration.key_file,
+        "server_hostname": configuration.tls_server_name,
+    }  # fmt: skip
+    return {**options, **{name: value for name, value in given.items() if value}}

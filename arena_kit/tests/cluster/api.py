@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+from arena_kit.cluster.client import JobRefused
 from arena_kit.sandbox.base import SandboxUnavailable
-from arena_kit.sandbox.kubernetes.cluster import JobRefused
-from arena_kit.tests.sandbox.clusters import ClusterDouble
+from arena_kit.tests.cluster.doubles import ClusterDouble
 
 CONFIG = """
 apiVersion: v1

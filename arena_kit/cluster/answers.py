@@ -44,6 +44,13 @@ def reason_of(body: object) -> str:
         return ""
 
 
+def silence_of(error: BaseException) -> str:
+    """Return a sentence about an API that does not answer, or not as it should."""
+    status = getattr(error, "status", None)
+    why = f"status {status}" if status else type(error).__name__
+    return f"The cluster's API does not answer well ({why})."
+
+
 def _at(job: Mapping[str, Any], path: Sequence[str]) -> object:
     """Return a field of a Job's specification, None if it is not there."""
     found: Any = job.get("spec")

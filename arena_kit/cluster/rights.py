@@ -1,0 +1,38 @@
+"""What the arena's accounts may do on a cluster. deploy/kubernetes/ gives them these rights and no others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """One thing that an account may do. namespace: None for that of the players, "" for all."""
+
+    verb: str
+    resource: str
+    group: str = ""
+    subresource: str = ""
+    namespace: str | None = None
+
+    def __str__(self) -> str:
+        resource = f"{self.resource}/{self.subresource}" if self.subresource else self.resource
+        return f"{self.verb} {resource}"
+
+
+LOT_RIGHTS = (
+    *(Right(verb, "jobs", "batch") for verb in ("create", "list", "delete")),
+    Right("list", "pods"),
+    Right("watch", "pods"),
+    Right("get", "pods", subresource="log"),
+    Right("list", "events"),
+)
+"""What a driver of lots does."""
+WORLD_RIGHTS = (
+    # Of what a driver of lots does, worlds do not watch.
+    *(right for right in LOT_RIGHTS if right.verb != "watch"),
+    # Clusters ask for the one or the other, by their version.
+    Right("get", "pods", subresource="exec"),
+    Right("create", "pods", subresource="exec"),
+)
+"""What a worker does that plays rollouts in pods. Lots have no `exec`: their results leave by the log."""
