@@ -55,9 +55,10 @@ def challenge_text(challenge: Challenge, site: str) -> str:
     """Return a challenge with its duels as lines for a terminal."""
     lines = [_heading(challenge, site)]
     for duel in challenge.duels:
-        result = f"{duel.won} won, {duel.drawn} drawn, {duel.lost} lost"
-        shown = result if duel.won + duel.drawn + duel.lost else duel.state.lower()
-        lines.append(f"  against {duel.opponent}: {shown} (duel {duel.duel})")
+        result = duel.result
+        counts = f"{result.won} won, {result.drawn} drawn, {result.lost} lost"
+        shown = counts if result.won + result.drawn + result.lost else duel.state.lower()
+        lines.append(f"  against {duel.opponent.title}: {shown} (duel {duel.duel})")
     return "\n".join(lines)
 
 

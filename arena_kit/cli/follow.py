@@ -49,7 +49,7 @@ class Patience:
 
     def ends(self, job: Job | None) -> bool:
         """Return whether it is pointless to go on waiting for a job. A worker that restarts is away for a moment."""
-        self._stuck = self._stuck + 1 if job is not None and job.is_stuck else 0
+        self._stuck = self._stuck + 1 if job is not None and job.wait is not None and job.wait.is_stuck else 0
         return self._stuck > STUCK_POLLS
 
 
@@ -68,7 +68,7 @@ def follow(client: Client, public_id: str, say: Say, *, sleep: Sleep = time.slee
 
     while True:
         version, job = patiently(ask, say, sleep)
-        sentence = _sentence(version, "" if job is None else f"{job.kind} {job.state.lower()}. {job.wait}")
+        sentence = _sentence(version, job)
         if sentence != heard:
             say(sentence)
             heard = sentence
@@ -104,8 +104,8 @@ def challenge_follow(client: Client, number: int, say: Say, *, sleep: Sleep = ti
         done, count = sum(duel.is_over for duel in challenge.duels), len(challenge.duels)
         one = f"The duel is {challenge.duels[0].state.lower()}."
         sentence = f"{done} of {count} duels are over." if count > 1 else one
-        if job is not None and job.wait:
-            sentence += f" {job.wait}"
+        if job is not None and job.wait is not None:
+            sentence += f" {job.wait.sentence}"
         if sentence != heard:
             say(sentence)
             heard = sentence
@@ -115,5 +115,9 @@ def challenge_follow(client: Client, number: int, say: Say, *, sleep: Sleep = ti
         sleep(POLL_SECONDS)
 
 
-def _sentence(version: Version, job: str) -> str:
-    return f"{version.title}: {version.status.lower()}" + (f" ({job.strip()})" if job else "")
+def _sentence(version: Version, job: Job | None) -> str:
+    said = f"{version.title}: {version.status.lower()}"
+    if job is None:
+        return said
+    wait = "" if job.wait is None else f" {job.wait.sentence}"
+    return f"{said} ({job.kind} {job.state.lower()}.{wait})"

@@ -117,7 +117,7 @@ def _fetch(client: Client, what: str, file: IO[bytes]) -> str:
     if "/" in what or is_public_id(what):
         version = version_named(client, what)
         client.archive(version.id, file)
-        return _folder_name(f"{version.agent}-v{version.number}")
+        return _folder_name(f"{version.agent.name}-v{version.number}")
     client.environment_folder(client.environment(what).slug, file)
     return ENVIRONMENTS
 

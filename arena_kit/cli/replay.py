@@ -7,6 +7,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from arena_kit.analysis.positions import solve_match
+from arena_kit.analysis.sentences import story
 from arena_kit.cli.common import DONE, BadArgument, add_json_option, positive, run_command, show
 from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.cli.install import add_install_option
@@ -14,8 +16,9 @@ from arena_kit.cli.local_replay import read_replay, replay_local
 from arena_kit.cli.players import add_sandbox_options
 from arena_kit.cli.site_replay import compare, replay_site
 from arena_kit.cli.sites import add_site_option
-from arena_kit.cli.why import why
+from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.replay_file.document import MAX_FRAMES, ReplayOptions
+from arena_kit.text import plain_text
 
 WHICH = re.compile(r"(\d{1,15})/(\d{1,9})", re.ASCII)
 
@@ -95,8 +98,14 @@ def _replay(options: argparse.Namespace, folder: Path) -> int:
 
 
 def _why(options: argparse.Namespace) -> int:
-    """Tell a match of a file."""
+    """Show who could have forced a win after each move of a match of a file."""
     use_own_environments(options)
-    told = why(read_replay(Path(options.what), options.match or 1))
-    show(options, {"why": told.splitlines()}, told.rstrip())
+    replay = read_replay(Path(options.what), options.match or 1)
+    spec, record = replay.spec, replay.record
+    if not isinstance(record, MatchRecord) or not spec.solver:
+        raise BadArgument(f"--why needs a solver, and {spec.name} has none.")
+    first, second = replay.facts.names
+    found = story(spec, record, solve_match(spec, record), (first, second))
+    lines = plain_text("\n".join([found.verdict, *(f"- {remark.sentence}" for remark in found.turning_points)]))
+    show(options, {"why": lines.splitlines()}, lines.rstrip())
     return DONE

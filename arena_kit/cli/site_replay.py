@@ -122,7 +122,7 @@ def _side(options: argparse.Namespace, client: Client, duel: DuelLine) -> int:
     if not client.has_token:
         raise BadArgument("Say with --side 1 or --side 2 which player of the match yours is, or log in.")
     name = client.username()
-    mine = [player for player, owner in enumerate(duel.owners) if owner == name]
+    mine = [player for player, agent in enumerate(duel.players) if agent.owner == name]
     if len(mine) != 1:
         many = "Both players are yours" if mine else "Neither player is yours"
         raise BadArgument(f"{many}: say with --side 1 or --side 2 which one to compare.")
@@ -132,10 +132,10 @@ def _side(options: argparse.Namespace, client: Client, duel: DuelLine) -> int:
 def _spec(duel: DuelLine, site: str) -> EnvironmentSpec:
     """Return the rules that a duel was played by. Raises BadArgument if they are not here."""
     try:
-        spec = get_spec(duel.rules)
+        spec = get_spec(duel.environment_version)
     except UnknownEnvironment:
         spec = None
-    if spec is not None and (spec.id, spec.slug) == (duel.rules, duel.environment):
+    if spec is not None and (spec.id, spec.slug) == (duel.environment_version, duel.environment):
         return spec
     try:
         present = get_spec(duel.environment)
@@ -145,8 +145,8 @@ def _spec(duel: DuelLine, site: str) -> EnvironmentSpec:
             "--environments environments."
         ) from None
     raise BadArgument(
-        f"The duel was played by {duel.rules}, and this arena-kit has {present.id}. Install the one that the site "
-        f"offers: {site}/kit/"
+        f"The duel was played by {duel.environment_version}, and this arena-kit has {present.id}. Install the one that "
+        f"the site offers: {site}/kit/"
     )
 
 
@@ -166,7 +166,7 @@ def _data(shadowed: Shadowed, record: MatchRecord, player: int) -> dict[str, obj
 
 
 def _text(shadowed: Shadowed, duel: DuelLine, record: MatchRecord, player: int) -> str:
-    head = f"Match {record.number} of duel {duel.id}, as player {player + 1} ({duel.players[player]})"
+    head = f"Match {record.number} of duel {duel.id}, as player {player + 1} ({duel.players[player].name})"
     difference = shadowed.difference
     if difference is None:
         return f"{head}: all {shadowed.moves} moves are the same."

@@ -55,8 +55,8 @@ def version_text(version: Version, waiting: Job | None) -> str:
         f"  {phase.kind:12} {phase.state.lower()}" + (f" ({phase.error_code})" if phase.error_code else "")
         for phase in version.phases
     ]
-    if waiting is not None and waiting.wait:
-        lines.append(f"  {waiting.wait}")
+    if waiting is not None and waiting.wait is not None:
+        lines.append(f"  {waiting.wait.sentence}")
     lines += [f"  {line}" for line in version.error.splitlines()]
     lines += [f"  Note: {warning}" for warning in version.warnings]
     return "\n".join(lines)

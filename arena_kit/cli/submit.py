@@ -71,8 +71,8 @@ def _submit(options: argparse.Namespace) -> int:
                 version = _upload(
                     client, shown, options, agent if agent is None or isinstance(agent, int) else agent.id
                 )
-            said = {"notes": list(version.notes)}
-            for note in version.notes:
+            said = {"notes": list(version.notes or ())}
+            for note in version.notes or ():
                 tell(note)
     except (ArchiveRefused, Unpackable) as refusal:
         data = {"code": refusal.code, "error": str(refusal)}

@@ -1,13 +1,15 @@
-"""What a site answers, as frozen records with checked and cleaned fields.
+"""What a site answers, as frozen records of the shape of its JSON; `decode` checks and cleans their fields.
 
 `answer`, where there is one, is the site's JSON as it came, for `--json`.
 """
 
-from __future__ import annotations
+# Without postponed annotations: msgspec reads the types of the fields.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from arena_kit.client.decoding import Line, Text, Whole
 
 Answer = Mapping[str, Any]
 OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
@@ -17,45 +19,42 @@ OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 class Arena:
     """What a site says about itself. kit_version: of the arena-kit that it offers."""
 
-    name: str
-    api_versions: tuple[str, ...]
-    version: str
-    kit_version: str
-    max_upload_bytes: int
-    answer: Answer = field(repr=False)
+    name: Line
+    api_versions: tuple[Line, ...]
+    version: Line
+    kit_version: Line
+    max_upload_bytes: Whole
+    answer: Answer = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
     """A token that was just made."""
 
-    token: str = field(repr=False)
-    hint: str
-    expires_at: str
-    """Empty: never."""
+    token: Line = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
     """An environment. version: the id of the rules that new duels use."""
 
-    slug: str
-    version: str
-    name: str
+    slug: Line
+    version: Line
+    name: Line
     is_scored: bool
     takes_scripts: bool
-    answer: Answer = field(repr=False)
+    answer: Answer = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
     """The latest job of one kind for a version."""
 
-    kind: str
-    id: int
-    state: str
-    fault: str
-    error_code: str
+    kind: Line
+    id: Whole
+    state: Line
+    fault: Line
+    error_code: Line
 
     @property
     def is_over(self) -> bool:
@@ -66,48 +65,73 @@ class Phase:
 class AgentLine:
     """An agent by name."""
 
-    id: int
-    name: str
-    owner: str
-    environment: str
+    id: Whole
+    name: Line
+    owner: Line
+    environment: Line
     is_public: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
-    """A version of an agent. id: the submission's. error: why its latest failed phase failed."""
+class AgentName:
+    """An agent as a part of another answer."""
 
-    id: str
-    number: int
-    agent_id: int
-    agent: str
-    owner: str
-    environment: str
-    status: str
-    phases: tuple[Phase, ...]
-    error: str
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...]
-    """What the site says about an upload, in sentences; empty if it was not asked to take one."""
-    answer: Answer = field(repr=False)
+    name: Line
+    owner: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Player:
+    """A player of a duel."""
+
+    agent: AgentName
+
+
+@dataclass(frozen=True, slots=True)
+class VersionName(Player):
+    """A version by its agent and its number."""
+
+    number: Whole
 
     @property
     def title(self) -> str:
-        return f"{self.agent}, version {self.number}"
+        return f"{self.agent.name}, version {self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Version(VersionName):
+    """A version of an agent. id: the submission's. error: why its latest failed phase failed."""
+
+    id: Line
+    environment: Line
+    status: Line
+    phases: tuple[Phase, ...]
+    error: Text
+    warnings: tuple[Line, ...]
+    notes: tuple[Line, ...] | None = None
+    """What the site says about an upload, in sentences."""
+    answer: Answer = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Why a job waits. is_stuck: whether waiting does not help."""
+
+    sentence: Line
+    is_stuck: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A job. wait: why it waits, as a sentence; empty once it runs or is over."""
+    """A job. wait: None once it runs or is over."""
 
-    kind: str
-    id: int
-    state: str
-    error_code: str
-    error: str
-    wait: str
-    is_stuck: bool
-    answer: Answer = field(repr=False)
+    kind: Line
+    id: Whole
+    state: Line
+    error_code: Line
+    error: Text
+    wait: Wait | None = None
+    answer: Answer = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +145,7 @@ class Place:
     value: float
     low: float | None
     high: float | None
-    note: str
+    note: str = ""
     """Empty, or what makes the row another kind, e.g. a score that a script reports itself."""
 
 
@@ -137,23 +161,44 @@ class Board:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """Two versions by what both have met. sentences: the verdict, then what else is known, in words."""
+class Sentence:
+    """A part of a comparison in words."""
 
-    sentences: tuple[str, ...]
-    answer: Answer = field(repr=False)
+    sentence: Line
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Sentence):
+    """Two versions by what both have met: the verdict, then what else is known."""
+
+    same_opponents: Sentence | None = None
+    own_duels: Sentence | None = None
+    same_seeds: Sentence | None = None
+    answer: Answer = field(default_factory=dict, repr=False)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        parts = (self, self.same_opponents, self.own_duels, self.same_seeds)
+        return tuple(dict.fromkeys(part.sentence for part in parts if part))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How many matches of a duel the challenger won, drew and lost."""
+
+    won: Whole
+    drawn: Whole
+    lost: Whole
 
 
 @dataclass(frozen=True, slots=True)
 class ChallengeDuel:
-    """A duel of a challenge; figures as the challenger sees them."""
+    """A duel of a challenge."""
 
-    duel: int
-    opponent: str
-    state: str
-    won: int
-    drawn: int
-    lost: int
+    duel: Whole
+    opponent: VersionName
+    state: Line
+    result: Result
 
     @property
     def is_over(self) -> bool:
@@ -164,10 +209,10 @@ class ChallengeDuel:
 class Challenge:
     """A challenge with its duels."""
 
-    id: int
-    environment: str
+    id: Whole
+    environment: Line
     duels: tuple[ChallengeDuel, ...]
-    answer: Answer = field(repr=False)
+    answer: Answer = field(default_factory=dict, repr=False)
 
     @property
     def is_over(self) -> bool:
@@ -176,13 +221,16 @@ class Challenge:
 
 @dataclass(frozen=True, slots=True)
 class DuelLine:
-    """A duel. players, owners: of player 1 and player 2."""
+    """A duel. environment_version: the rules that it was played by."""
 
-    id: int
-    environment: str
-    rules: str
-    """The version of the rules that it was played by."""
-    players: tuple[str, str]
-    owners: tuple[str, str]
-    match_count: int
-    answer: Answer = field(repr=False)
+    id: Whole
+    environment: Line
+    environment_version: Line
+    player_1: Player
+    player_2: Player
+    match_count: Whole
+    answer: Answer = field(default_factory=dict, repr=False)
+
+    @property
+    def players(self) -> tuple[AgentName, AgentName]:
+        return self.player_1.agent, self.player_2.agent

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from arena_kit.client import reading
 from arena_kit.client.answers import (
     AgentLine,
+    Answer,
     Arena,
     Board,
     Challenge,
@@ -21,8 +22,8 @@ from arena_kit.client.answers import (
     NewToken,
     Version,
 )
+from arena_kit.client.decoding import Line, Text, decode, decode_field
 from arena_kit.client.errors import SiteError, Trouble
-from arena_kit.client.fields import Fields
 from arena_kit.client.replays import Replay, replay_of
 from arena_kit.client.transport import Body, Transport, multipart, site_address
 from arena_kit.environment.records import MatchRecord
@@ -64,7 +65,7 @@ class Client:
             ) from None
         if not isinstance(data, dict) or data.get("service") != "rl-arena":
             raise SiteError(f"{self.site} is a site, but not an arena. Check the address.", trouble=Trouble.NO_ARENA)
-        found = reading.arena_of(data)
+        found = decode(Arena, data, "the site's description")
         if API_VERSION not in found.api_versions:
             raise SiteError(
                 f"{self.site} no longer speaks version 1 of the API. Install the arena-kit that it offers: "
@@ -78,22 +79,22 @@ class Client:
         sent: dict[str, object] = {"email": email, "password": password, "name": name[:50], "days": days}
         if code:
             sent["code"] = code
-        return reading.token_of(self._transport.json(f"{API}/tokens/", sent=sent))
+        return decode(NewToken, self._transport.json(f"{API}/tokens/", sent=sent), "the token")
 
     def username(self) -> str:
         """Return whose token this is."""
-        return Fields(self._get("me/"), "your account").line("username")
+        return decode_field(Line, self._get("me/"), "username", "your account")
 
     def environment(self, name: str) -> Environment:
         """Return an environment by its slug, or by its id for clients of older systems, e.g. `FrozenLake-v1`."""
         try:
-            return reading.environment_of(self._get(f"environments/{_part(name)}/"))
+            return decode(Environment, self._get(f"environments/{_part(name)}/"), "the environment")
         except SiteError as error:
             if error.trouble is not Trouble.MISSING:
                 raise
             for found in self._pages("environments/", {"page_size": 100}, "the environments"):
-                if found.has("env_id") and found.raw_text("env_id") == name:
-                    return reading.environment_of(found.data)
+                if found.get("env_id") == name:
+                    return decode(Environment, found, "the environment")
             raise
 
     def environment_folder(self, slug: str, target: IO[bytes]) -> str:
@@ -119,13 +120,13 @@ class Client:
         """Compare two versions of an environment, each by its id, its agent's name, or name and number: `alpha v2`."""
         slug = self.environment(name).slug
         query = {"first": first, "second": second}
-        return reading.comparison_of(self._get(f"environments/{_part(slug)}/compare/", query))
+        return decode(Comparison, self._get(f"environments/{_part(slug)}/compare/", query), "the comparison")
 
     def agents(self, *, environment: str = "", owner: str = "", name: str = "") -> Iterator[AgentLine]:
         """Yield the agents of an environment or a person, newest first. name: a part of the name."""
         query = {"environment": environment, "owner": owner, "name": name, "page_size": 100}
         for found in self._pages("agents/", query, "the agents"):
-            yield reading.agent_of(found)
+            yield decode(AgentLine, found, "the agents")
 
     def agent_create(
         self,
@@ -145,39 +146,39 @@ class Client:
         return self._upload(f"agents/{agent}/submissions/", archive, {"algorithm": algorithm} if algorithm else {})
 
     def version(self, public_id: str) -> Version:
-        return reading.version_of(self._get(f"submissions/{_part(public_id)}/"))
+        return decode(Version, self._get(f"submissions/{_part(public_id)}/"), "the version")
 
     def versions(self, agent: int) -> Iterator[str]:
         """Yield the ids of an agent's versions, newest first."""
         for found in self._pages("submissions/", {"agent": agent, "page_size": 100}, "the versions"):
-            yield found.line("id")
+            yield decode_field(Line, found, "id", "the versions")
 
     def archive(self, public_id: str, target: IO[bytes]) -> str:
         """Write the uploaded zip of a version; return its file name."""
         return self._transport.download(f"{API}/submissions/{_part(public_id)}/archive.zip", target)
 
     def job(self, kind: str, number: int) -> Job:
-        return reading.job_of(self._get(f"jobs/{_part(kind)}/{number}/"))
+        return decode(Job, self._get(f"jobs/{_part(kind)}/{number}/"), "the job")
 
     def job_log(self, kind: str, number: int) -> str:
         """Return the arena's log of a job."""
-        return Fields(self._get(f"jobs/{_part(kind)}/{number}/log/"), "the log").text("log")
+        return decode_field(Text, self._get(f"jobs/{_part(kind)}/{number}/log/"), "log", "the log")
 
     def player_log(self, kind: str, number: int, player: int) -> str:
         """Return what a player printed in a validation or an evaluation. player: 1 or 2."""
-        found = Fields(self._get(f"jobs/{_part(kind)}/{number}/log/", {"player": player}), "the log")
-        return found.text("log")
+        found = self._get(f"jobs/{_part(kind)}/{number}/log/", {"player": player})
+        return decode_field(Text, found, "log", "the log")
 
     def challenge_create(self, *, agent: int, opponent: int | None) -> Challenge:
         """Challenge another agent, or the top ten with None."""
         sent = {"agent": agent, "opponent": opponent}
-        return reading.challenge_of(self._transport.json(f"{API}/challenges/", sent=sent))
+        return decode(Challenge, self._transport.json(f"{API}/challenges/", sent=sent), "the challenge")
 
     def challenge(self, number: int) -> Challenge:
-        return reading.challenge_of(self._get(f"challenges/{number}/"))
+        return decode(Challenge, self._get(f"challenges/{number}/"), "the challenge")
 
     def duel(self, number: int) -> DuelLine:
-        return reading.duel_of(self._get(f"duels/{number}/"))
+        return decode(DuelLine, self._get(f"duels/{number}/"), "the duel")
 
     def match(self, duel: int, number: int) -> MatchRecord:
         return reading.match_of(self._get(f"duels/{duel}/matches/{number}/"))
@@ -205,12 +206,12 @@ class Client:
     def _get(self, path: str, query: Mapping[str, object] | None = None) -> Any:
         return self._transport.json(f"{API}/{path}", query)
 
-    def _pages(self, path: str, query: Mapping[str, object], what: str) -> Iterator[Fields]:
+    def _pages(self, path: str, query: Mapping[str, object], what: str) -> Iterator[Answer]:
         """Yield the rows of a list page by page, by number: an address in an answer is not followed."""
         for page in range(1, MOST_PAGES + 1):
-            found = Fields(self._get(path, {**query, "page": page}), what)
-            yield from found.parts("results")
-            if not found.has("next"):
+            found = self._get(path, {**query, "page": page})
+            yield from decode_field(list[dict[str, Any]], found, "results", what)
+            if found.get("next") is None:
                 return
 
     def _upload(self, path: str, archive: IO[bytes], form: Mapping[str, str]) -> Version:
@@ -219,7 +220,7 @@ class Client:
         before, after, kind = multipart(form, archive, "archive.zip")
         body = Body(_Joined(before, archive, after), len(before) + size + len(after), kind)
         sent = self._transport.request("POST", f"{API}/{path}", body=body, at_least_seconds=UPLOAD_SECONDS)
-        return reading.version_of(self._transport.read_json(sent, path))
+        return decode(Version, self._transport.read_json(sent, path), "the version")
 
 
 class _Joined:

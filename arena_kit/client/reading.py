@@ -1,155 +1,118 @@
-"""Reads what a site answers into records. A field that is missing or of another type raises SiteError."""
+"""Reads answers whose records have another shape than their JSON: boards and matches. Raises SiteError."""
 
-from __future__ import annotations
+# Without postponed annotations: msgspec reads the types of the fields.
 
-from arena_kit.client.answers import (
-    AgentLine,
-    Arena,
-    Board,
-    Challenge,
-    ChallengeDuel,
-    Comparison,
-    DuelLine,
-    Environment,
-    Job,
-    NewToken,
-    Phase,
-    Place,
-    Version,
-)
-from arena_kit.client.fields import Fields
+from dataclasses import dataclass
+from typing import Any
+
+from arena_kit.client.answers import Board, Place, VersionName
+from arena_kit.client.decoding import Line, Number, Text, Whole, decode
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 
 
-def arena_of(data: object) -> Arena:
-    return Fields(data, "the site's description").read(Arena)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rated:
+    """A row of a leaderboard by ratings."""
+
+    rank: Whole | None = None
+    submission: VersionName
+    value: Number
+    low: Number | None = None
+    high: Number | None = None
 
 
-def token_of(data: object) -> NewToken:
-    found = Fields(data, "the token")
-    return found.read(NewToken, expires_at=found.line("expires_at") if found.has("expires_at") else "")
+@dataclass(frozen=True, slots=True)
+class _Leaderboard:
+    count: Whole
+    results: tuple[_Rated, ...]
 
 
-def environment_of(data: object) -> Environment:
-    return Fields(data, "the environment").read(Environment)
-
-
-def agent_of(found: Fields) -> AgentLine:
-    return found.read(AgentLine)
-
-
-def comparison_of(data: object) -> Comparison:
-    found = Fields(data, "the comparison")
-    parts = [found.part(name) for name in ("same_opponents", "own_duels", "same_seeds") if found.has(name)]
-    sentences = [found.line("sentence"), *(part.line("sentence") for part in parts)]
-    return Comparison(tuple(dict.fromkeys(sentences)), found.data)
-
-
-def version_of(data: object) -> Version:
-    found = Fields(data, "the version")
-    agent = found.part("agent")
-    return found.read(
-        Version,
-        agent_id=agent.whole("id"),
-        agent=agent.line("name"),
-        owner=agent.line("owner"),
-        phases=tuple(one.read(Phase) for one in found.parts("phases")),
-        error=found.text("error"),
-        notes=found.lines("notes") if found.has("notes") else (),
-    )
-
-
-def job_of(data: object) -> Job:
-    found = Fields(data, "the job")
-    wait = found.part("wait") if found.has("wait") else None
-    return found.read(
-        Job,
-        error=found.text("error"),
-        wait=wait.line("sentence") if wait else "",
-        is_stuck=wait.flag("is_stuck") if wait else False,
-    )
-
-
-def leaderboard_of(data: object, environment: str) -> Board:
+def leaderboard_of(data: Any, environment: str) -> Board:
     """Read a leaderboard by ratings."""
-    found = Fields(data, "the leaderboard")
-    places = []
-    for row in found.parts("results"):
-        version = row.part("submission")
-        agent = version.part("agent")
-        places.append(_place(row, agent.line("name"), version.whole("number"), agent.line("owner"), "value"))
-    return Board(environment, False, found.whole("count"), tuple(places), found.data)
+    found = decode(_Leaderboard, data, "the leaderboard")
+    places = tuple(
+        Place(row.rank, version.agent.name, version.number, version.agent.owner, row.value, row.low, row.high)
+        for row in found.results
+        for version in (row.submission,)
+    )
+    return Board(environment, False, found.count, places, data)
 
 
-def scores_of(data: object, environment: str) -> Board:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Scored:
+    """A row of a board by scores. user_label: the name that a participant gave instead of the owner's."""
+
+    rank: Whole | None = None
+    agent: Line
+    number: Whole
+    user_label: Line
+    owner: Line
+    is_verified: bool
+    score: Number
+    score_low: Number | None = None
+    score_high: Number | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Scoreboard:
+    count: Whole
+    results: tuple[_Scored, ...]
+
+
+def scores_of(data: Any, environment: str) -> Board:
     """Read a board by scores."""
-    found = Fields(data, "the board")
-    places = []
-    for row in found.parts("results"):
-        owner = row.line("user_label") or row.line("owner")
-        note = "" if row.flag("is_verified") else "self-reported"
-        places.append(_place(row, row.line("agent"), row.whole("number"), owner, "score", note))
-    return Board(environment, True, found.whole("count"), tuple(places), found.data)
-
-
-def _place(row: Fields, agent: str, number: int, owner: str, value: str, note: str = "") -> Place:
-    low, high = ("low", "high") if value == "value" else ("score_low", "score_high")
-    return Place(
-        rank=row.whole("rank") if row.has("rank") else None,
-        agent=agent,
-        number=number,
-        owner=owner,
-        value=row.number(value),
-        low=row.number(low) if row.has(low) else None,
-        high=row.number(high) if row.has(high) else None,
-        note=note,
+    found = decode(_Scoreboard, data, "the board")
+    places = tuple(
+        Place(
+            row.rank,
+            row.agent,
+            row.number,
+            row.user_label or row.owner,
+            row.score,
+            row.score_low,
+            row.score_high,
+            note="" if row.is_verified else "self-reported",
+        )
+        for row in found.results
     )
+    return Board(environment, True, found.count, places, data)
 
 
-def challenge_of(data: object) -> Challenge:
-    found = Fields(data, "the challenge")
-    return found.read(Challenge, duels=tuple(_challenge_duel(line) for line in found.parts("duels")))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Match:
+    """A match. Its players are counted from 1, those of a record from 0."""
+
+    number: Whole
+    seed: Whole
+    seats: tuple[int, ...]
+    actions: tuple[int, ...]
+    outcome: Line
+    scores: tuple[Number, ...]
+    fault: Line
+    faulty_player: Whole | None = None
+    error_code: Line
+    error: Text
+    # Sites from before there were openings do not send it.
+    opening_count: Whole | None = None
 
 
-def _challenge_duel(line: Fields) -> ChallengeDuel:
-    opponent, result = line.part("opponent"), line.part("result")
-    return line.read(
-        ChallengeDuel,
-        opponent=f"{opponent.part('agent').line('name')}, version {opponent.whole('number')}",
-        **{name: result.whole(name) for name in ("won", "drawn", "lost")},
-    )
-
-
-def duel_of(data: object) -> DuelLine:
-    found = Fields(data, "the duel")
-    one, two = (found.part(name).part("agent") for name in ("player_1", "player_2"))
-    return found.read(
-        DuelLine,
-        rules=found.line("environment_version"),
-        players=(one.line("name"), two.line("name")),
-        owners=(one.line("owner"), two.line("owner")),
-    )
-
-
-def match_of(data: object) -> MatchRecord:
-    """Read the record of a match; players are counted from 1 in the answer and from 0 in the record."""
-    found = Fields(data, "the match")
-    faulty = found.whole("faulty_player") - 1 if found.has("faulty_player") else None
+def match_of(data: Any) -> MatchRecord:
+    """Read the record of a match."""
+    found = decode(_Match, data, "the match")
     try:
-        outcome, fault = Outcome(found.line("outcome")), Fault(found.line("fault"))
+        outcome, fault = Outcome(found.outcome), Fault(found.fault)
     except ValueError:
         outcome, fault = Outcome.NONE, Fault.NONE
     return MatchRecord(
-        number=found.whole("number"),
-        seed=found.whole("seed"),
-        seats=tuple(player - 1 for player in found.wholes("seats")),
-        actions=found.wholes("actions"),
+        number=found.number,
+        seed=found.seed,
+        seats=tuple(player - 1 for player in found.seats),
+        actions=found.actions,
         outcome=outcome,
-        scores=found.numbers("scores"),
+        scores=found.scores,
         fault=fault,
-        faulty_player=faulty,
-        error_code=found.line("error_code"),
-        error=found.text("error"),
-        # Sites from before there were openings do not say it.
-        opening_count=found.whole("opening_count") if found.has("opening_count") else 0,
+        faulty_player=None if found.faulty_player is None else found.faulty_player - 1,
+        error_code=found.error_code,
+        error=found.error,
+        opening_count=found.opening_count or 0,
     )

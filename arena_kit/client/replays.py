@@ -1,16 +1,14 @@
 """What a site answers as the replay of a match: the document that docs/reference/replay-files.md describes."""
 
-from __future__ import annotations
+# Without postponed annotations: msgspec reads the types of the fields.
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from arena_kit.client.fields import Fields
-from arena_kit.text import plain_line
+import msgspec
 
-VERSIONS = frozenset({"1.0"})
+from arena_kit.client.decoding import Line, Number, Text, Whole, decode, not_understood
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,41 +37,64 @@ class Replay:
     answer: Mapping[str, Any] = field(repr=False)
 
 
-def replay_of(data: object) -> Replay:
+@dataclass(frozen=True, slots=True)
+class _Agent:
+    """agent_id: compared as it came, and never shown."""
+
+    agent_id: str
+    name: Line
+
+
+@dataclass(frozen=True, slots=True)
+class _Metadata:
+    number: Whole
+    match_id: Line
+    agents: Annotated[tuple[_Agent, ...], msgspec.Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Info:
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    frame_number: Whole
+    info: _Info
+    actions: dict[str, Whole | tuple[Number | None, ...]]
+    opening: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    version: Literal["1.0"]
+    metadata: _Metadata
+    frames: Annotated[tuple[_Frame, ...], msgspec.Meta(min_length=1)]
+    truncated: bool
+
+
+def replay_of(data: Any) -> Replay:
     """Read a replay document. Raises SiteError."""
-    found = Fields(data, "the replay")
-    if found.line("version") not in VERSIONS:
-        raise found.wrong("has another version of its form")
-    metadata = found.part("metadata")
-    # The keys are compared as they came, and only shown cleaned.
-    names = {agent.raw_text("agent_id"): agent.line("name") for agent in metadata.parts("agents")}
-    if not names:
-        raise metadata.wrong("has no agents")
-    frames = tuple(_frame(one, names) for one in found.parts("frames"))
-    if not frames:
-        raise found.wrong("has no states")
-    number, match_id = metadata.whole("number"), metadata.line("match_id")
-    return Replay(match_id, number, tuple(names.values()), frames, found.flag("truncated"), found.data)
+    found = decode(_Document, data, "the replay")
+    metadata = found.metadata
+    names = {agent.agent_id: agent.name for agent in metadata.agents}
+    frames = tuple(_frame(one, names) for one in found.frames)
+    return Replay(metadata.match_id, metadata.number, tuple(names.values()), frames, found.truncated, data)
 
 
-def _frame(found: Fields, names: Mapping[str, str]) -> ReplayFrame:
-    actions = found.part("actions")
-    unknown = actions.data.keys() - names.keys()
-    if unknown:
-        raise actions.wrong(f"has an unknown player, {plain_line(min(unknown))[:50]}")
+def _frame(found: _Frame, names: Mapping[str, str]) -> ReplayFrame:
+    if unknown := found.actions.keys() - names.keys():
+        raise not_understood(f"the replay has an unknown player, {min(unknown)[:50]}")
     return ReplayFrame(
-        number=found.whole("frame_number"),
-        text=found.part("info").text("text"),
-        actions=tuple((names[key], _action(actions, key)) for key in actions.data),
-        is_opening=found.has("opening") and found.flag("opening"),
+        number=found.frame_number,
+        text=found.info.text,
+        actions=tuple((names[key], _action(action)) for key, action in found.actions.items()),
+        is_opening=bool(found.opening),
     )
 
 
-def _action(actions: Fields, key: str) -> str:
+def _action(action: int | tuple[float | None, ...]) -> str:
     """Return an action as text: a whole number, or the values of an array."""
-    value = actions.data[key]
-    if not isinstance(value, list):
-        return str(actions.whole(key))
-    if not all(one is None or (type(one) in (int, float) and math.isfinite(one)) for one in value):
-        raise actions.wrong("has something else than numbers in an action")
-    return ", ".join("not finite" if one is None else f"{one:.4g}" for one in value)
+    if isinstance(action, int):
+        return str(action)
+    return ", ".join("not finite" if one is None else f"{one:.4g}" for one in action)

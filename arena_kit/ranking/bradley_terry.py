@@ -98,13 +98,10 @@ class _Pairs:
     results: Floats
 
 
-def fit(count: int, matches: Matches, prior: Prior, strengths: Floats, spread: float) -> RatingModel:
-    """Fit the strengths of `count` players and of the first seat.
-
-    strengths, spread: where the fit starts; those of an earlier fit save time and give the same result.
-    """
+def fit(count: int, matches: Matches, prior: Prior) -> RatingModel:
+    """Fit the strengths of `count` players and of the first seat."""
     pairs = _add_up(count, matches)
-    strengths, inverse, spread = _fit_with_spread(count, pairs, prior, strengths, spread)
+    strengths, inverse, spread = _fit_with_spread(count, pairs, prior)
     # The prior counts as one more observation in the sandwich, so a player without matches keeps the prior's variance.
     middle = _scatter(count, pairs, strengths, inverse) + prior.precision(count, spread)
     covariance = inverse @ middle @ inverse
@@ -127,9 +124,7 @@ def _add_up(count: int, matches: Matches) -> _Pairs:
     )
 
 
-def _fit_with_spread(
-    count: int, pairs: _Pairs, prior: Prior, strengths: Floats, spread: float
-) -> tuple[Floats, Floats, float]:
+def _fit_with_spread(count: int, pairs: _Pairs, prior: Prior) -> tuple[Floats, Floats, float]:
     """Strengths, the inverse of their information, and the spread of the pool that fits them.
 
     The spread is the fixed point of EM (Dempster, Laird and Rubin 1977), with strengths integrated out by Laplace's
@@ -137,7 +132,7 @@ def _fit_with_spread(
     The secant method finds it on the logarithm of the variance.
     """
     roots, bounds = prior.roots, (2 * np.log(prior.narrowest), 2 * np.log(prior.widest))
-    at = float(np.clip(2 * np.log(spread), *bounds))
+    strengths, at = np.zeros(count + 1), float(np.clip(2 * np.log(prior.spread), *bounds))
     before: tuple[float, float] | None = None
     for _ in range(_MOST_STEPS):
         fitted = float(np.exp(at / 2))

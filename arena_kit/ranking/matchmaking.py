@@ -126,16 +126,14 @@ def choose_pairs(
     count: int,
     seed: int,
     rules: MatchmakingRules | None = None,
-    covariance: Floats | None = None,
     recent: Mapping[tuple[int, int], int] | None = None,
 ) -> ChosenPairs:
     """The next `count` pairs, or as many as possible.
 
     met: number of rated duels by (player_1, player_2), without void ones; include submissions that are not candidates,
-    because results join groups through them. covariance: of the ratings in the order of `candidates`, Elo squared;
-    without it ratings count as independent. recent: the duels of `met` that count towards the cap, all by default.
-    seed: the same seed gives the same pairs, whatever the order of the candidates. O(n^2 log n). Raises ValueError when
-    a submission is named twice, a figure is not finite or the covariance has another shape.
+    because results join groups through them. recent: the duels of `met` that count towards the cap, all by default.
+    seed: the same seed gives the same pairs, whatever the order of the candidates. Ratings count as independent.
+    O(n^2 log n). Raises ValueError when a submission is named twice or a figure is not finite.
 
     The submission that has waited longest is in the first pair once its wait exceeds longest_wait, unless it has no
     permitted opponent. So the wait of a submission with an opponent is at most longest_wait + the number of candidates,
@@ -143,20 +141,13 @@ def choose_pairs(
     are chosen by waiting time.
     """
     rules = rules or MatchmakingRules()
-    order = sorted(range(len(candidates)), key=lambda place: candidates[place].submission)
-    ranked = [candidates[place] for place in order]
+    ranked = sorted(candidates, key=lambda candidate: candidate.submission)
     _check(ranked)
     if len(ranked) < 2:
         return ChosenPairs((), f"A duel needs two agents; {len(ranked)} can play." if count else "")
-    if covariance is None:
-        covariance = np.diag([candidate.deviation**2 for candidate in ranked])
-    elif np.shape(covariance) != (len(ranked), len(ranked)) or not np.isfinite(covariance).all():
-        raise ValueError(f"The covariance must hold {len(ranked)} x {len(ranked)} numbers.")
-    else:
-        covariance = covariance[np.ix_(order, order)]
     meetings = _Meetings(ranked, met)
     capped = meetings if recent is None else _Meetings(ranked, recent)
-    draw = _Draw(ranked, covariance, meetings, capped.total, rules, seed)
+    draw = _Draw(ranked, meetings, capped.total, rules, seed)
     pairings = tuple(islice(draw.pairs(), count))
     return ChosenPairs(pairings, draw.shortfall() if len(pairings) < count else "")
 
@@ -214,7 +205,6 @@ class _Draw:
     def __init__(
         self,
         ranked: Sequence[Candidate],
-        covariance: Floats,
         meetings: _Meetings,
         capped: Integers,
         rules: MatchmakingRules,
@@ -224,8 +214,8 @@ class _Draw:
         ratings = np.array([candidate.rating for candidate in ranked])
         owners = np.array([candidate.owner for candidate in ranked])
         self._difference = ratings[:, None] - ratings[None, :]
-        spread = np.diag(covariance)
-        self._variance = np.maximum(spread[:, None] + spread[None, :] - 2 * covariance, 1e-9)
+        variance = np.array([candidate.deviation**2 for candidate in ranked])
+        self._variance = np.maximum(variance[:, None] + variance[None, :], 1e-9)
         self._strangers = owners[:, None] != owners[None, :]
         allowed = self._strangers & (capped < rules.pair_cap)
         self._weight: Floats = np.where(allowed, self._log_weight(seed), -np.inf)

@@ -132,15 +132,12 @@ def fit_ratings(
     submissions: Iterable[int] = (),
     predecessors: Mapping[int, int] | None = None,
     has_first_seat: bool = True,
-    start: Mapping[int, float] | None = None,
-    start_spread: float = POOL_SPREAD,
 ) -> RatingFit:
     """Rate all submissions in `seatings`, and `submissions` even if they have not played.
 
     predecessors: the previous version, by submission. A version is expected at its predecessor's rating, give or take
     STEP per version, and one without a predecessor at the mean of the pool. has_first_seat: whether to fit the
-    advantage of the first seat. start, start_spread: values and spread of the last fit, which save time and do not
-    change the result. Raises ValueError when a submission meets itself or is its own predecessor.
+    advantage of the first seat. Raises ValueError when a submission meets itself or is its own predecessor.
 
     The spread of the pool is fitted as well, so that submissions with few matches are drawn towards the mean as far as
     is right for this environment.
@@ -153,9 +150,7 @@ def fit_ratings(
     if (matches.first == matches.second).any():
         raise ValueError("A submission meets itself: a match needs two different ones.")
     count = len(keys)
-    begin = np.array([((start or {}).get(key, MEAN) - MEAN) / POINTS for key in keys.tolist()] + [0.0])
-    prior = _prior(keys.tolist(), predecessors or {}, has_first_seat)
-    model = fit(count, matches, prior, begin, start_spread / POINTS)
+    model = fit(count, matches, _prior(keys.tolist(), predecessors or {}, has_first_seat))
     advantage, error = POINTS * float(model.strengths[-1]), POINTS * math.sqrt(float(model.covariance[-1, -1]))
     one_of_each = np.unique(rows[:, 0], return_index=True)[1]
     played = matches.wins + matches.draws + matches.losses

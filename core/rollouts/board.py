@@ -14,9 +14,9 @@ from django.db.models import Max, QuerySet
 from arena_kit.ranking.scores import Interval
 from arena_kit.rollout.numbers.attempts import Measure, SetFigure, set_figure
 from arena_kit.rollout.numbers.summary import EndedAttempt, Summary, counts_by_task, summarise
-from core.models import Environment, JobFault, JobState, Rollout, RolloutOutcome, Submission
+from core.models import Environment, JobState, Rollout, Submission
 from core.rollouts.batches import RANKING_ATTEMPTS, ranking_tasks
-from core.rollouts.figures import OVER
+from core.rollouts.figures import ATTEMPT, OVER, attempt_of
 
 ALL_OF = 3
 
@@ -80,44 +80,16 @@ def _attempts(rows: QuerySet[Rollout], keys: dict[int, str]) -> tuple[dict[int, 
     attempts: dict[int, list[EndedAttempt]] = defaultdict(list)
     waiting: dict[int, int] = defaultdict(int)
     made: dict[tuple[int, int], int] = defaultdict(int)
-    found = rows.order_by("pk").values_list(
-        "submission",
-        "task",
-        "state",
-        "outcome",
-        "score",
-        "fault",
-        "history",
-        "ended_by",
-        "step_count",
-        "seconds",
-        "tokens_in",
-        "tokens_out",
-        "cost_micros",
-    )
-    for version, task, state, outcome, score, fault, history, ended_by, steps, seconds, asked, said, cost in found:
-        if state not in OVER:
-            waiting[version] += state != JobState.CANCELLED
+    for row in rows.order_by("pk").values_list("submission", "task", "state", *ATTEMPT, named=True):
+        if row.state not in OVER:
+            waiting[row.submission] += row.state != JobState.CANCELLED
             continue
-        is_spoilt = fault == JobFault.PLATFORM or outcome in ("", RolloutOutcome.UNJUDGED)
+        attempt = attempt_of(row, keys[row.task])
         # Who asks again for the board gets no second chance: the first attempts that count are the result.
-        if not is_spoilt and made[version, task] >= RANKING_ATTEMPTS:
+        if not attempt.spoilt and made[row.submission, row.task] >= RANKING_ATTEMPTS:
             continue
-        made[version, task] += not is_spoilt
-        attempts[version].append(
-            EndedAttempt(
-                keys[task],
-                outcome == RolloutOutcome.SOLVED,
-                score or 0.0,
-                is_spoilt,
-                bool(history),
-                ended_by,
-                steps,
-                seconds,
-                asked + said,
-                cost,
-            )
-        )
+        made[row.submission, row.task] += not attempt.spoilt
+        attempts[row.submission].append(attempt)
     return attempts, waiting
 
 

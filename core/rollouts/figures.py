@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Count, Q, QuerySet
 
@@ -51,36 +52,33 @@ class Analytics:
     agents: Mapping[str, Mapping[str, Counts]]
 
 
+ATTEMPT = (
+    *("outcome", "score", "fault", "history", "ended_by", "step_count", "seconds"),
+    *("tokens_in", "tokens_out", "cost_micros"),
+)
+"""The columns that `attempt_of` reads."""
+
+
+def attempt_of(row: Any, task: str) -> EndedAttempt:
+    """Return a rollout that is over as the library counts it. row: has the columns of ATTEMPT by name."""
+    return EndedAttempt(
+        task=task,
+        solved=row.outcome == RolloutOutcome.SOLVED,
+        score=row.score or 0.0,
+        spoilt=row.fault == JobFault.PLATFORM or row.outcome in ("", RolloutOutcome.UNJUDGED),
+        retried=bool(row.history),
+        ended_by=row.ended_by,
+        steps=row.step_count,
+        seconds=row.seconds,
+        tokens=row.tokens_in + row.tokens_out,
+        cost_micros=row.cost_micros,
+    )
+
+
 def attempts_in(rows: QuerySet[Rollout]) -> list[EndedAttempt]:
     """Return rollouts that are over, as the library counts them, with one query."""
-    found = rows.filter(state__in=OVER).values_list(
-        "task__key",
-        "outcome",
-        "score",
-        "fault",
-        "history",
-        "ended_by",
-        "step_count",
-        "seconds",
-        "tokens_in",
-        "tokens_out",
-        "cost_micros",
-    )
-    return [
-        EndedAttempt(
-            task=key,
-            solved=outcome == RolloutOutcome.SOLVED,
-            score=score or 0.0,
-            spoilt=fault == JobFault.PLATFORM or outcome in ("", RolloutOutcome.UNJUDGED),
-            retried=bool(history),
-            ended_by=ended_by,
-            steps=steps,
-            seconds=seconds,
-            tokens=tokens_in + tokens_out,
-            cost_micros=cost,
-        )
-        for key, outcome, score, fault, history, ended_by, steps, seconds, tokens_in, tokens_out, cost in found
-    ]
+    found = rows.filter(state__in=OVER).values_list("task__key", *ATTEMPT, named=True)
+    return [attempt_of(row, row.task__key) for row in found]
 
 
 def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:

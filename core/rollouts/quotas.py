@@ -36,11 +36,9 @@ def rollout_quotas(owner: User, environment: Environment, *, now: datetime) -> l
     return found
 
 
-def rollout_quota_check(
-    *, owner: User, environment: Environment, rollout_count: int, now: datetime | None = None
-) -> None:
+def rollout_quota_check(*, owner: User, environment: Environment, rollout_count: int) -> None:
     """Raise QuotaExceeded unless a person whose row is locked may ask for so many rollouts."""
-    now = now or timezone.now()
+    now = timezone.now()
     for quota in rollout_quotas(owner, environment, now=now):
         is_cost = quota.name == QuotaName.ROLLOUT_COST_PER_DAY
         left = quota.left or 0

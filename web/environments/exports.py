@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from core.evaluations.board import MOST_ROWS, BoardFilter, BoardRow, board_page
-from core.models import Environment, Participant, RatingPoint
+from core.models import Environment, Participant, RatingPoint, Submission
 from web.ratings.parts import RatingView
 from web.site.exports import Row
+
+RATING = {"rating": "value", "rating_low": "low", "rating_high": "high"} | {
+    name: name for name in ("best_rank", "worst_rank", "best_chance", "match_count")
+}
+"""The columns of a rating in a file, with its fields."""
+SCORED = (
+    *("owner", "user_label", "algorithm", "is_verified", "score", "score_low", "score_high", "interquartile_mean"),
+    *("median", "worst_decile", "seconds_per_move", "episode_count"),
+)
+"""The columns of a board of scores that have the name of their field."""
 
 
 def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list[Row]:
@@ -15,23 +25,9 @@ def table_records(rows: Iterable[tuple[Participant, RatingView | None]]) -> list
     return [
         {
             "rank": None if row.withdrawn_at else row.rank,
-            "agent": row.submission.agent.name,
-            "number": row.submission.number,
-            "submission": str(row.submission.public_id),
-            "owner": row.submission.agent.owner.username,
-            "team": row.submission.agent.owner.team,
-            "points": row.points,
-            "wins": row.wins,
-            "draws": row.draws,
-            "losses": row.losses,
-            "total_score": row.total_score,
-            "rating": rating.value if rating else None,
-            "rating_low": rating.low if rating else None,
-            "rating_high": rating.high if rating else None,
-            "best_rank": rating.best_rank if rating else None,
-            "worst_rank": rating.worst_rank if rating else None,
-            "best_chance": rating.best_chance if rating else None,
-            "match_count": rating.match_count if rating else None,
+            **_version(row.submission),
+            **{name: getattr(row, name) for name in ("points", "wins", "draws", "losses", "total_score")},
+            **{name: getattr(rating, field) if rating else None for name, field in RATING.items()},
             "created_at": row.submission.created_at.isoformat(timespec="seconds"),
             "withdrawn_at": row.withdrawn_at.isoformat(timespec="seconds") if row.withdrawn_at else None,
         }
@@ -44,11 +40,7 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
     return [
         {
             "rank": row.rank,
-            "agent": row.submission.agent.name,
-            "number": row.submission.number,
-            "submission": str(row.submission.public_id),
-            "owner": row.submission.agent.owner.username,
-            "team": row.submission.agent.owner.team,
+            **_version(row.submission),
             "live": row.live,
             "rating": row.value,
             "rating_low": row.low,
@@ -58,6 +50,17 @@ def past_records(points: Iterable[RatingPoint]) -> list[Row]:
         }
         for row in points
     ]
+
+
+def _version(submission: Submission) -> Row:
+    agent = submission.agent
+    return {
+        "agent": agent.name,
+        "number": submission.number,
+        "submission": str(submission.public_id),
+        "owner": agent.owner.username,
+        "team": agent.owner.team,
+    }
 
 
 def board_records(environment: Environment, wanted: BoardFilter) -> list[Row]:
@@ -82,18 +85,7 @@ def _board_record(row: BoardRow) -> Row:
         "agent": row.agent,
         "number": row.number,
         "submission": str(row.public_id),
-        "owner": row.owner,
-        "user_label": row.user_label,
-        "algorithm": row.algorithm,
-        "is_verified": row.is_verified,
-        "score": row.score,
-        "score_low": row.score_low,
-        "score_high": row.score_high,
-        "interquartile_mean": row.interquartile_mean,
-        "median": row.median,
-        "worst_decile": row.worst_decile,
-        "seconds_per_move": row.seconds_per_move,
-        "episode_count": row.episode_count,
+        **{name: getattr(row, name) for name in SCORED},
         "difference": gap.value if gap else None,
         "difference_low": gap.low if gap else None,
         "difference_high": gap.high if gap else None,

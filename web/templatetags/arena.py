@@ -1,12 +1,14 @@
-"""Filters and tags for numbers, times, Markdown, pictures and badges."""
+"""Filters and tags for numbers, times, Markdown, pictures, badges, charts and the command line."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from typing import Any
 
 import nh3
 from django import template
+from django.conf import settings
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
@@ -17,6 +19,7 @@ from arena_kit.ranking.formats import format_name
 from core.environments.availability import DEFAULT_PICTURE
 from core.models import Environment
 from web.docs.rendering import anchor_of
+from web.kit.parts import install_command
 
 register = template.Library()
 
@@ -174,3 +177,24 @@ def picture(environment: Environment) -> str:
 def badge(label: str, tone: str) -> SafeString:
     """Return a small coloured label."""
     return format_html('<span class="badge badge-{}">{}</span>', tone, label)
+
+
+@register.simple_tag
+def chart_library() -> SafeString:
+    """Return what the head of a page with charts loads; empty if the library is not installed."""
+    if not settings.CHART_LIBRARY.is_dir():
+        return SafeString()
+    return format_html(
+        '<link rel="stylesheet" href="{}"><link rel="stylesheet" href="{}">'
+        '<script src="{}" defer></script><script src="{}" defer></script>',
+        static("uplot/uPlot.min.css"),
+        static("web/plots.css"),
+        static("uplot/uPlot.iife.min.js"),
+        static("web/plots.js"),
+    )
+
+
+@register.simple_tag(takes_context=True)
+def kit_install(context: dict[str, Any], extras: str = "") -> SafeString:
+    """Return the command, in quotes as a shell needs them. extras: optional parts, e.g. `docker,gymnasium`."""
+    return format_html("{}", install_command(context["request"], extras))

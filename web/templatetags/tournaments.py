@@ -1,14 +1,19 @@
-"""Filters and tags for meetings of tournaments."""
+"""Filters and tags for meetings and participants of tournaments."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import template
+from django.template import Context
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from arena_kit.ranking.formats import Meeting, Source
+from core.models import Tournament, User
 from core.tournaments.brackets import Drawn, OpenDuel, Side
+from core.tournaments.selectors import leavable_list
 from web.tournaments import bracket_parts as brackets
 
 register = template.Library()
@@ -74,3 +79,11 @@ def seen_words(one: brackets.SeenMeeting) -> str:
 
 def _who(side: Side) -> str:
     return str(side.participant.submission) if side.participant else brackets.source_words(side.source)
+
+
+@register.inclusion_tag("web/tournaments/withdraw.html", takes_context=True)
+def withdraw(context: Context, tournament: Tournament | None) -> dict[str, Any]:
+    """List the viewer's agents that may withdraw from a tournament, each with a button."""
+    user = context.get("user")
+    participants = leavable_list(tournament, user) if tournament is not None and isinstance(user, User) else []
+    return {"csrf_token": context.get("csrf_token"), "tournament": tournament, "participants": participants}

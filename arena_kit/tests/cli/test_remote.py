@@ -243,7 +243,7 @@ def test_following_tells_every_change_once_and_ends(remote: Site) -> None:
 
 
 def challenge(*states: str) -> dict[str, object]:
-    opponent = {"agent": {"name": "rival"}, "number": 1}
+    opponent = {"agent": {"name": "rival", "owner": "bea"}, "number": 1}
     result = {"won": 1, "drawn": 0, "lost": 0}
     duels = [{"duel": n, "opponent": opponent, "state": state, "result": result} for n, state in enumerate(states, 1)]
     return {"id": 7, "environment": "tic-tac-toe", "duels": duels}

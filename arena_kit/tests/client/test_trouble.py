@@ -12,6 +12,7 @@ import pytest
 
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.errors import network_error, sentences, status_error
+from arena_kit.client.reading import leaderboard_of
 from arena_kit.client.transport import is_encrypted, site_address
 from arena_kit.tests.client.sites import Said, Site, said, site
 
@@ -110,7 +111,7 @@ def test_what_a_site_says_cannot_move_the_cursor(arena: Site) -> None:
     assert "\u202e" not in str(error) + error.code
     arena.answer = said({**VERSION, "error": HOSTILE, "agent": {"id": 1, "name": HOSTILE, "owner": "x"}})
     version = Client(arena.url).version("x")
-    assert not set("\x1b\x07") & set(version.error + version.agent)
+    assert not set("\x1b\x07") & set(version.error + version.agent.name)
 
 
 def test_a_token_is_sent_to_its_site_alone(arena: Site) -> None:
@@ -208,7 +209,7 @@ def test_an_upload_is_one_form_with_the_whole_file(arena: Site) -> None:
         io.BytesIO(content), environment="tic-tac-toe", name='x"\r\nEvil: 1', is_public=True
     )
     ((method, path, headers, body),) = arena.asked
-    assert (made.agent, method, path) == ("mine", "POST", "/api/v1/agents/")
+    assert (made.agent.name, method, path) == ("mine", "POST", "/api/v1/agents/")
     assert content in body
     assert int(headers["Content-Length"]) == len(body)
     assert "Evil" not in headers
@@ -270,3 +271,26 @@ def test_every_status_has_a_sentence_of_its_own() -> None:
 def test_a_token_is_in_no_representation() -> None:
     client = Client("https://a.org", token=TOKEN)
     assert TOKEN not in f"{client!r} {client._transport!r} {client.__dict__}"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"value": float("nan")},
+        {"value": True},
+        {"value": 1 << 2000},
+        {"value": "1500"},
+        {"rank": 1.5},
+        {"rank": 1 << 70},
+        {"low": float("inf")},
+        {"submission": {"number": 1, "agent": {"name": 5, "owner": "ada"}}},
+    ],
+)
+def test_a_row_with_a_wrong_figure_is_not_understood(row: dict[str, object]) -> None:
+    version = {"number": 1, "agent": {"name": "mine", "owner": "ada"}}
+    right: dict[str, object] = {"rank": None, "submission": version, "value": 1500, "low": None, "high": 1600.5}
+    place = leaderboard_of({"count": 1, "results": [right]}, "tic-tac-toe").places[0]
+    assert (place.rank, place.agent, place.value, place.low, place.high) == (None, "mine", 1500.0, None, 1600.5)
+    with pytest.raises(SiteError) as caught:
+        leaderboard_of({"count": 1, "results": [{**right, **row}]}, "tic-tac-toe")
+    assert caught.value.trouble is Trouble.NOT_UNDERSTOOD

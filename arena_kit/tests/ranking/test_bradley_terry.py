@@ -40,7 +40,7 @@ def prior(spread: float, *, first_seat: float = 0.0, heir: bool = False) -> Prio
 
 
 def fitted(rows: Sequence[Seating], belief: Prior) -> RatingModel:
-    return fit(COUNT, columns(rows), belief, np.zeros(COUNT + 1), belief.spread)
+    return fit(COUNT, columns(rows), belief)
 
 
 def games(rows: Sequence[Seating]) -> list[tuple[int, int]]:

@@ -92,12 +92,9 @@ def test_rules_hold_whatever_comes(
 def test_the_same_seed_gives_the_same_pairs_in_whatever_order_candidates_come(
     field: list[Candidate], met: dict[tuple[int, int], int], seed: int, random: object
 ) -> None:
-    spread = np.random.default_rng(seed).normal(0, 50, (len(field), len(field)))
-    covariance = spread @ spread.T
-    once = choose_pairs(field, met, count=6, seed=seed, covariance=covariance)
+    once = choose_pairs(field, met, count=6, seed=seed)
     order = np.random.default_rng(seed + 1).permutation(len(field))
-    shuffled = covariance[np.ix_(order, order)]
-    assert choose_pairs([field[place] for place in order], met, count=6, seed=seed, covariance=shuffled) == once
+    assert choose_pairs([field[place] for place in order], met, count=6, seed=seed) == once
 
 
 def test_other_seeds_give_other_pairs() -> None:
@@ -206,11 +203,6 @@ def test_what_tells_most_is_chosen() -> None:
         "This pair is likely to be the most informative one: the ratings are 10 apart, give or take 71, "
         "and the two have met 1 time."
     )
-    # What is known of the difference counts, not of each one: the first two are tied to each other.
-    together = np.diag([50.0**2] * 4)
-    together[0, 1] = together[1, 0] = 50.0**2 - 1
-    tied = choose_pairs(field, chain_of(4), count=1, seed=0, rules=BEST, covariance=together)
-    assert chosen(tied) == [(2, 3)]
 
 
 def test_for_the_order_of_ranks_settled_pairs_count_less() -> None:
@@ -272,12 +264,6 @@ def test_nothing_is_asked_for_and_nothing_is_lacking() -> None:
 def test_candidates_that_make_no_sense_are_refused(field: list[Candidate], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         choose_pairs(field, {}, count=1, seed=0)
-
-
-@pytest.mark.parametrize("covariance", [np.eye(3), np.full((2, 2), np.nan)])
-def test_a_covariance_of_others_is_refused(covariance: np.ndarray) -> None:
-    with pytest.raises(ValueError, match="must hold 2 x 2 numbers"):
-        choose_pairs([candidate(0), candidate(1)], {}, count=1, seed=0, covariance=covariance)
 
 
 @pytest.mark.parametrize("wrong", [{"pair_cap": 0}, {"longest_wait": -1}, {"noise": -0.1}, {"order_share": 1.1}])

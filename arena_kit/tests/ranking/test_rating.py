@@ -83,18 +83,6 @@ def test_the_pool_has_its_mean_and_every_figure_is_possible(rows: list[Seating])
     assert sum(row.duel_count for row in table) == 2 * len({row[0] for row in rows})
 
 
-def test_the_last_fit_saves_time_and_changes_nothing() -> None:
-    truth = np.array([200.0, 50.0, 0.0, -100.0, -150.0])
-    cold = fit_ratings(season(2, truth, duels=3, matches=4))
-
-    warm = fit_ratings(
-        season(2, truth, duels=3, matches=4), start={1: 2500.0, 2: 700.0, 99: 0.0}, start_spread=2 * cold.pool_spread
-    )
-
-    assert warm.values == pytest.approx(cold.values, abs=1e-4)
-    assert warm.covariance == pytest.approx(cold.covariance, rel=1e-5, abs=1e-3)
-
-
 def test_without_players_the_table_is_empty() -> None:
     found = fit_ratings([])
     assert found.submissions == ()
