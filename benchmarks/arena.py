@@ -263,7 +263,7 @@ class Arena:
         """Wait until every worker has taken an empty message, and so has loaded its code."""
         from django_q.tasks import async_task
 
-        from core.jobs.bells import ANSWER, TOURNAMENT_TASK, WORK, waiting_count
+        from core.jobs.messages import ANSWER, TOURNAMENT_TASK, WORK, waiting_count
 
         nothing = {"build": (WORK, "build"), "duel": (WORK, "duel"), "tournament": (TOURNAMENT_TASK, 0)}
         for queue, count in counts.items():

@@ -126,7 +126,7 @@ def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: 
 
 def _answer(environment: int, bells: Semaphore, stop: Event, answered: Any) -> None:
     """Act as the queue's only worker: update the environment at every message, and finally as the watchdog does."""
-    from core.jobs.bells import TOURNAMENT_TASK, answer
+    from core.jobs.messages import TOURNAMENT_TASK, answer
 
     while True:
         bells.acquire()

@@ -25,7 +25,7 @@ class Measure:
         begun = time.monotonic()
         # This sets up Django, so it must come first.
         self._arena = fill(agents=agents, rows=rows)
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import TOURNAMENT_TASK, answer
 
         filled = time.monotonic()
         # Once over the whole history, as after an upgrade.
@@ -56,7 +56,7 @@ class Measure:
         from django.test import Client
         from django.urls import reverse
 
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import TOURNAMENT_TASK, answer
 
         client = Client(headers={"host": "127.0.0.1"})
         path = reverse("web:edition", args=[self._arena.environment.slug, tournament.edition])
@@ -79,7 +79,7 @@ class Measure:
         from django.utils import timezone
 
         from core.editions.progress import tournament_begin
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import TOURNAMENT_TASK, answer
         from core.models import Environment, Play, Tournament
         from core.tournaments.planning import tournament_plan
 

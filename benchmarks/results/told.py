@@ -17,7 +17,7 @@ OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
 @contextmanager
 def messages() -> Iterator[list[tuple[object, ...]]]:
     """Collect the messages to the tournament workers instead of sending them."""
-    from core.jobs import bells as queues
+    from core.jobs import messages as queues
 
     sent: list[tuple[object, ...]] = []
     before = vars(queues)["async_task"]

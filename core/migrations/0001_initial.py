@@ -43,13 +43,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Bell',
-            fields=[
-                ('name', models.CharField(help_text='Task and argument, e.g. work:duel.', max_length=100, primary_key=True, serialize=False)),
-                ('rung_at', models.DateTimeField(help_text="By the database's clock.")),
-            ],
-        ),
-        migrations.CreateModel(
             name='Duty',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
-from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.messages import waiting_count
 from core.jobs.registry import kinds_of
 from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive

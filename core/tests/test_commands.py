@@ -24,7 +24,7 @@ from arena_kit.environment.registry import all_specs, get_spec
 from core.environments import availability
 from core.environments.availability import availability_note, environment_retire
 from core.environments.services import environment_sync
-from core.jobs.bells import waiting_count
+from core.jobs.messages import waiting_count
 from core.jobs.worker_selectors import workers_alive
 from core.management.commands import sync_environments
 from core.management.commands.run_workers import Command as RunWorkers

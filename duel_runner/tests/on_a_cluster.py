@@ -20,8 +20,7 @@ def play_on_a_cluster(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, name, {})
     for module in ("core.jobs.claims", "core.tests.working"):
         monkeypatch.setattr(f"{module}.SERVICES", registry.SERVICES)
-    for module in ("core.jobs.bells", "core.jobs.worker_selectors"):
-        monkeypatch.setattr(f"{module}.DRIVERS", registry.DRIVERS)
+    monkeypatch.setattr("core.jobs.worker_selectors.DRIVERS", registry.DRIVERS)
     monkeypatch.setattr("core.jobs.stopping._stopping", mmap.mmap(-1, 8))
     settings.SANDBOX = "kubernetes"
     settings.QUEUES = QUEUES

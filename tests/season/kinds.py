@@ -200,7 +200,7 @@ def message_twice(driver: Driver, draw: random.Random) -> Result:
     from django_q.brokers import get_broker
     from django_q.tasks import async_task
 
-    from core.jobs.bells import ANSWER, WORK
+    from core.jobs.messages import ANSWER, WORK
     from core.models import Duel
 
     with driver.alone_with("redis"):

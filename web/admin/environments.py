@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from core.evaluations.seeds import FEWEST_HIDDEN_SEEDS, seed_lists_ensure
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Environment
 from web.admin.base import ModelAdmin, admin_action, links
 from web.organise.actions.environments import FINAL_PHASE, REMOVE, START_EDITION
@@ -116,7 +116,7 @@ class EnvironmentAdmin(ModelAdmin[Environment]):
     def save_model(self, request: HttpRequest, obj: Environment, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if {"play", "active_per_owner"} & set(form.changed_data):
-            wake("tournament", TOURNAMENT_TASK, obj.pk)
+            task_request("tournament", TOURNAMENT_TASK, obj.pk)
         if obj.is_scored:
             # The number of public seeds follows the row.
             seed_lists_ensure(environment=obj)
