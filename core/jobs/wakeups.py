@@ -35,22 +35,22 @@ def workers_wake(queue: str) -> None:
             cursor.execute("SELECT pg_notify(%s, '')", [_channel(queue)])
 
 
-def wait(queue: str) -> None:
-    """Return when the workers of a queue are woken, and after a second at most."""
+def wait(queue: str) -> bool:
+    """Return when the workers of a queue are woken, and after a second at most; False where they were not."""
     if settings.REDIS_URL:
-        _wait_for_redis(queue)
+        return _wait_for_redis(queue)
     # A pooler gives a connection to each transaction, and keeps no LISTEN between two.
-    elif connection.vendor == "postgresql" and not settings.DATABASE_DIRECT_URL:
-        _wait_for_database(queue)
-    else:
-        time.sleep(FILE_LOOK_SECONDS if connection.vendor == "sqlite" else LOOK_SECONDS)
+    if connection.vendor == "postgresql" and not settings.DATABASE_DIRECT_URL:
+        return _wait_for_database(queue)
+    time.sleep(FILE_LOOK_SECONDS if connection.vendor == "sqlite" else LOOK_SECONDS)
+    return False
 
 
 def _channel(queue: str) -> str:
     return f"arena_{queue}"
 
 
-def _wait_for_database(queue: str) -> None:
+def _wait_for_database(queue: str) -> bool:
     try:
         with connection.cursor() as cursor:
             # Again each time, because the connection may be a new one.
@@ -60,21 +60,25 @@ def _wait_for_database(queue: str) -> None:
             if not server.notifies:
                 select.select([server], [], [], LOOK_SECONDS)
                 server.poll()
+            is_woken = bool(server.notifies)
             server.notifies.clear()
     except Error as error:
         logger.warning("The database does not answer this worker: %s", error)
         connection.close()
         time.sleep(LOOK_SECONDS)
+        return False
+    return is_woken
 
 
-def _wait_for_redis(queue: str) -> None:
+def _wait_for_redis(queue: str) -> bool:
     from redis.exceptions import RedisError
 
     try:
-        _subscription(queue).get_message(timeout=LOOK_SECONDS)
+        return _subscription(queue).get_message(timeout=LOOK_SECONDS) is not None
     except RedisError:
         # Without it the rows are looked at as often as ever.
         time.sleep(LOOK_SECONDS)
+        return False
 
 
 def _publish(queue: str) -> None:
