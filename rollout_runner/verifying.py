@@ -79,7 +79,7 @@ def rollouts_judge(_: int = 0) -> None:
         judging_answer(rollout=rollout, error=error)
 
 
-def judgings_ring() -> None:
+def judgings_request() -> None:
     """Ask a worker for the verdicts that are still to be made, in case the message was lost. Once a minute."""
     if judgings_asked():
         task_request(settings.ROLLOUT_QUEUE, JUDGE_TASK)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 import threading
 from collections.abc import Callable, Sequence
 
@@ -49,20 +48,13 @@ class Reaper:
         while not self._ended.wait(self._seconds):
             try:
                 self._look()
-            except Exception as error:
-                if _is_outage(error):
-                    logger.warning("The reaper could not finish a round: %s", error)
-                else:
-                    logger.exception("The reaper failed.")
+            except Error as error:
+                logger.warning("The reaper could not finish a round: %s", error)
+            except Exception:
+                logger.exception("The reaper failed.")
             finally:
                 # A new connection for each round: the database may have been restarted.
                 connection.close()
-
-
-def _is_outage(error: Exception) -> bool:
-    """Return whether the database or Redis has failed, whose client is loaded only where it is used."""
-    redis = sys.modules.get("redis.exceptions")
-    return isinstance(error, Error) or (redis is not None and isinstance(error, redis.RedisError))
 
 
 def reapers(queues: Sequence[str]) -> list[Reaper]:

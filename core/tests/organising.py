@@ -38,7 +38,7 @@ def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
 
 
 def waiting_messages() -> list[tuple[str, int | str]]:
-    """Task and argument of all bells that wait to be answered, oldest first."""
+    """Task and argument of all messages that wait, oldest first."""
     return [(task, argument) for _, task, argument in requested()]
 
 

@@ -51,7 +51,7 @@ from core.times import moment
 
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
-    "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
+    "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
     "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
     # They are thrown away.
     "toldmoves", "watchedduel",
