@@ -12,7 +12,7 @@ from core.jobs.forks import ENDING
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.messages import message_do
 from core.jobs.scratch import work_in_own_folder
-from core.jobs.stopping import ask_to_stop, is_stopping, stop_apart
+from core.jobs.stopping import ask_to_stop, is_stopping
 from core.jobs.wakeups import wait
 from core.jobs.worker import Performed, step, worker_name
 
@@ -24,7 +24,6 @@ RECYCLED_AFTER = 2000
 
 def work(queue: str) -> None:
     """Be a worker process of a queue until SIGTERM, SIGHUP or Ctrl-C."""
-    stop_apart()
     for number in ENDING:
         signal.signal(number, lambda *_: ask_to_stop())
     work_in_own_folder()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from core.jobs.forks import Fork
-from core.jobs.stopping import ask_to_stop, is_stopping, stop_apart
+from core.jobs.stopping import ask_to_stop, is_stopping
 
 DEADLINE_SECONDS = 300
 
@@ -90,7 +90,6 @@ def test_the_output_of_one_is_open_to_no_other(fork: Callable[[Callable[[], None
 
 def test_one_fork_is_not_stopped_with_another(fork: Callable[[Callable[[], None]], Fork]) -> None:
     def stop() -> None:
-        stop_apart()
         ask_to_stop()
         say(is_stopping())
 

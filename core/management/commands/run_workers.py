@@ -26,7 +26,6 @@ from core.jobs.forks import ENDING, Fork
 from core.jobs.hosts import host_call
 from core.jobs.loop import work
 from core.jobs.registry import DRIVERS, work_load
-from core.jobs.stopping import stop_apart
 from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
 from core.monitoring.logs import name_service
@@ -103,8 +102,7 @@ def children_of(queues: Sequence[str]) -> dict[str, Callable[[], None]]:
 
 def load(queues: list[str]) -> None:
     """Import what the children need, and have nothing open that forks must not share."""
-    # A command is imported when it is called.
-    import django_q.management.commands.qcluster  # noqa: F401  (as the comment says)
+    import django_q.management.commands.qcluster  # noqa: F401  (a command is imported when it is called)
 
     work_load(queues)
     connections.close_all()
@@ -116,7 +114,6 @@ def load(queues: list[str]) -> None:
 def _serve(queue: str) -> None:
     name_service(f"worker-{queue}")
     if queue in DRIVERS:
-        stop_apart()
         import_string(DRIVERS[queue])()
     else:
         work(queue)
