@@ -260,18 +260,13 @@ class Arena:
             client.close()
 
     def _await_workers(self, counts: dict[str, int]) -> None:
-        """Wait until every worker has taken an empty message, and so has loaded its code."""
-        from django_q.tasks import async_task
+        """Wait until every worker of these queues is in its loop, and so has loaded its code."""
+        from core.jobs.worker_selectors import workers_alive
 
-        from core.jobs.bells import ANSWER, TOURNAMENT_TASK, WORK, waiting_count
-
-        nothing = {"build": (WORK, "build"), "duel": (WORK, "duel"), "tournament": (TOURNAMENT_TASK, 0)}
-        for queue, count in counts.items():
-            for _ in range(4 * count):
-                async_task(ANSWER, *nothing[queue], cluster=queue)
-        wait_until(lambda: -sum(waiting_count(queue) for queue in counts), 0)
-        # The last worker may still be busy.
-        time.sleep(1.0)
+        wait_until(
+            lambda: sum(min(count, workers_alive(queue).count()) for queue, count in counts.items()),
+            sum(counts.values()),
+        )
 
     def _last_lines(self) -> str:
         return "\n".join((self._folder / "workers.log").read_text(errors="replace").splitlines()[-15:])

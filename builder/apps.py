@@ -5,7 +5,7 @@ class BuilderConfig(AppConfig):
     name = "builder"
 
     def ready(self) -> None:
-        from core.jobs.bells import BASE_IMAGE_TASK, IMAGES_CHECK_TASK, IMAGES_TASK
+        from core.jobs.messages import BASE_IMAGE_TASK, IMAGES_CHECK_TASK, IMAGES_TASK
         from core.jobs.registry import Line, queue_serve, schedule_register, task_register
         from core.models import Build
 

@@ -23,8 +23,8 @@ def _protect_tables(using: str, **_: Any) -> None:
 
 def _register() -> None:
     """Register the tasks, schedules, steps and listeners of core itself."""
-    from core.jobs.bells import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK, WORK
     from core.jobs.heartbeat import engine_queues
+    from core.jobs.messages import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK
     from core.jobs.registry import (
         chore_register,
         failure_listen,
@@ -34,7 +34,6 @@ def _register() -> None:
         task_register,
     )
 
-    task_register(WORK, "core.jobs.worker.work")
     task_register(CHALLENGE_TASK, "core.duels.challenges.challenge_follow")
     task_register(MAIL_TASK, "core.notices.mails.mails_send")
     task_register(DELIVERIES_TASK, "core.notices.deliveries.deliveries_run")

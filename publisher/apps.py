@@ -5,7 +5,7 @@ class PublisherConfig(AppConfig):
     name = "publisher"
 
     def ready(self) -> None:
-        from core.jobs.bells import REPOSITORY_TASK
+        from core.jobs.messages import REPOSITORY_TASK
         from core.jobs.registry import Line, queue_serve, schedule_register, task_register
         from core.models import Publication
         from publisher import checks  # noqa: F401  (registers the system checks)

@@ -13,7 +13,7 @@ class RolloutRunnerConfig(AppConfig):
 
         serve()
         task_register(JUDGE_TASK, "rollout_runner.verifying.rollouts_judge")
-        chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.verifying.judgings_ring")
+        chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.verifying.judgings_request")
         chore_register(settings.ROLLOUT_QUEUE, run="rollout_runner.host.worlds_reap")
         if settings.PACKAGE_QUEUE != settings.ROLLOUT_QUEUE:
             chore_register(settings.PACKAGE_QUEUE, run="rollout_runner.host.engine_reap")

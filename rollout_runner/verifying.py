@@ -19,7 +19,7 @@ from arena_kit.rollout.run import rollout_replay
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.stored import built_of
 from core.files.removed import REMOVED
-from core.jobs.bells import wake
+from core.jobs.messages import task_request
 from core.models import PackageBuild, Rollout, Task, User, VerdictReason
 from core.rollouts.judging import JUDGE_TASK, NEEDED, judging_answer, judgings_asked
 from core.rollouts.packages import package_built
@@ -79,10 +79,10 @@ def rollouts_judge(_: int = 0) -> None:
         judging_answer(rollout=rollout, error=error)
 
 
-def judgings_ring() -> None:
+def judgings_request() -> None:
     """Ask a worker for the verdicts that are still to be made, in case the message was lost. Once a minute."""
     if judgings_asked():
-        wake(settings.ROLLOUT_QUEUE, JUDGE_TASK)
+        task_request(settings.ROLLOUT_QUEUE, JUDGE_TASK)
 
 
 def rollout_play_again(

@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 
 from core.append_only import unprotected
-from core.models import Bell, Duel, Recording
+from core.models import Duel, Recording
 from tests.samples import FIRST, LAST, tic_tac_toe, upload
 from web.tests import played, scored
 
@@ -37,9 +37,8 @@ def arena() -> Duel:
 
 
 def rows() -> dict[str, Any]:
-    """Every row of the arena; django-q's own come and go, and so do bells."""
+    """Every row of the arena; django-q's own come and go."""
     models = [model for model in apps.get_models() if model._meta.app_label in ("core", "auth", "admin")]
-    models.remove(Bell)
     return {model._meta.label: serializers.serialize("json", model._default_manager.order_by("pk")) for model in models}
 
 

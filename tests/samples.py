@@ -8,8 +8,6 @@ from contextlib import nullcontext
 from unittest.mock import patch
 
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
 
 from arena_kit.environment.registry import get_spec
 from core.environments.services import environment_sync
@@ -17,6 +15,7 @@ from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_fail
 from core.models import Environment, JobFault, Recording, Submission, User
 from core.submissions.services import agent_create
+from core.tests.working import work_once
 
 PLAYER = """
 class Player:
@@ -101,15 +100,13 @@ def upload(environment: Environment, name: str, source: str, *, file: str = "pla
 
 
 def deliver_messages(*, drawing: bool = True) -> None:
-    """Do what the workers do, one message after the other, until no message is left.
+    """Do what the workers do, one message or job after the other, until nothing is left.
 
     drawing: whether episodes are drawn, which takes longest; otherwise their recordings fail.
     """
     with nullcontext() if drawing else patch("duel_runner.drawing.draw", _not_drawn):
-        while message := OrmQ.objects.order_by("pk").first():
-            task = message.task
-            message.delete()
-            import_string(task["func"])(*task["args"])
+        while work_once():
+            pass
 
 
 def _not_drawn(recording: Recording, lease: Lease) -> None:

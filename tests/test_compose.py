@@ -127,9 +127,7 @@ def test_every_service_knows_whether_versions_are_published() -> None:
 
 
 def test_compose_runs_one_worker_for_every_queue() -> None:
-    queues = {
-        service["environment"]["Q_CLUSTER_NAME"] for name, service in services().items() if name.startswith("worker-")
-    }
+    queues = {service["command"][-1] for name, service in services().items() if name.startswith("worker-")}
     assert queues == {*settings.QUEUES, settings.ROLLOUT_QUEUE}
 
 

@@ -222,7 +222,7 @@ def test_the_runbook_of_a_lost_host_leaves_no_step_out_but_the_start() -> None:
 def test_a_host_of_workers_is_called_as_the_arena_knows_it() -> None:
     (service,) = yaml.safe_load((DEPLOY / "worker/docker-compose.yml").read_text())["services"].values()
     assert service["hostname"].startswith("${WORKER_HOST")
-    assert service["environment"]["Q_CLUSTER_NAME"] == "duel"
+    assert service["command"] == ["python", "manage.py", "run_workers", "duel"]
     unit = (DEPLOY / "systemd/rl-arena-worker.service").read_text()
     assert "EnvironmentFile=/etc/rl-arena/unit.env" in unit
 

@@ -1,4 +1,4 @@
-"""The benchmark of faults in short, and what happens to a cluster that loses a process."""
+"""The benchmark of faults in short, and what happens where one worker is killed."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 from pytest_django.fixtures import Settings
 
+from core.jobs.messages import task_request, waiting_count
+from core.jobs.worker_selectors import workers_alive
 from tests.postgres import NoPostgres, postgres_programs
 from tests.programs import ROOT, database_url
 from tests.season.services import CannotRun, needed_programs
@@ -93,35 +95,32 @@ def children(pid: int) -> list[int]:
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(0, id="worker"),
-        pytest.param(1, id="monitor", marks=pytest.mark.nightly),
-        pytest.param(2, id="pusher", marks=pytest.mark.nightly),
-    ],
-)
-def test_a_cluster_that_loses_a_process_to_a_signal_ends_and_leaves_none_behind(
-    settings: Settings, tmp_path: Path, number: int
-) -> None:
+def test_a_worker_that_is_killed_is_replaced_alone_and_its_work_goes_on(settings: Settings, tmp_path: Path) -> None:
     settings.DATA_DIR = tmp_path
     variables = {
-        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "Q_CLUSTER_NAME": "tournament",
+        "DEBUG": "true", "DATABASE_URL": database_url(), "DATA_DIR": str(tmp_path), "DUEL_PARALLELISM": "2",
         "CHANNEL_DIR": str(settings.CHANNEL_DIR), "SANDBOX": "process", "TMPDIR": str(tmp_path),
     }  # fmt: skip
-    cluster = subprocess.Popen(
-        [sys.executable, "manage.py", "qcluster"], cwd=ROOT, env={**os.environ, **variables}, start_new_session=True
-    )
+    workers = subprocess.Popen(
+        [sys.executable, "manage.py", "run_workers", "duel", "tournament"], cwd=ROOT, env={**os.environ, **variables},
+        start_new_session=True,
+    )  # fmt: skip
     try:
-        wait_until(lambda: any(len(children(child)) == 3 for child in children(cluster.pid)))
-        wait_until(lambda: len(list(tmp_path.glob("arena-worker-*"))) == 1)
-        (sentinel,) = (child for child in children(cluster.pid) if len(children(child)) == 3)
-        processes = sorted(children(sentinel))
-        # It waits for a message, and holds the lock under which only one of a cluster's workers may wait.
-        os.kill(processes[number], signal.SIGKILL)
-        assert cluster.wait(DEADLINE_SECONDS) == 1
+        wait_until(lambda: workers_alive().count() == 3)
+        before = dict(workers_alive().values_list("pid", "queue"))
+        # It waits for work, as it does most of the time.
+        killed = next(pid for pid, queue in before.items() if queue == "tournament")
+        os.kill(killed, signal.SIGKILL)
+        task_request("tournament", "artifacts_remove_unused")
+        wait_until(lambda: waiting_count("tournament") == 0)
+        wait_until(lambda: workers_alive("tournament").exclude(pid=killed).exists())
+        assert set(before) - {killed} < set(workers_alive().values_list("pid", flat=True))
+        assert workers.poll() is None
+        processes = children(workers.pid)
+        os.kill(workers.pid, signal.SIGKILL)
+        # What it has started ends with it.
         wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in processes))
     finally:
-        if cluster.poll() is None:
-            os.killpg(cluster.pid, signal.SIGKILL)
-            cluster.wait()
+        if workers.poll() is None:
+            os.killpg(workers.pid, signal.SIGKILL)
+        workers.wait()

@@ -99,7 +99,6 @@ def test_a_newcomer_signs_up_uploads_watches_and_is_ranked(
     archive.write_bytes(zip_of(LAST))
     troubles: list[str] = []
     address = live_server.url
-    # The bells of uploads are rung in this process's own queue, as if Redis had lost them: they are rung again.
     with running(arena, "manage.py", "run_workers", *QUEUES), browsing(chromium_path, troubles) as page:
         sign_up(page, address)
         upload_agent(page, address, archive)

@@ -162,7 +162,7 @@ def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]
     (given,) = (one["data"] for one in objects if one["kind"] == "ConfigMap")
     own = {one["name"]: one["value"] for item in objects for box in containers(item) for one in box.get("env", ())}
     variables = arena_settings.env
-    assert (set(given) | set(own)) - {"Q_CLUSTER_NAME"} <= set(variables.names)
+    assert (set(given) | set(own)) <= set(variables.names)
     assert not set(given) & variables.secrets
     image = given["KUBERNETES_OPTIONS"].removeprefix("image=").partition(",")[0]
     assert image in {box["image"] for item in objects for box in containers(item)}
@@ -178,10 +178,7 @@ def test_all_that_a_lot_takes_of_a_node_is_within_the_quota(objects: list[Plain]
 
 
 def test_every_queue_but_that_of_builds_has_workers(objects: list[Plain]) -> None:
-    served = {
-        one["value"]
-        for item in objects for box in containers(item) for one in box.get("env", ()) if one["name"] == "Q_CLUSTER_NAME"
-    }  # fmt: skip
+    served = {box["args"][-1] for item in objects for box in containers(item) if "run_workers" in box.get("args", ())}
     assert served == {"lots", "duel", "tournament", "publish"}
 
 
@@ -285,7 +282,7 @@ def test_the_workers_of_rollouts_may_do_what_they_do_where_no_lot_is() -> None:
     assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "arena-worlds", "namespace": "arena"}]
     (worker,) = (one for one in objects if one["kind"] == "Deployment")
     assert pod_of(worker)["serviceAccountName"] == "arena-worlds"
-    assert next(containers(worker))["env"] == [{"name": "Q_CLUSTER_NAME", "value": "rollout"}]
+    assert next(containers(worker))["args"] == ["python", "manage.py", "run_workers", "rollout"]
     driver = [one for one in rendered(FILES / "players") if one["kind"] == "Role"]
     assert not any("exec" in resource for one in driver for rule in one["rules"] for resource in rule["resources"])
 

@@ -19,7 +19,7 @@ from arena_kit.environment.availability import Trials
 from arena_kit.environment.registry import get_spec
 from arena_kit.environment.server.client import server_of
 from arena_kit.tests.environment.outside import copied, outside
-from core.jobs.lifecycle import job_ring, job_wake, jobs_end_delay
+from core.jobs.lifecycle import job_announce, job_wake, jobs_end_delay
 from core.jobs.selectors import attempts_of
 from core.management.commands import sync_environments
 from core.models import Alarm, Duel, Environment, JobFault, JobState, Tournament, TournamentState, Validation
@@ -148,7 +148,7 @@ def test_a_valid_action_that_crashes_its_environment_saves_no_loser_and_the_edit
         deliver_messages()
         jobs_end_delay()
         for duel in Duel.objects.filter(not_before=None):
-            job_ring(job=duel)
+            job_announce(job=duel)
 
     duel = Duel.objects.get()
     assert (duel.state, duel.error_code) == (JobState.QUEUED, "environment_on_hold")

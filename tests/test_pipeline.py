@@ -10,7 +10,6 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
 from core.editions.progress import tournament_begin
 from core.editions.services import start_now
-from core.jobs.worker import work
 from core.models import (
     Build,
     Duel,
@@ -25,7 +24,7 @@ from core.models import (
 )
 from core.submissions.faults import validation_fault
 from core.submissions.services import submission_create
-from core.tests.working import run
+from core.tests.working import run, work
 from duel_runner.tests.commands import verify
 from tests.samples import (
     BROKEN,

@@ -32,7 +32,7 @@ from core.models import (
 from core.operations import watchdog as watch
 from core.operations.reaper import look
 from core.tests import applications, factories
-from core.tests.working import rung
+from core.tests.working import at_work
 
 pytestmark = pytest.mark.django_db
 POISON = 5
@@ -111,8 +111,7 @@ def test_a_job_that_cannot_be_given_back_leaves_the_others_their_next_worker(
     for job in (poisoned, good):
         job.refresh_from_db()
     assert (poisoned.state, good.state, good.error_code) == (JobState.RUNNING, JobState.QUEUED, "worker_lost")
-    # The bell of its queue is rung after the poisoned row, too.
-    assert rung()
+    assert at_work()
     assert f"The lease of {kind} {poisoned.pk} could not be updated." in caplog.text
     # It is looked at again after a pause, not every few seconds.
     assert poisoned.lease_expires_at is not None

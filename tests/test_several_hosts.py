@@ -11,13 +11,11 @@ from pathlib import Path
 import docker
 import pytest
 from django.conf import settings as django_settings
-from django.utils.module_loading import import_string
-from django_q.models import OrmQ
 from pytest_django.fixtures import Settings
 
 from arena_kit.tests.image.registries import RegistryServer, registry_server
 from core.models import Duel, JobState, LedgerEntry, Submission, Tournament, TournamentState, Validation
-from core.tests.working import run
+from core.tests.working import run, work_once
 from tests.relay import relayed
 from tests.samples import FIRST, LAST, MIDDLE, SECOND, tic_tac_toe, upload
 from tests.season.services import EmptyEngine
@@ -48,27 +46,25 @@ def other_host(server: RegistryServer) -> Iterator[EmptyEngine]:
 
 
 def test_two_engines_without_a_shared_disk_play_one_tournament(
-    server: RegistryServer, other_host: EmptyEngine, settings: Settings, monkeypatch: pytest.MonkeyPatch
+    server: RegistryServer, other_host: EmptyEngine, settings: Settings
 ) -> None:
     settings.SANDBOX = "docker"
     settings.PLAYER_REGISTRY = server.registry.repository
     settings.PLAYER_REGISTRY_USER, settings.PLAYER_REGISTRY_PASSWORD = server.registry.user, server.registry.password
-    monkeypatch.setattr("core.jobs.worker.AWAKE_SECONDS", 0.0)
     environment = tic_tac_toe()
     for name, source in (("first", FIRST), ("second", SECOND), ("middle", MIDDLE), ("last", LAST)):
         run(upload(environment, name, source).builds.get())
     played: Counter[tuple[str, str]] = Counter()
 
     hosts = itertools.cycle(["", other_host.host])
-    while message := OrmQ.objects.order_by("pk").first():
-        task = message.task
-        message.delete()
+    is_over = False
+    while not is_over:
         before = _succeeded()
         host = next(hosts)
         with pytest.MonkeyPatch.context() as patch:
             if host:
                 patch.setenv("DOCKER_HOST", host)
-            import_string(task["func"])(*task["args"])
+            is_over = not work_once()
             leave_workplace()
         played.update((host, kind) for kind in (_succeeded() - before).elements())
 

@@ -47,8 +47,8 @@ def test_two_workers_without_a_shared_disk_play_a_tournament(
         for number, queue in enumerate(("duel", "duel", "tournament")):
             data, channels = tmp_path / f"host{number}", settings.CHANNEL_DIR / f"h{number}"
             data.mkdir()
-            own = {"DATA_DIR": str(data), "CHANNEL_DIR": str(channels), "Q_CLUSTER_NAME": queue}
-            stack.enter_context(running({**variables, **own}, "manage.py", "qcluster"))
+            own = {"DATA_DIR": str(data), "CHANNEL_DIR": str(channels)}
+            stack.enter_context(running({**variables, **own}, "manage.py", "run_workers", queue))
         deadline = time.monotonic() + DEADLINE_SECONDS
         while not Tournament.objects.filter(state=TournamentState.FINISHED).exists():
             assert time.monotonic() < deadline

@@ -26,8 +26,6 @@ NEEDS_THE_MACHINE = {"arena.W003", "arena.W004"}
 """Warnings about the engine that a machine has or has not."""
 PROGRAMS = [
     pytest.param(["-m", "gunicorn", "core.wsgi", "--bind", "127.0.0.1:PORT"], id="gunicorn"),
-    # Both commands are checked alike.
-    pytest.param(["manage.py", "qcluster"], id="a worker", marks=pytest.mark.nightly),
     pytest.param(["manage.py", "run_workers"], id="all workers", marks=pytest.mark.nightly),
 ]
 

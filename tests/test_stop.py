@@ -43,7 +43,6 @@ def variables(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path
         "CHANNEL_DIR": str(settings.CHANNEL_DIR),
         "PLAYER_IMAGE_PREFIX": settings.PLAYER_IMAGE_PREFIX,
         "SANDBOX": request.param,
-        "Q_CLUSTER_NAME": "duel",
     }
 
 
@@ -90,7 +89,7 @@ def validating(matches: int) -> None:
 
 def stop_amid_validation(variables: dict[str, str], *, matches_done: int) -> None:
     """Ask a worker to stop once it has played some matches, and wait for its end."""
-    with at_work(variables, "qcluster") as worker:
+    with at_work(variables, "run_workers", "duel") as worker:
         wait_until(Validation.objects.filter(state=JobState.RUNNING, matches_done__gte=matches_done).exists)
         assert players_left(variables["SANDBOX"]) or not matches_done
         worker.send_signal(signal.SIGTERM)

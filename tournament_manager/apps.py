@@ -5,7 +5,7 @@ class TournamentManagerConfig(AppConfig):
     name = "tournament_manager"
 
     def ready(self) -> None:
-        from core.jobs.bells import SCHEDULED_TASK, TOURNAMENT_TASK
+        from core.jobs.messages import SCHEDULED_TASK, TOURNAMENT_TASK
         from core.jobs.registry import schedule_register, task_register
 
         task_register(TOURNAMENT_TASK, "tournament_manager.tasks.tournaments_advance")

@@ -11,7 +11,7 @@ from core.editions.advance import environment_advance
 from core.editions.planned import schedules_run
 from core.jobs.apart import apart
 from core.jobs.artifacts import artifacts_sweep
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Environment, TournamentSchedule
 from core.operations.reaper import look
 from core.submissions.images import duels_delay_rebuilt
@@ -36,7 +36,7 @@ def tournament_scheduled(schedule_id: int) -> None:
     """Plan the tournament of a schedule that is due, and wake the worker in case it begins at once."""
     schedule = TournamentSchedule.objects.annotate(now=Now()).filter(pk=schedule_id, is_active=True).first()
     if schedule is not None and schedule_run(schedule=schedule, now=schedule.now) is not None:
-        wake("tournament", TOURNAMENT_TASK, schedule.environment_id)
+        task_request("tournament", TOURNAMENT_TASK, schedule.environment_id)
 
 
 def artifacts_remove_unused(_: int = 0) -> None:

@@ -6,7 +6,7 @@ import multiprocessing
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from multiprocessing.synchronize import Event, Semaphore
+from multiprocessing.synchronize import Event
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,14 +34,12 @@ def finish_at_once(arena: Arena, tournament: Tournament, *, workers: int, second
     # Each process opens its own connection.
     connections.close_all()
     context = multiprocessing.get_context("fork")
-    bells, stop = context.Semaphore(0), context.Event()
-    answered = context.Value("i", 0)
-    manager = context.Process(target=_answer, args=(arena.environment.pk, bells, stop, answered))
+    stop, answered = context.Event(), context.Value("i", 0)
+    manager = context.Process(target=_answer, args=(arena.environment.pk, stop, answered))
     manager.start()
-    finished = _crowd(context, workers, seconds, _finish_all, (tournament.pk, workers, bells))
+    finished = _crowd(context, workers, seconds, _finish_all, (tournament.pk, workers))
     waiting = time.monotonic()
     stop.set()
-    bells.release()
     manager.join()
     caught_up = time.monotonic() - waiting
     inserted = _crowd(context, workers, seconds, _insert_all, (tournament.pk,))
@@ -98,7 +96,7 @@ def _in_step(work: Any, number: int, go: Any, seconds: float, queue: Any, *argum
     queue.put(work(number, go, seconds, *arguments))
 
 
-def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: int, bells: Semaphore) -> Counted:
+def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: int) -> Counted:
     from benchmarks.results.told import OUTCOMES, messages
     from core.duels.services import duel_succeed
     from core.jobs.artifacts import DuelArtifacts
@@ -108,7 +106,7 @@ def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: 
 
     duels = Duel.objects.filter(tournament=tournament, state="RUNNING", worker=f"worker-{number}").order_by("number")
     rows = list(duels.select_related(*Duel.RELATED))
-    count, told = 0, 0
+    count = 0
     with messages() as sent:
         go.wait(START_SECONDS)
         begun = time.monotonic()
@@ -118,23 +116,20 @@ def _finish_all(number: int, go: Any, seconds: float, tournament: int, workers: 
             record = record_of(row, OUTCOMES[row.number % len(OUTCOMES)])
             duel_succeed(duel=row, record=record, artifacts=DuelArtifacts(2, "", "", ""), log="")
             count += 1
-            while told < len(sent):
-                told += 1
-                bells.release()
     return count, time.monotonic() - begun, len(sent)
 
 
-def _answer(environment: int, bells: Semaphore, stop: Event, answered: Any) -> None:
+def _answer(environment: int, stop: Event, answered: Any) -> None:
     """Act as the queue's only worker: update the environment at every message, and finally as the watchdog does."""
-    from core.jobs.bells import TOURNAMENT_TASK, answer
+    from core.jobs.messages import TOURNAMENT_TASK, message_do, task_run
+    from core.jobs.wakeups import wait
 
-    while True:
-        bells.acquire()
-        if stop.is_set():
-            break
-        answer(TOURNAMENT_TASK, environment)
-        answered.value += 1
-    answer(TOURNAMENT_TASK, environment)
+    while not stop.is_set():
+        if message_do("tournament"):
+            answered.value += 1
+        else:
+            wait("tournament")
+    task_run(TOURNAMENT_TASK, environment)
 
 
 def _insert_all(number: int, go: Any, seconds: float, tournament: int) -> Counted:

@@ -25,11 +25,11 @@ class Measure:
         begun = time.monotonic()
         # This sets up Django, so it must come first.
         self._arena = fill(agents=agents, rows=rows)
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import TOURNAMENT_TASK, task_run
 
         filled = time.monotonic()
         # Once over the whole history, as after an upgrade.
-        answer(TOURNAMENT_TASK, self._arena.environment.pk)
+        task_run(TOURNAMENT_TASK, self._arena.environment.pk)
         self.about = {
             "fill_seconds": round(filled - begun, 1),
             "first_refresh_seconds": round(time.monotonic() - filled, 1),
@@ -56,14 +56,14 @@ class Measure:
         from django.test import Client
         from django.urls import reverse
 
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import message_do
 
         client = Client(headers={"host": "127.0.0.1"})
         path = reverse("web:edition", args=[self._arena.environment.slug, tournament.edition])
         duel = _claimed(tournament)
         with messages() as sent:
             finish = _ms(lambda: _finish(duel, OUTCOMES[duel.number % len(OUTCOMES)]))
-        refresh = _ms(lambda: answer(TOURNAMENT_TASK, self._arena.environment.pk))
+        refresh = _ms(lambda: message_do("tournament"))
         page = _ms(lambda: _read(client, path))
         parts = {"finish_ms": finish, "refresh_ms": refresh, "page_ms": page}
         return {"result_ms": sum(parts.values()), **parts, "messages": len(sent)}
@@ -79,13 +79,13 @@ class Measure:
         from django.utils import timezone
 
         from core.editions.progress import tournament_begin
-        from core.jobs.bells import TOURNAMENT_TASK, answer
+        from core.jobs.messages import TOURNAMENT_TASK, task_run
         from core.models import Environment, Play, Tournament
         from core.tournaments.planning import tournament_plan
 
         environment = self._arena.environment
         Environment.objects.filter(pk=environment.pk).update(play=Play.NOTHING)
-        answer(TOURNAMENT_TASK, environment.pk)
+        task_run(TOURNAMENT_TASK, environment.pk)
         now = timezone.now()
         plan = Tournament(environment=environment, name="Cup", format="swiss", starts_at=now)
         return tournament_begin(tournament_plan(tournament=plan, now=now), now=timezone.now())

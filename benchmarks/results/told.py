@@ -16,8 +16,8 @@ OUTCOMES = (Outcome.PLAYER_1, Outcome.PLAYER_2, Outcome.PLAYER_1, Outcome.DRAW)
 
 @contextmanager
 def messages() -> Iterator[list[tuple[object, ...]]]:
-    """Collect the messages to the tournament workers instead of sending them."""
-    from core.jobs import bells as queues
+    """Collect the messages to the tournament workers as they are sent."""
+    from core.jobs import messages as queues
 
     sent: list[tuple[object, ...]] = []
     before = vars(queues)["async_task"]
@@ -25,6 +25,7 @@ def messages() -> Iterator[list[tuple[object, ...]]]:
     def kept(function: str, task: str, argument: int | str, *, cluster: str, task_name: str) -> None:
         if cluster == "tournament":
             sent.append((task, argument))
+        before(function, task, argument, cluster=cluster, task_name=task_name)
 
     vars(queues)["async_task"] = kept
     try:

@@ -12,7 +12,7 @@ from django_q.models import Schedule
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.folder_recipe import FolderRecipe
 from builder import tasks
-from core.jobs.bells import IMAGES_CHECK_TASK
+from core.jobs.messages import IMAGES_CHECK_TASK
 from core.jobs.registry import TASKS
 from core.models import Build, Duel, JobState, Submission, TournamentState
 from core.submissions.existing import submission_delete, submission_rebuild

@@ -11,8 +11,8 @@ from arena_kit.environment.records import DuelRecord, DuelSummary, MatchRecord, 
 from arena_kit.ranking.sequential import SequentialTest, decide
 from core.duels.positions import Position
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.bells import CHALLENGE_TASK, TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_succeed
+from core.jobs.messages import CHALLENGE_TASK, TOURNAMENT_TASK, task_request
 from core.jobs.written import written_once
 from core.models import (
     Challenge,
@@ -107,10 +107,10 @@ def duel_succeed(*, duel: Duel, record: DuelRecord, artifacts: DuelArtifacts, lo
 def _tell_others(duel: Duel) -> None:
     """Wake the challenge or promotion that waits for a duel."""
     if duel.challenge_id is not None:
-        wake("tournament", CHALLENGE_TASK, duel.challenge_id)
+        task_request("tournament", CHALLENGE_TASK, duel.challenge_id)
     if duel.promotion_id is not None:
         # Otherwise the environment's next step or the reaper decides it.
-        wake("tournament", TOURNAMENT_TASK, duel.environment.pk)
+        task_request("tournament", TOURNAMENT_TASK, duel.environment.pk)
 
 
 def result_fields(summary: DuelSummary) -> dict[str, object]:

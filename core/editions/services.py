@@ -24,7 +24,7 @@ from core.editions.selectors import (
 )
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.links import page
 from core.models import Alarm, Environment, Play, Submission, Tournament, TournamentState
@@ -157,7 +157,7 @@ def edition_ask(*, environment: Environment) -> None:
     """Ask the tournament manager for a new edition, which begins within seconds. Raises Refused if it cannot begin."""
     startable_participants(environment)
     Environment.objects.filter(pk=environment.pk).update(start_asked_at=Now())
-    wake("tournament", TOURNAMENT_TASK, environment.pk)
+    task_request("tournament", TOURNAMENT_TASK, environment.pk)
 
 
 def start_where_asked(environment: Environment) -> None:

@@ -11,7 +11,7 @@ from core.environments.availability import RETIRED, picture_of
 from core.errors import Refused
 from core.evaluations.seeds import seed_lists_ensure
 from core.evaluations.services import evaluations_renew
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Environment
 
 
@@ -88,7 +88,7 @@ def environment_open(*, environment: Environment) -> None:
         raise Refused(f"{RETIRED} Put it back and run sync_environments, which opens it.")
     if not Environment.objects.filter(pk=environment.pk, is_active=False).update(is_active=True):
         raise Refused("It is open already.")
-    wake("tournament", TOURNAMENT_TASK, environment.pk)
+    task_request("tournament", TOURNAMENT_TASK, environment.pk)
 
 
 def environment_settings_save(*, environment: Environment, fields: Collection[str]) -> None:
@@ -96,7 +96,7 @@ def environment_settings_save(*, environment: Environment, fields: Collection[st
     with transaction.atomic():
         environment.save(update_fields=fields)
         if {"play", "active_per_owner"} & set(fields):
-            wake("tournament", TOURNAMENT_TASK, environment.pk)
+            task_request("tournament", TOURNAMENT_TASK, environment.pk)
         if environment.is_scored and not environment.is_app:
             # The number of public seeds follows the row.
             seed_lists_ensure(environment=environment)

@@ -20,6 +20,7 @@ from core.jobs.apart import apart
 from core.jobs.lifecycle import job_claim, job_take
 from core.jobs.lines import line, of_line
 from core.jobs.locks import name_lock
+from core.jobs.messages import messages
 from core.jobs.registry import SERVICES, Line, QueueService
 from core.jobs.rota import Rota
 from core.jobs.worker_selectors import workers_alive
@@ -88,6 +89,17 @@ def is_work_waiting(queue: str) -> bool:
 def is_line_waiting(queue: str) -> bool:
     """Return whether any job waits in a queue, whether or not a worker may claim it now."""
     return any(waiting(one).exists() for one in SERVICES.get(queue, QueueService()).lines)
+
+
+def is_anything_waiting(queue: str) -> bool:
+    """Return whether a job or a message waits in a queue, whether or not a worker may take it now. One light query."""
+    rows = [*(waiting(one).order_by() for one in SERVICES.get(queue, QueueService()).lines), messages(queue)]
+    parts = [row.values("pk")[:1].query.sql_with_params() for row in rows]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {' OR '.join(f'EXISTS ({sql})' for sql, _ in parts)}", [one for _, given in parts for one in given]
+        )
+        return bool(cursor.fetchone()[0])
 
 
 def _is_room(one: Line) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -11,6 +12,8 @@ from collections.abc import Callable
 from typing import IO
 
 ENDING = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+_SIGNAL_AT_PARENTS_END = 1
+"""PR_SET_PDEATHSIG of prctl(2)."""
 
 
 class Fork:
@@ -49,6 +52,8 @@ class Fork:
                 os.close(pipe.fileno())
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
+        # Orphans would run on beside the successors that the next parent starts.
+        ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         work()
 

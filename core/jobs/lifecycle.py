@@ -14,11 +14,11 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Q, QuerySet
 from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
-from core.jobs.bells import ring
 from core.jobs.kinds import JOB_MODELS, PERSONS_TURN_CODE
 from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, turn_begun
+from core.jobs.wakeups import workers_wake
 from core.jobs.written import written_once
 from core.models import Job, JobFault, JobState
 
@@ -38,21 +38,21 @@ DELAY_LIMIT = timedelta(minutes=10)
 
 
 def job_enqueue(*, job: Job) -> None:
-    """Put a new job in line and ring the bell of its queues."""
+    """Put a new job in line and wake the workers of its queues."""
     line_up(job=job)
-    job_ring(job=job)
+    job_announce(job=job)
 
 
 def job_wake(*, job: Job) -> None:
-    """End the delay of a waiting job, and ring the bell of its queues."""
+    """End the delay of a waiting job, and wake the workers of its queues."""
     type(job)._base_manager.filter(pk=job.pk, state=JobState.QUEUED).update(not_before=None)
-    job_ring(job=job)
+    job_announce(job=job)
 
 
-def job_ring(*, job: Job) -> None:
-    """Ring the bell of the queues whose workers take a job."""
+def job_announce(*, job: Job) -> None:
+    """Wake the idle workers of the queues that serve a job."""
     for queue in queues_of(job):
-        ring(queue)
+        workers_wake(queue)
 
 
 def job_claim(*, kind: type[AnyJob], job_id: int, worker: str) -> AnyJob | None:
@@ -158,10 +158,7 @@ def delay_after(attempt: int) -> timedelta:
 
 
 def job_hand_back(*, job: Job, log: str = "") -> None:
-    """Give a running job back because its worker was asked to stop; the attempt does not count.
-
-    The reaper rings its bell later: a bell rung now might be answered by a worker that is stopping too.
-    """
+    """Give a running job back because its worker was asked to stop; the attempt does not count."""
     code, error = "worker_stopped", "Its worker was stopped."
     transition(
         job,
@@ -233,12 +230,12 @@ def job_hold(*, job: Job, span: timedelta, code: str, error: str, failure: str, 
 
 
 def jobs_go_on(rows: QuerySet[AnyJob]) -> None:
-    """End the delay of waiting jobs of a kind whose obstacle is gone, and ring the bell of their queues."""
+    """End the delay of waiting jobs of a kind whose obstacle is gone, and wake the workers of their queues."""
     first = rows.first()
     if first is not None:
         said = {"error_code": "", "error": "", "public_error": ""}
         rows.update(not_before=None, fault=JobFault.NONE, **said)
-        job_ring(job=first)
+        job_announce(job=first)
 
 
 def jobs_end_delay() -> int:

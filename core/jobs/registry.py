@@ -94,8 +94,8 @@ TASKS: dict[str, NamedTask] = {}
 PLANS: dict[str, ScheduledTask] = {}
 CHORES: list[Chore] = []
 DRIVERS: dict[str, str] = {}
-"""By queue: dotted path of a function that does its jobs until the process is asked to stop. Such a queue has no bells:
-its drivers look at the rows."""
+"""By queue: dotted path of a function that does its jobs until the process is asked to stop. Its drivers look at the
+rows themselves."""
 STEPS: list[str] = []
 """Dotted paths of functions without arguments that the reaper calls every few seconds besides its own work."""
 _ON_FAILURE: list[str] = []
@@ -110,7 +110,7 @@ def queue_serve(
 
 
 def driver_register(queue: str, *, run: str) -> None:
-    """Register what serves a queue in the place of django-q's workers. run: dotted path of a function, no arguments."""
+    """Register what serves a queue in the place of the usual loop. run: dotted path of a function, no arguments."""
     DRIVERS[queue] = run
 
 

@@ -10,11 +10,8 @@ from django.db.models.functions import Now
 from django_q.models import Schedule
 
 from core.jobs.apart import apart
-from core.jobs.bells import ANSWER
+from core.jobs.messages import TASK
 from core.jobs.registry import PLANS
-
-RETIRED = ("leftovers",)
-"""Names of former schedules, whose rows are removed."""
 
 
 def schedules_mend() -> None:
@@ -35,10 +32,9 @@ def schedules_ensure() -> None:
     """
     if Schedule._meta.db_table not in connection.introspection.table_names():
         return
-    Schedule.objects.filter(name__in=RETIRED).delete()
     for name, plan in PLANS.items():
         rows = Schedule.objects.filter(name=name)
-        called = message_of(plan.task)
+        called = message_of(plan.queue, plan.task)
         # The path of a task changes with the code.
         rows.exclude(**called).update(**called)
         if not rows.exists():
@@ -48,10 +44,9 @@ def schedules_ensure() -> None:
                 schedule_type=Schedule.MINUTES,
                 minutes=plan.minutes,
                 repeats=-1,
-                cluster=plan.queue,
             )
 
 
-def message_of(task: str, argument: int = 0) -> dict[str, str]:
-    """Return the fields of a schedule's row that run a registered task."""
-    return {"func": ANSWER, "args": repr((task, argument))}
+def message_of(queue: str, task: str, argument: int = 0) -> dict[str, str]:
+    """Return the fields of a schedule's row that let a worker of a queue run a registered task."""
+    return {"func": TASK, "args": repr((task, argument)), "kwargs": repr({"q_options": {"cluster": queue}})}

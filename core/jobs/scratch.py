@@ -6,7 +6,6 @@ import os
 import tempfile
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
 
 from arena_kit.folders import OwnFolder
 
@@ -15,8 +14,8 @@ FOLDERS = Path(tempfile.gettempdir())
 """The host's folder for temporary files, as it was when this process began."""
 
 
-def work_in_own_folder(**_: Any) -> None:
-    """Put this process's temporary files into its own folder, removed at its end; a receiver of `post_spawn`."""
+def work_in_own_folder() -> None:
+    """Put this process's temporary files into its own folder, removed at its end."""
     # Execute permission for all: players of the process sandbox reach their own files through this folder.
     folder = OwnFolder(FOLDERS, PREFIX, mode=0o711)
     tempfile.tempdir = str(folder.path)

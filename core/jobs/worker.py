@@ -1,4 +1,4 @@
-"""The loop of a worker: claim the next job, keep its lease alive, finish it or give it back."""
+"""One step of a worker: claim the next job, keep its lease alive, finish it or give it back."""
 
 from __future__ import annotations
 
@@ -7,17 +7,15 @@ import os
 import time
 from collections.abc import Callable
 from enum import Enum
-from functools import partial
 from typing import TypeVar
 
-from django.db import Error, close_old_connections
+from django.db import close_old_connections
 
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from core.errors import StoreFailed
 from core.jobs.artifacts import store_is_down
-from core.jobs.bells import ring
-from core.jobs.claims import charge, claim_next, is_work_waiting
+from core.jobs.claims import charge, claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.hosts import host_name
 from core.jobs.lease import Lease
@@ -31,9 +29,6 @@ from core.tracing import stages
 
 logger = logging.getLogger(__name__)
 AnyJob = TypeVar("AnyJob", bound=Job)
-
-AWAKE_SECONDS = 60.0
-"""How long a worker does job after job before it looks at the other messages of its queue."""
 
 
 def _engine_is_down() -> bool:
@@ -86,44 +81,16 @@ def worker_name() -> str:
     return f"{host_name()}:{os.getpid()}"
 
 
-def work(queue: str) -> None:
-    """Answer the bell of a queue: do job after job until none waits or it is time for other messages.
-
-    A bell wakes one worker. If more work waits than its first job, that worker rings for the next one.
-    """
-    until = time.monotonic() + AWAKE_SECONDS
-    outcome = step(queue, before=partial(_ring_if_work_waits, queue))
-    while outcome in (Performed.DONE, Performed.REFUSED) and time.monotonic() < until:
-        outcome = step(queue)
-    # A worker that has just failed at a job goes to the end of the line of workers, since others may not fail.
-    if outcome is not Performed.NOTHING:
-        _ring_if_work_waits(queue)
-
-
-def step(queue: str, *, before: Callable[[], None] | None = None) -> Performed:
-    """Claim the next job of a queue and do it; NOTHING when none waits or this worker may start none.
-
-    before: called between the claim and the work.
-    """
+def step(queue: str) -> Performed:
+    """Claim the next job of a queue and do it; NOTHING when none waits or this worker may start none."""
     claim = claim_next(queue, worker=worker_name()) if may_begin() else None
     if claim is None:
         return Performed.NOTHING
-    if before is not None:
-        before()
     begun = time.monotonic()
     try:
         return perform(claim.job, claim.perform)
     finally:
         charge(queue, claim, time.monotonic() - begun)
-
-
-def _ring_if_work_waits(queue: str) -> None:
-    try:
-        if is_work_waiting(queue):
-            ring(queue)
-    except Error as error:
-        # The reaper rings once the database is back; the claimed job comes first.
-        logger.warning("The queue %s could not be checked for more work: %s", queue, error)
 
 
 def may_begin() -> bool:
@@ -132,7 +99,7 @@ def may_begin() -> bool:
 
 
 def is_well() -> bool:
-    """Return whether this process's last lasting fault is over; the reaper rings again for the jobs left waiting."""
+    """Return whether this process's last lasting fault is over."""
     global _trouble  # noqa: PLW0603  # one for each process, like the process itself
     if _trouble is not None and _trouble():
         logger.warning("This worker takes no job: the fault of its last job is not over yet.")

@@ -53,7 +53,7 @@ from core.models.validation import Validation
 from core.models.verdict import RecheckVerdict
 from core.models.watching import ToldMoves, WatchedDuel
 from core.models.webhook import Delivery, DeliveryState, EventKind, Webhook, WebhookFormat
-from core.models.worker import Bell, Duty, Worker
+from core.models.worker import Duty, Worker
 from core.models.worker_host import HostState, WorkerHost
 
 __all__ = [
@@ -68,7 +68,6 @@ __all__ = [
     "AuditEntry",
     "Batch",
     "BatchPurpose",
-    "Bell",
     "Branch",
     "Build",
     "CancelCode",

@@ -46,13 +46,3 @@ class Duty(models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-
-class Bell(models.Model):
-    """A message that was sent and not answered yet; while it is young, no other message of its name is sent."""
-
-    name = models.CharField(max_length=100, primary_key=True, help_text="Task and argument, e.g. work:duel.")
-    rung_at = models.DateTimeField(help_text="By the database's clock.")
-
-    def __str__(self) -> str:
-        return self.name

@@ -13,7 +13,7 @@ from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from core.errors import Refused
-from core.jobs.bells import DELIVERIES_TASK, wake
+from core.jobs.messages import DELIVERIES_TASK, task_request
 from core.links import page
 from core.models import Delivery, DeliveryState, EventKind, User, Webhook
 from core.notices.alarms import alarm_raise, alarm_settle
@@ -46,7 +46,7 @@ def deliveries_send_due(*, now: datetime) -> int:
     for key in list(due.values_list("pk", flat=True)[:BATCH]):
         seconds = time.monotonic() - began
         if seconds >= RUN_SECONDS:
-            wake("publish", DELIVERIES_TASK)
+            task_request("publish", DELIVERIES_TASK)
             break
         # Without these seconds the pause could end while the delivery is still under way.
         taken += delivery_send(delivery_id=key, now=now + timedelta(seconds=seconds))
@@ -105,7 +105,7 @@ def delivery_send_again(*, delivery: Delivery) -> Delivery:
         next_at=now,
         created_at=now,
     )
-    wake("publish", DELIVERIES_TASK)
+    task_request("publish", DELIVERIES_TASK)
     return again
 
 

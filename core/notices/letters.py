@@ -18,7 +18,7 @@ from django.core.mail.backends.base import BaseEmailBackend
 from django.db import transaction
 from django.utils import timezone
 
-from core.jobs.bells import MAIL_TASK, wake
+from core.jobs.messages import MAIL_TASK, task_request
 from core.links import absolute, page
 from core.models import Letter, LetterKind, User
 from core.notices.outbox import OutboxRun, post
@@ -33,7 +33,7 @@ def letter_write(*, kind: LetterKind, email: str) -> None:
     with transaction.atomic():
         if not Letter.objects.filter(kind=kind, email__iexact=email).exists():
             Letter.objects.create(kind=kind, email=email, created_at=now, mail_next_at=now)
-        wake("publish", MAIL_TASK, 0)
+        task_request("publish", MAIL_TASK, 0)
 
 
 def letters_send(run: OutboxRun) -> int:

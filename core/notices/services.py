@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Max, Q
 from django.utils import timezone
 
-from core.jobs.bells import DELIVERIES_TASK, MAIL_TASK, wake
+from core.jobs.messages import DELIVERIES_TASK, MAIL_TASK, task_request
 from core.models import Delivery, Environment, EventKind, Notice, NoticeChoice, NoticeKind, User, Webhook
 from core.notices.payloads import Event, body_of
 from core.notices.selectors import choices
@@ -75,7 +75,7 @@ def notify_each(*, kind: NoticeKind, messages: Sequence[Message]) -> list[Notice
             )
         Notice.objects.bulk_create(rows, batch_size=500)
         if any(row.mail_next_at is not None and row.mail_next_at <= now for row in rows):
-            wake("publish", MAIL_TASK)
+            task_request("publish", MAIL_TASK)
     return rows
 
 
@@ -154,7 +154,7 @@ def delivery_create(*, webhook: Webhook, event: Event) -> Delivery:
         next_at=event.at,
         created_at=event.at,
     )
-    wake("publish", DELIVERIES_TASK)
+    task_request("publish", DELIVERIES_TASK)
     return row
 
 

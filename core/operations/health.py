@@ -17,8 +17,8 @@ from django.core.files.storage import default_storage
 from django.db import connection, connections
 from django.db.models import Q
 
-from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.messages import waiting_count
 from core.jobs.registry import queue_of
 from core.jobs.worker_selectors import workers_alive
 from core.models import Alarm, Duel, Evaluation, JobState, Validation
@@ -142,7 +142,7 @@ def _redis() -> None:
 
 def _workers(now: datetime) -> None:
     if not workers_alive().exists():
-        raise _Unhealthy("no worker is alive: start them with `manage.py run_workers`, or `qcluster` for one queue")
+        raise _Unhealthy("no worker is alive: start them with `manage.py run_workers`")
     long_ago = now - STUCK_AFTER
     # The watchdog wakes jobs whose delay is over, and may take as long as it takes.
     due = Q(not_before=None) | Q(not_before__lt=long_ago)

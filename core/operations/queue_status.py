@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Count, Max, Min, Q
 
-from core.jobs.bells import waiting_count
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.messages import waiting_count
 from core.jobs.registry import kinds_of
 from core.jobs.states import OPEN
 from core.jobs.worker_selectors import workers_alive
@@ -23,7 +23,7 @@ SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class QueueStatus:
-    """A queue. messages: those that no worker has taken; None when the broker does not answer. oldest_at: creation time
+    """A queue. messages: those that no worker has taken. oldest_at: creation time
     of the oldest waiting job, in line or delayed. delayed: number of delayed jobs."""
 
     name: str
@@ -33,7 +33,7 @@ class QueueStatus:
     delayed: int
     oldest_at: datetime | None
     finished_at: datetime | None
-    messages: int | None
+    messages: int
 
 
 def queue_statuses() -> list[QueueStatus]:
@@ -45,11 +45,6 @@ def queue_statuses() -> list[QueueStatus]:
 
 def _queue(name: str, workers: int) -> QueueStatus:
     rows = [_counts(kind) for kind in kinds_of(name)]
-    try:
-        messages: int | None = waiting_count(name)
-    # Each broker raises its own errors; an unreachable one must not hide the rest of the status.
-    except Exception:
-        messages = None
     oldest = [row["oldest"] for row in rows if row["oldest"]]
     finished = [row["finished"] for row in rows if row["finished"]]
     return QueueStatus(
@@ -60,7 +55,7 @@ def _queue(name: str, workers: int) -> QueueStatus:
         delayed=sum(row["delayed"] for row in rows),
         oldest_at=min(oldest, default=None),
         finished_at=max(finished, default=None),
-        messages=messages,
+        messages=waiting_count(name),
     )
 
 

@@ -1,20 +1,16 @@
-"""The reaper: takes back the work of dead workers, in every cluster, every few seconds, even if all bells are lost."""
+"""The reaper: takes back the work of dead workers, beside the workers of every host, every few seconds."""
 
 from __future__ import annotations
 
 import logging
-import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from django.conf import settings
 from django.db import Error, connection
 from django.utils.module_loading import import_string
 
 from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
-from core.jobs.bells import ring
-from core.jobs.claims import is_work_waiting
 from core.jobs.lifecycle import jobs_end_delay
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
@@ -29,7 +25,7 @@ HOST_CHORE_SECONDS = 60.0
 
 
 class Reaper:
-    """A thread of a cluster's first process, which does no other work that could delay it.
+    """A thread of a process that does no other work that could delay it.
 
     look: called every `seconds`; it may raise any exception.
     """
@@ -52,25 +48,19 @@ class Reaper:
         while not self._ended.wait(self._seconds):
             try:
                 self._look()
-            except Exception as error:
-                if _is_outage(error):
-                    logger.warning("The reaper could not finish a round: %s", error)
-                else:
-                    logger.exception("The reaper failed.")
+            except Error as error:
+                logger.warning("The reaper could not finish a round: %s", error)
+            except Exception:
+                logger.exception("The reaper failed.")
             finally:
                 # A new connection for each round: the database may have been restarted.
                 connection.close()
 
 
-def _is_outage(error: Exception) -> bool:
-    """Return whether the database or Redis has failed, whose client is loaded only where it is used."""
-    redis = sys.modules.get("redis.exceptions")
-    return isinstance(error, Error) or (redis is not None and isinstance(error, redis.RedisError))
-
-
-def reapers(queue: str) -> list[Reaper]:
-    """Return a cluster's reapers: one for the rows, and one for each chore of its host, which an engine may delay."""
-    chores = [chore for chore in CHORES if queue in chore.queues]
+def reapers(queues: Sequence[str]) -> list[Reaper]:
+    """Return the reapers beside the workers of some queues: one for the rows, and one for each chore of their host."""
+    chores = [chore for chore in CHORES if set(queues) & set(chore.queues)]
+    # An engine that hangs delays its own chore only.
     return [Reaper(), *(Reaper(chore, HOST_CHORE_SECONDS) for chore in chores)]
 
 
@@ -78,28 +68,20 @@ def look_around() -> None:
     """Clean up after dead workers of this host, then look after the rows."""
     with apart("The folders of dead workers"):
         remove_abandoned(FOLDERS, PREFIX)
-    # First, so that alarms are raised even when no bell can be rung.
+    # First, so that alarms are raised whatever fails below.
     with apart("The watch over the queues"):
         watch(worker=worker_name())
     look()
 
 
 def look() -> None:
-    """Take jobs back from dead workers, mend schedules, ring for waiting work and run the registered steps.
+    """Take jobs back from dead workers, mend schedules and run the registered steps.
 
     An error in one step does not stop the others.
     """
-    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, queues_ring):
+    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend):
         with apart(step.__name__):
             step()
     for path in STEPS:
         with apart(path):
             import_string(path)()
-
-
-def queues_ring() -> None:
-    """Ring the bell of every queue in which work waits: its last message may be lost, or no worker was free."""
-    for queue in (*settings.QUEUES, *settings.EXTRA_QUEUES):
-        with apart(f"The bell of the queue {queue}"):
-            if is_work_waiting(queue):
-                ring(queue)

@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 from django_q.models import Schedule
 
 from core.jobs.apart import apart
+from core.jobs.messages import messages
 from core.jobs.registry import PLANS, kinds_of
 from core.jobs.states import OPEN
 from core.jobs.waits import HALTED_CODES, standstill_key
@@ -110,6 +111,8 @@ def _last_finished(kind: type[Job]) -> datetime | None:
 
 
 def _is_overdue(queue: str, before: datetime) -> bool:
-    """Return whether a schedule of a queue is overdue: the tournament queue has no other work."""
-    due = Schedule.objects.filter(name__in=PLANS, cluster=queue, next_run__lt=before).exclude(repeats=0)
-    return bool(due.exists())
+    """Return whether a schedule or a message of a queue is overdue: the tournament queue has no other work."""
+    names = [name for name, plan in PLANS.items() if plan.queue == queue]
+    due = Schedule.objects.filter(name__in=names, next_run__lt=before).exclude(repeats=0)
+    # django-q notes the moment of sending as the end of the message's lock.
+    return bool(due.exists() or messages(queue).filter(lock__lt=before).exists())

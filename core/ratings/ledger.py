@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Duel, Ledger, LedgerChange, LedgerEntry, Tournament
 
 _RAISE = """
@@ -40,7 +40,7 @@ def ledger_change(
             Ledger.objects.bulk_create([Ledger(environment_id=environment_id)], ignore_conflicts=True)
             version = raised(environment_id, values)
         assert version is not None
-        wake("tournament", TOURNAMENT_TASK, environment_id)
+        task_request("tournament", TOURNAMENT_TASK, environment_id)
     return version
 
 
@@ -94,7 +94,7 @@ def ledger_adopt(*, environment_id: int) -> int:
         ]
         LedgerChange.objects.bulk_create(changes, batch_size=ADOPTED_AT_ONCE)
         Ledger.objects.filter(environment=environment_id).update(version=ledger.version + len(changes))
-        wake("tournament", TOURNAMENT_TASK, environment_id)
+        task_request("tournament", TOURNAMENT_TASK, environment_id)
     return len(changes)
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.files.removed import REMOVED
-from core.jobs.bells import wake
+from core.jobs.messages import task_request
 from core.models import Rollout, Task, User, VerdictReason
 from core.people.rights import may
 from core.rollouts.selectors import of_task
@@ -31,7 +31,7 @@ def judging_ask(*, rollout: Rollout, by: User, by_newest_task: bool = False) -> 
     wanted = VerdictReason.TASK_CHANGED if by_newest_task else VerdictReason.AGAIN
     with transaction.atomic():
         Rollout.objects.filter(pk=rollout.pk).update(judging_asked=wanted, judging_asked_by=by, judging_error="")
-        wake(settings.ROLLOUT_QUEUE, JUDGE_TASK)
+        task_request(settings.ROLLOUT_QUEUE, JUDGE_TASK)
 
 
 def can_be_judged(rollout: Rollout) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.jobs.lifecycle import job_ring
+from core.jobs.lifecycle import job_announce
 from core.jobs.turns import rollouts_turn
 from core.models import Batch, BatchPurpose, Rollout, Task
 
@@ -37,5 +37,5 @@ def rollouts_line_up(
     rollouts_turn(owner=batch.owner, environment=batch.environment, rollouts=rows, is_last=is_last)
     made = Rollout.objects.bulk_create(rows)
     if made:
-        job_ring(job=made[0])
+        job_announce(job=made[0])
     return made

@@ -7,7 +7,6 @@ from typing import Any
 from core.settings.base import env
 from core.settings.players import SANDBOX
 from core.settings.rollouts import ROLLOUT_PARALLELISM, ROLLOUTS
-from core.settings.state import REDIS_URL
 from core.settings.variables import decimal, whole_number, words
 
 LOTS_QUEUE = "lots"  # served by drivers, each of which plays many jobs on a cluster
@@ -34,28 +33,23 @@ QUEUE_STALL_MINUTES = env.number("QUEUE_STALL_MINUTES", 30)
 STOP_GRACE_SECONDS = env.number("STOP_GRACE_SECONDS", 20)
 DUEL_PARALLELISM = env.number("DUEL_PARALLELISM", max(1, len(os.sched_getaffinity(0)) - 1))
 VERIFY_SAMPLE = env.share("VERIFY_SAMPLE", 0.05)
-_MESSAGE_SECONDS = 4 * 3600
+# Processes of workers for each queue on a host; one for those that are left out.
+WORKERS = {"duel": DUEL_PARALLELISM, ROLLOUT_QUEUE: ROLLOUT_PARALLELISM}
+# django-q turns schedules into messages of the queues. Its own workers do only schedules that superusers have written.
 Q_CLUSTER: dict[str, Any] = {
     "name": "rl-arena",
     "label": "Queues",
+    "orm": "default",
     "workers": 1,
     "recycle": 200,
-    # Rows are the truth: a bell is delivered once, and the reaper rings again for waiting work.
+    "timeout": 600,
+    "retry": 660,
     "max_attempts": 1,
     "ack_failures": True,
-    "timeout": _MESSAGE_SECONDS,
-    "retry": _MESSAGE_SECONDS + 600,
     "save_limit": 250,
     "catch_up": False,
-    "poll": 0.25,
-    "queue_limit": 1,  # a bell that a busy cluster holds back wakes no other cluster
-    **({"redis": REDIS_URL} if REDIS_URL else {"orm": "default"}),
-    "ALT_CLUSTERS": {
-        **{queue: {} for queue in (*QUEUES, *EXTRA_QUEUES)},
-        # Recycled seldom, because a worker's warm containers end with it.
-        "duel": {"workers": DUEL_PARALLELISM, "recycle": 2000},
-        **({ROLLOUT_QUEUE: {"workers": ROLLOUT_PARALLELISM}} if ROLLOUTS != "false" else {}),
-    },
+    "poll": 1,
+    "queue_limit": 1,
 }
 
 # --- Scaling ----------------------------------------------------------------------------------------------

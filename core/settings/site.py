@@ -36,7 +36,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "core",  # before django_q, because core replaces its `qcluster`
+    "core",
     "django_q",
     "axes",
     "allauth",

@@ -10,10 +10,10 @@ from django.utils import timezone
 
 from core.errors import Refused
 from core.evaluations.services import standing_decide
-from core.jobs.bells import IMAGES_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
+from core.jobs.messages import IMAGES_TASK, TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
@@ -76,9 +76,9 @@ def submission_delete(*, submission: Submission) -> None:
         planned = submission.participations.filter(tournament__is_automatic=False)
         if planned.filter(tournament__state=TournamentState.RUNNING).exists():
             # It has withdrawn from that tournament.
-            wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+            task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
         storage, name = submission.archive.storage, str(submission.archive.name)
         # If the store fails, the retention deletes it later.
         transaction.on_commit(lambda: storage.delete(name), robust=True)
-        wake("build", IMAGES_TASK)
+        task_request("build", IMAGES_TASK)
         repository_review()

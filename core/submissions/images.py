@@ -17,9 +17,9 @@ from django_q.models import Schedule
 
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.bells import IMAGES_CHECK_TASK
 from core.jobs.kinds import JOB_MODELS
 from core.jobs.locks import agent_lock
+from core.jobs.messages import IMAGES_CHECK_TASK
 from core.jobs.schedules import message_of
 from core.jobs.states import OPEN, wait_until
 from core.models import LADDER, Build, Duel, JobState, Participant, Submission, TournamentState
@@ -48,11 +48,10 @@ def images_check_start() -> None:
     Schedule.objects.update_or_create(
         name=CHECK,
         defaults={
-            **message_of(IMAGES_CHECK_TASK),
+            **message_of("build", IMAGES_CHECK_TASK),
             "schedule_type": Schedule.MINUTES,
             "minutes": EVERY_MINUTES,
             "repeats": -1,
-            "cluster": "build",
         },
     )
 

@@ -9,9 +9,9 @@ from django.db import transaction
 
 from core.evaluations.services import evaluation_create, evaluation_ensure
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.locks import agent_lock
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.written import written_once
 from core.models import Agent, Build, JobFault, Submission, SubmissionForm, Validation
 from core.rollouts.batches import ranking_begin
@@ -108,7 +108,7 @@ def validation_succeed(*, validation: Validation, artifacts: DuelArtifacts, log:
         promotion = promotion_begin(agent=agent, submission=submission)
         version_validated(submission, promotion)
         _quarantine_end(submission)
-        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+        task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
 def _quarantine_end(submission: Submission) -> None:

@@ -18,9 +18,9 @@ from arena_kit.ranking.sequential import SequentialState, SequentialTest
 from core.duels.services import duel_create
 from core.duels.stopping import version_test
 from core.jobs.apart import apart
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
 from core.jobs.locks import agent_lock
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.models import (
     Agent,
@@ -237,5 +237,5 @@ def _end(promotion: Promotion, state: PromotionState, verdict: str) -> None:
         job_cancel_if_open(job=duel, code=CancelCode.TEST_OVER, reason=verdict)
     if state == PromotionState.ACTIVATED:
         Submission.objects.filter(pk=promotion.candidate_id).update(is_benched=False)
-        wake("tournament", TOURNAMENT_TASK, promotion.candidate.agent.environment_id)
+        task_request("tournament", TOURNAMENT_TASK, promotion.candidate.agent.environment_id)
     promotion_decided(promotion)

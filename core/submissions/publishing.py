@@ -11,9 +11,9 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 
 from core.errors import Refused
 from core.jobs.apart import apart
-from core.jobs.bells import REPOSITORY_TASK, wake
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
+from core.jobs.messages import REPOSITORY_TASK, task_request
 from core.models import Agent, CancelCode, JobFault, JobState, Publication, Submission
 
 PUSH_TIME = timedelta(minutes=10)
@@ -60,7 +60,7 @@ def publications_ensure(*, failed_too: bool = False, limit: int = 100) -> int:
 def repository_review() -> None:
     """Ask the publisher to remove what must not be seen any more, once the surrounding transaction has committed."""
     if settings.PUBLISHER_REMOTE:
-        wake("publish", REPOSITORY_TASK)
+        task_request("publish", REPOSITORY_TASK)
 
 
 def publications_shown() -> QuerySet[Publication]:

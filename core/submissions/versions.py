@@ -5,8 +5,8 @@ from __future__ import annotations
 from django.db import transaction
 
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.locks import agent_lock
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Agent, JobState, Promotion, PromotionState, Submission
 from core.submissions.promotions import promotion_stop
 
@@ -31,7 +31,7 @@ def submission_activate(*, submission: Submission) -> None:
         Submission.objects.filter(pk__in=newer.order_by().values("pk")).update(is_benched=True)
         Submission.objects.filter(pk=submission.pk).update(is_benched=False)
         _answer(submission, PromotionState.ACTIVATED, "Its owner let it play.")
-        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+        task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
 def submission_bench(*, submission: Submission) -> None:
@@ -54,7 +54,7 @@ def submission_bench(*, submission: Submission) -> None:
             )
         Submission.objects.filter(pk=submission.pk).update(is_benched=True)
         _answer(submission, PromotionState.BENCHED, "Its owner left it benched.")
-        wake("tournament", TOURNAMENT_TASK, agent.environment_id)
+        task_request("tournament", TOURNAMENT_TASK, agent.environment_id)
 
 
 def _locked(submission: Submission) -> tuple[Agent, Submission]:

@@ -14,7 +14,7 @@ from core.models import (
     Submission,
 )
 from core.tests import factories
-from core.tests.working import bells
+from core.tests.working import requested
 
 REASON = "The clock of a worker was wrong."
 
@@ -38,8 +38,8 @@ def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
 
 
 def waiting_messages() -> list[tuple[str, int | str]]:
-    """Task and argument of all bells that wait to be answered, oldest first."""
-    return [(task, argument) for _, task, argument in bells()]
+    """Task and argument of all messages that wait, oldest first."""
+    return [(task, argument) for _, task, argument in requested()]
 
 
 def enter_ledger(duel: Duel) -> LedgerEntry:

@@ -15,8 +15,6 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
-from django_q.models import OrmQ, Task
-from django_q.tasks import async_task
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.availability import Trials
@@ -24,7 +22,7 @@ from arena_kit.environment.registry import all_specs, get_spec
 from core.environments import availability
 from core.environments.availability import availability_note, environment_retire
 from core.environments.services import environment_sync
-from core.jobs.bells import waiting_count
+from core.jobs.messages import task_request, waiting_count
 from core.jobs.worker_selectors import workers_alive
 from core.management.commands import sync_environments
 from core.management.commands.run_workers import Command as RunWorkers
@@ -173,10 +171,11 @@ def children_of(parent: int) -> list[int]:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.nightly
 def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind() -> None:
-    """The whole way over the database's queues: async_task, named clusters, restart, SIGTERM."""
+    """The whole way over the database's queues: requests, processes, restart, SIGTERM."""
     queues = ("tournament", "publish")
-    for queue in settings.QUEUES:
-        async_task("math.sqrt", 49.0, cluster=queue, task_name=queue)
+    requests = {"build": "images_remove_unused", "tournament": "artifacts_remove_unused", "publish": "mails_send"}
+    for queue, task in requests.items():
+        task_request(queue, task)
     workers = subprocess.Popen(
         [sys.executable, "manage.py", "run_workers", *queues],
         cwd=settings.BASE_DIR,
@@ -193,25 +192,23 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
         start_new_session=True,
     )
     try:
-        # Not what schedules have sent, which on a slow machine have their turn meanwhile.
-        sent = Task.objects.filter(func="math.sqrt")
-        wait_until(lambda: sent.count() == len(queues), "both messages are done")
-        assert sorted(sent.values_list("name", "cluster", "result")) == sorted((queue, queue, 7.0) for queue in queues)
-        # Messages of other queues wait for their own workers.
-        wait_until(lambda: [waiting_count(queue) for queue in settings.QUEUES] == [1, 1, 0, 0], "others are left")
-        assert {"build", "duel"} <= set(OrmQ.objects.values_list("key", flat=True))
         wait_until(lambda: workers_alive().count() == len(queues), "both workers say that they live")
-        assert set(workers_alive().values_list("queue", flat=True)) == set(queues)
-        clusters = children_of(workers.pid)
-        assert len(clusters) == len(queues)
+        # Messages of other queues wait for their own workers.
+        wait_until(lambda: [waiting_count(queue) for queue in requests] == [1, 0, 0], "others are left")
+        before = dict(workers_alive().values_list("queue", "pid"))
+        assert set(before) == set(queues)
+        # The lookout and the schedules have a process each.
+        assert len(children_of(workers.pid)) == len(queues) + 2
 
-        os.kill(clusters[0], signal.SIGKILL)
-        wait_until(lambda: not of_session(clusters[0]), "what a killed cluster had started is gone")
-        wait_until(lambda: len(children_of(workers.pid)) == len(queues), "the cluster runs again")
+        os.kill(before["tournament"], signal.SIGKILL)
+        wait_until(lambda: not of_session(before["tournament"]), "what a killed worker had started is gone")
+        replaced = workers_alive("tournament").exclude(pid=before["tournament"])
+        wait_until(replaced.exists, "it is replaced")
+        assert workers_alive("publish").get().pid == before["publish"]
         for queue in queues:
-            async_task("math.sqrt", 81.0, cluster=queue, task_name=f"{queue} again")
-        wait_until(lambda: sent.count() == 4, "its queue is served again")
-        clusters = children_of(workers.pid)
+            task_request(queue, requests[queue])
+        wait_until(lambda: [waiting_count(queue) for queue in queues] == [0, 0], "its queue is served again")
+        sessions = children_of(workers.pid)
     finally:
         workers.terminate()
         output, _ = workers.communicate(timeout=300)
@@ -219,11 +216,12 @@ def test_workers_take_the_messages_of_their_own_queue_and_leave_nothing_behind()
     assert workers.returncode == 0, output
     stopped = Worker.objects.exclude(stopped_at=None)
     assert set(stopped.values_list("queue", flat=True)) == set(queues)
-    assert [pid for session in clusters for pid in of_session(session)] == []
+    assert [pid for session in sessions for pid in of_session(session)] == []
     assert output.splitlines()[0] == "Starting the workers of tournament, publish."
     assert output.splitlines()[-1] == "All workers have ended."
     assert re.search(r"^\w+ ended with -9; it starts again in 1 s\.$", output, re.MULTILINE)
-    assert {line.split()[0] for line in output.splitlines() if line.startswith("[")} == {"[tournament]", "[publish]"}
+    names = {line.split()[0] for line in output.splitlines() if line.startswith("[")}
+    assert names <= {"[tournament]", "[publish]", "[lookout]", "[schedules]"}
 
 
 def database_url() -> str:

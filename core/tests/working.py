@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django_q.models import OrmQ
 
-from core.jobs.bells import ANSWER, WORK, answer
+from core.jobs.claims import is_work_waiting
 from core.jobs.lifecycle import job_claim
+from core.jobs.messages import TASK, message_do
 from core.jobs.registry import SERVICES, queues_of
-from core.jobs.worker import Performed, perform, worker_name
+from core.jobs.worker import Performed, perform, step, worker_name
 from core.models import Job
 
 
@@ -26,21 +28,30 @@ def run(job: Job) -> Performed:
     return perform_one(type(job), job.pk, next(line.action() for line in lines if line.holds(job)))
 
 
-def bells() -> list[tuple[str, str, int | str]]:
+def requested() -> list[tuple[str, str, int | str]]:
     """The messages that wait, oldest first: queue, task and argument."""
     rows = list(OrmQ.objects.order_by("pk"))
-    assert all(row.task["func"] == ANSWER for row in rows)
+    assert all(row.task["func"] == TASK for row in rows)
     return [(row.key, *row.task["args"]) for row in rows]
 
 
-def rung() -> list[str]:
-    """The queues whose own bells wait to be answered, oldest first."""
-    return [str(argument) for _, task, argument in bells() if task == WORK]
+def at_work() -> list[str]:
+    """The queues in which a job waits that a worker would claim now."""
+    return [queue for queue in (*settings.QUEUES, *settings.EXTRA_QUEUES) if is_work_waiting(queue)]
 
 
-def answer_bells() -> None:
-    """Do what the workers do, one message after the other, until no message is left."""
+def work(queue: str) -> None:
+    """Do job after job of a queue, as its worker does until it would wait."""
+    while step(queue) in (Performed.DONE, Performed.REFUSED):
+        pass
+
+
+def work_once() -> bool:
+    """Do what is next in any queue; return False where all workers would wait."""
+    return any(message_do(queue) or step(queue) is not Performed.NOTHING for queue in settings.QUEUES)
+
+
+def do_requested() -> None:
+    """Do what the workers do with messages, one after the other, until none is left."""
     while message := OrmQ.objects.order_by("pk").first():
-        task = message.task
-        message.delete()
-        answer(*task["args"])
+        message_do(message.key)

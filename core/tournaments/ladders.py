@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel
 from core.jobs.locks import agent_lock
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import StaleJob
 from core.models import LADDER, Agent, CancelCode, JobState, Participant, Submission, Tournament, TournamentState
 from core.ratings.participants import participants_write
@@ -25,7 +25,7 @@ def ladder_change(*, tournament: Tournament, settings: Mapping[str, object], end
     rows = Tournament.objects.filter(pk=tournament.pk, state=TournamentState.RUNNING)
     rows.update(settings=dict(settings), ends_at=ends_at)
     tournament.refresh_from_db()
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+    task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
 def ladder_field_save(
@@ -85,7 +85,7 @@ def agent_rest(*, agent: Agent, is_resting: bool) -> None:
                 for ladder in locked.environment.tournaments.filter(state=TournamentState.RUNNING, format=LADDER):
                     own = ladder.participants.filter(submission__agent=locked, withdrawn_at=None)
                     participants_leave(tournament=ladder, rows=own)
-            wake("tournament", TOURNAMENT_TASK, locked.environment_id)
+            task_request("tournament", TOURNAMENT_TASK, locked.environment_id)
     agent.refresh_from_db()
 
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from arena_kit.ranking.formats import MOST_PARTICIPANTS, Format, format_make, settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, wake
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.models import Audience, Eligibility, Environment, LedgerChange, Season, Tournament, TournamentState, User
 from core.ratings.ledger import ledger_change
 from core.times import moment
@@ -181,7 +181,7 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
     frozen = {"freezes_at": now} if tournament.freezes_at is not None and tournament.freezes_at > now else {}
     if not rows.update(starts_at=now, **closed, **frozen):
         raise Refused(GONE)
-    wake("tournament", TOURNAMENT_TASK, tournament.environment_id)
+    task_request("tournament", TOURNAMENT_TASK, tournament.environment_id)
 
 
 def results_release(*, tournament: Tournament) -> None:

@@ -16,7 +16,7 @@ from django_q.models import Schedule
 from arena_kit.ranking.formats import settings_checked
 from arena_kit.text import plain_line
 from core.errors import Refused
-from core.jobs.bells import SCHEDULED_TASK
+from core.jobs.messages import SCHEDULED_TASK
 from core.jobs.schedules import message_of
 from core.models import Eligibility, Tournament, TournamentSchedule
 from core.tournaments.cron import cron_check, cron_last, cron_next
@@ -86,11 +86,10 @@ def schedule_mirror(*, schedule: TournamentSchedule, now: datetime) -> None:
         Schedule.objects.filter(name=_name(schedule)).delete()
         return
     values: Mapping[str, Any] = {
-        **message_of(SCHEDULED_TASK, schedule.pk),
+        **message_of("tournament", SCHEDULED_TASK, schedule.pk),
         "schedule_type": Schedule.CRON,
         "cron": schedule.cron,
         "repeats": -1,
-        "cluster": "tournament",
         "next_run": cron_next(schedule.cron, after=now),
     }
     Schedule.objects.update_or_create(name=_name(schedule), defaults=values)

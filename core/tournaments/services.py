@@ -9,9 +9,9 @@ from django.db.models.functions import Now
 
 from core.duels.seeds import duel_seed
 from core.duels.stopping import duel_test
-from core.jobs.bells import TOURNAMENT_TASK, wake
 from core.jobs.control import job_cancel_if_open
-from core.jobs.lifecycle import job_ring
+from core.jobs.lifecycle import job_announce
+from core.jobs.messages import TOURNAMENT_TASK, task_request
 from core.jobs.states import OPEN
 from core.jobs.turns import duels_line_up
 from core.models import (
@@ -93,9 +93,9 @@ def duels_enqueue(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
     """Save new duels of a tournament and put them in line in their order: `job_enqueue` for hundreds at once."""
     duels_line_up(tournament=tournament, duels=duels)
     Duel.objects.bulk_create(duels, batch_size=BATCH_SIZE)
-    # One bell is enough, because a worker that is awake goes from duel to duel.
+    # It wakes all idle workers, and they go from duel to duel.
     for duel in duels[:1]:
-        job_ring(job=duel)
+        job_announce(job=duel)
 
 
 def ladder_create(*, environment: Environment, edition: int, seed: int, settings: Mapping[str, object]) -> Tournament:
@@ -148,7 +148,7 @@ def tournament_cancel(*, tournament: Tournament, reason: str) -> None:
 def ladder_stop(*, environment: Environment) -> None:
     """Let an environment that plays a ladder play nothing; a running ladder then ends with its table."""
     Environment.objects.filter(pk=environment.pk, play=Play.LADDER).update(play=Play.NOTHING)
-    wake("tournament", TOURNAMENT_TASK, environment.pk)
+    task_request("tournament", TOURNAMENT_TASK, environment.pk)
 
 
 def open_duels_cancel(*, tournament: Tournament, reason: str) -> None:

@@ -1,6 +1,6 @@
 """The process that serves the queue of lots: a driver that holds many claims, woken every few seconds.
 
-It runs as `manage.py run_workers lots`, or as `qcluster` with Q_CLUSTER_NAME=lots. Several may share an arena.
+It runs as `manage.py run_workers lots`. Several may share an arena.
 """
 
 from __future__ import annotations

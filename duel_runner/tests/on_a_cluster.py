@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 from typing import Any
 
 import pytest
@@ -20,9 +19,8 @@ def play_on_a_cluster(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, name, {})
     for module in ("core.jobs.claims", "core.tests.working"):
         monkeypatch.setattr(f"{module}.SERVICES", registry.SERVICES)
-    for module in ("core.jobs.bells", "core.jobs.worker_selectors"):
-        monkeypatch.setattr(f"{module}.DRIVERS", registry.DRIVERS)
-    monkeypatch.setattr("core.jobs.stopping._stopping", mmap.mmap(-1, 8))
+    monkeypatch.setattr("core.jobs.worker_selectors.DRIVERS", registry.DRIVERS)
+    monkeypatch.setattr("core.jobs.stopping._asked_at", None)
     settings.SANDBOX = "kubernetes"
     settings.QUEUES = QUEUES
     registry.SERVICES["build"] = build

@@ -39,7 +39,6 @@ from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (
     Analysis,
-    Bell,
     CancelCode,
     Duel,
     Evaluation,
@@ -400,9 +399,8 @@ def test_every_kind_that_its_queue_serves_has_steps() -> None:
     assert registry.kinds_of("duel") == [Recording, Analysis]
 
 
-def test_a_driver_needs_no_bell(player: Callable[..., Submission]) -> None:
+def test_a_driver_finds_a_duel_in_its_row(player: Callable[..., Submission]) -> None:
     rated_duel(player)
-    assert not Bell.objects.exists()
     assert is_work_waiting("lots")
 
 

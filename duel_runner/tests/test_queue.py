@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from arena_kit.errors import PlatformFault
-from core.jobs import claims, worker
+from core.jobs import claims
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue, job_fail, job_succeed
 from core.jobs.registry import SERVICES
-from core.jobs.worker import Performed, step, work
+from core.jobs.worker import Performed, step
 from core.jobs.workers import worker_appear
 from core.models import Duel, Environment, Evaluation, Job, JobFault, JobState, Submission, Validation
 from core.tests import factories
-from core.tests.working import answer_bells, rung
+from core.tests.working import at_work, work
 from duel_runner import tasks
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -103,7 +103,7 @@ def test_evaluating_everybody_anew_does_not_stop_the_duels(duel: Duel, played: l
     assert sorted(played) == ["duel", "evaluation"]
 
 
-def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
+def test_a_job_that_was_given_back_leaves_the_others_to_the_next_worker(
     duel: Duel, played: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(job: Job, lease: Lease) -> None:
@@ -112,21 +112,9 @@ def test_a_job_that_was_given_back_leaves_the_others_to_the_next_bell(
     monkeypatch.setattr(tasks, "validate", fail)
     uploaded("cleo", duel.its_tournament.environment, 1)
     work("duel")
-    assert (played, rung()) == ([], ["duel"])
-    answer_bells()
+    assert (played, at_work()) == ([], ["duel"])
+    work("duel")
     assert played == ["duel"]
-
-
-@pytest.mark.usefixtures("everything")
-def test_a_worker_that_begins_rings_for_the_next_one_while_more_waits(
-    played: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # It checks its messages after every job.
-    monkeypatch.setattr(worker, "AWAKE_SECONDS", 0.0)
-    assert rung() == ["duel"]
-    answer_bells()
-    assert len(played) == 8
-    assert rung() == []
 
 
 @pytest.mark.usefixtures("everything")

@@ -16,7 +16,7 @@ from core.moderation.services import user_ban
 from core.submissions.existing import submission_delete
 from core.submissions.publishing import publications_ensure, repository_review
 from core.tests import factories
-from core.tests.working import bells, run
+from core.tests.working import requested, run
 from publisher import tasks
 from publisher.catalogue import publications_gone
 from publisher.git import GitError
@@ -77,7 +77,7 @@ def test_what_must_not_be_seen_any_more_is_removed_although_it_arrives(
     pushing(lambda: act(job))
     run(job)
     assert f"{AGENT}/mine.py" in remote.paths()
-    assert bells().count(REVIEW) >= 1
+    assert requested().count(REVIEW) >= 1
     tasks.repository_refresh()
     assert remote.paths() == []
 

@@ -16,7 +16,7 @@ from core.moderation.services import user_ban, user_unban
 from core.submissions.existing import submission_delete
 from core.submissions.publishing import publications_ensure
 from core.tests import factories
-from core.tests.working import bells, run
+from core.tests.working import requested, run
 from publisher import tasks
 from publisher.pages import MARK
 from publisher.tests.publishing import publish_all, published_to, version
@@ -90,7 +90,7 @@ def test_what_an_organiser_makes_private_is_removed_and_comes_back(
     client.post(address, form)
     agent.refresh_from_db()
     assert not agent.is_public
-    assert ("publish", "repository_refresh", 0) in bells()
+    assert ("publish", "repository_refresh", 0) in requested()
 
     tasks.repository_refresh()
     assert remote.subjects()[0] == f"Remove {AGENT}"

@@ -49,10 +49,10 @@ def test_a_killed_process_leaves_its_duel_to_the_next(
             f"{name}={value}"
             for name, value in {"image": settings.KUBERNETES_IMAGE, **settings.KUBERNETES_OPTIONS}.items()
         ),
-        "SANDBOX": "kubernetes", "KUBECONFIG": str(cluster.kubeconfig), "Q_CLUSTER_NAME": "lots",
+        "SANDBOX": "kubernetes", "KUBECONFIG": str(cluster.kubeconfig),
         "PLAYER_REGISTRY": f"{login}@{settings.PLAYER_REGISTRY}" if login.strip(":") else settings.PLAYER_REGISTRY,
     }  # fmt: skip
-    command = ("manage.py", "qcluster")
+    command = ("manage.py", "run_workers", "lots")
     with running(variables, *command) as process:
         # Before there is a duel, which could be over with the next sign of life.
         until(lambda: workers_alive("lots").filter(engine="Kubernetes v1.20.2", engine_error="").exists())

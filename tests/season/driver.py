@@ -11,8 +11,9 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from docker.errors import DockerException
@@ -47,9 +48,11 @@ class Hit:
     facts: dict[str, Any]
 
     @property
-    def group(self) -> int:
-        """Process group of its whole cluster."""
-        return os.getpgid(self.pid)
+    def host(self) -> list[int]:
+        """The processes of its whole host: `run_workers`, and all that it has forked."""
+        parent = int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+        return [parent, *map(int, children)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,13 +225,16 @@ class Driver:
             raise NotInjected(f"the engine does not answer: {type(error).__name__}") from error
 
 
-def kill(pid: int, *, group: int | None) -> float:
-    """SIGKILL a process, or its whole group; return when it was seen dead (monotonic seconds). Raises NotInjected."""
+def kill(pid: int, *, host: Sequence[int] = ()) -> float:
+    """SIGKILL a process, or the groups of a whole host, stopped first so that none sees another's end; return when it
+    was seen dead (monotonic seconds). Raises NotInjected."""
     try:
-        if group is None:
+        if not host:
             os.kill(pid, signal.SIGKILL)
-        else:
-            os.killpg(group, signal.SIGKILL)
+        groups = [os.getpgid(one) for one in host]
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for group in groups:
+                os.killpg(group, number)
     except ProcessLookupError:
         raise NotInjected(f"process {pid} had ended already") from None
     begun = time.monotonic()

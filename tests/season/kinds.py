@@ -27,7 +27,7 @@ Result = tuple[float | None, str]
 
 
 def worker_killed(driver: Driver, draw: random.Random, *, place: str) -> Result:
-    """SIGKILL for a worker in the act, in every other case for its whole cluster, as when a machine dies."""
+    """SIGKILL for a worker in the act, in every other case for its whole host, as when a machine dies."""
     if place == "mid-build":
         driver.season.upload_late()
     with driver.caught(place) as hit:
@@ -36,7 +36,7 @@ def worker_killed(driver: Driver, draw: random.Random, *, place: str) -> Result:
             name, size = str(hit.facts["name"]), int(hit.facts["size"])
             partial_file(store.files(), name, size, is_folder=isinstance(store, FolderStore))
         whole = draw.random() < 0.5
-        begun = kill(hit.pid, group=hit.group if whole else None)
+        begun = kill(hit.pid, host=hit.host if whole else ())
     what = f"{hit.worker}{' whole' if whole else ''} at {hit.facts['kind']} {hit.facts['job']}"
     if "done" in hit.facts:
         what += f" after {hit.facts['done']} of {hit.facts['of']} matches"
@@ -163,21 +163,23 @@ def connections_cut(driver: Driver, _: random.Random) -> Result:
 
 
 def messages_flushed(driver: Driver, _: random.Random) -> Result:
-    """Every message that waits is lost, and whatever else Redis keeps."""
+    """Every message that waits is lost, and whatever Redis keeps."""
+    from django.db import Error
+    from django_q.models import OrmQ
+
     with driver.alone_with("redis"):
         begun = time.monotonic()
         pipe: Any = driver.services.redis.client(driver.services.number).pipeline(transaction=True)
-        for name in ("build", "duel", "tournament"):
-            pipe.llen(f"django_q:{name}:q")
         for call in (pipe.dbsize, pipe.flushdb, pipe.dbsize):
             call()
         try:
-            *lengths, before, _, after = pipe.execute()
-        except RedisError as error:
-            raise NotInjected(f"Redis does not answer: {error}") from error
-        if not before or after:
-            raise NotInjected(f"{before} keys before, {after} after")
-        return driver.next_success(begun), f"{before} keys, {sum(lengths)} messages"
+            lost = OrmQ.objects.all().delete()[0]
+            before, _, after = pipe.execute()
+        except (Error, RedisError) as error:
+            raise NotInjected(f"it does not answer: {error}") from error
+        if after or not before + lost:
+            raise NotInjected(f"{before} keys before, {after} after, {lost} messages")
+        return driver.next_success(begun), f"{before} keys, {lost} messages"
 
 
 def redis_restarted(driver: Driver, draw: random.Random) -> Result:
@@ -194,43 +196,31 @@ def redis_restarted(driver: Driver, draw: random.Random) -> Result:
         return driver.next_success(begun), f"away for {away:.1f} s"
 
 
-def message_twice(driver: Driver, draw: random.Random) -> Result:
-    """The same bell of the duels' queue is delivered twice: a duel waits, runs or is over meanwhile."""
-    from django.db import Error
-    from django_q.brokers import get_broker
+def message_twice(driver: Driver, _: random.Random) -> Result:
+    """The same message is delivered twice, once while its task runs or is over."""
+    from django_q.models import OrmQ
     from django_q.tasks import async_task
 
-    from core.jobs.bells import ANSWER, WORK
-    from core.models import Duel
+    from core.jobs.messages import TASK, TOURNAMENT_TASK
+    from core.models import Environment
 
-    with driver.alone_with("redis"):
-        try:
-            open_duels = list(Duel.objects.filter(state__in=("QUEUED", "RUNNING")).order_by("pk")[:6])
-            duel = draw.choice(open_duels or list(Duel.objects.order_by("-pk")[:6]))
-        except (Error, IndexError) as error:
-            raise NotInjected(f"no duel can be chosen: {type(error).__name__}") from error
+    @again
+    def send() -> OrmQ:
+        environment = Environment.objects.filter(seats__gt=1, is_active=True).earliest("pk")
+        async_task(TASK, TOURNAMENT_TASK, environment.pk, cluster="spare")
+        OrmQ.objects.filter(key="spare").update(key="tournament")
+        return OrmQ.objects.filter(key="tournament").latest("pk")
+
+    with driver.alone_with("postgres"):
         begun = time.monotonic()
         try:
-            client: Any = driver.services.redis.client(driver.services.number)
-            spare = get_broker("spare")
-            async_task(ANSWER, WORK, "duel", broker=spare)
-            message = client.lpop(spare.list_key)
-            key = "django_q:duel:q"
-            _, waiting = client.pipeline(transaction=True).rpush(key, message, message).lrange(key, -2, -1).execute()
-            if waiting != [message, message]:
-                raise NotInjected("it does not wait twice")
-        except RedisError as error:
-            raise NotInjected(f"Redis does not answer: {error}") from error
-
-    over = Duel.objects.filter(pk=duel.pk, state="SUCCEEDED")
-
-    def delivered() -> bool:
-        try:
-            return message not in client.lrange(key, 0, -1) and again(over.exists)()
-        except RedisError:
-            return False
-
-    return driver.seconds_until(delivered, begun), f"duel {duel.pk}, then {duel.state}"
+            first = send()
+        except OrmQ.DoesNotExist:
+            raise NotInjected("its worker was quicker") from None
+        until(lambda: not again(OrmQ.objects.filter(pk=first.pk).exists)(), 60, "the first delivery")
+        copy = again(OrmQ.objects.create)(key="tournament", payload=first.payload, lock=first.lock)
+    waiting = again(OrmQ.objects.filter(pk=copy.pk).exists)
+    return driver.seconds_until(lambda: not waiting(), begun), f"{first.name()}"
 
 
 def clock_wrong(driver: Driver, draw: random.Random) -> Result:

@@ -281,17 +281,17 @@ class Season:
 
 
 class Workers:
-    """The workers of a season as `run_workers` keeps them: a supervisor and a cluster of each name."""
+    """The workers of a season as `run_workers` keeps them: a supervisor and a host of each name."""
 
     def __init__(self, season: Season, wrong_clock: Path | None) -> None:
         self._clock = season.folder / "clock"
         self.set_clock(0)
         variables: dict[str, dict[str, str]] = {
-            "build": {"Q_CLUSTER_NAME": "build"},
-            "tournament": {"Q_CLUSTER_NAME": "tournament"},
+            "build": {"FAULTS_QUEUE": "build"},
+            "tournament": {"FAULTS_QUEUE": "tournament"},
         }
         for number in range(1, DUEL_WORKERS + 1):
-            variables[f"duel-{number}"] = {"Q_CLUSTER_NAME": "duel", "DUEL_PARALLELISM": "1"}
+            variables[f"duel-{number}"] = {"FAULTS_QUEUE": "duel", "DUEL_PARALLELISM": "1"}
         self.clocked = f"duel-{DUEL_WORKERS}"
         if wrong_clock is not None:
             variables[self.clocked] |= {"LD_PRELOAD": str(wrong_clock), "FAULTS_CLOCK": str(self._clock)}
@@ -300,7 +300,7 @@ class Workers:
         self._log = (season.folder / "workers.log").open("a")
         self._supervisor = WorkerProcesses(
             worker_processes.programs(
-                [sys.executable, "-m", "tests.season.worker", "qcluster"],
+                [sys.executable, "-m", "tests.season.worker", "run_workers"],
                 {name: {**own, "FAULTS_NAME": name} for name, own in variables.items()},
             ),
             variables,

@@ -1,4 +1,4 @@
-"""What `manage.py qcluster` runs, with places where the driver can catch a worker in the act.
+"""What `manage.py run_workers` runs, with places where the driver can catch a worker in the act.
 
 Only the benchmark starts workers by this module; the arena itself knows nothing of it. A place is armed by a file
 `arm-PLACE-NUMBER` in the folder of the variable FAULTS_HOOKS. The worker that comes by takes it (one alone can), says
@@ -50,8 +50,6 @@ def about(job: Any) -> dict[str, object]:
 
 def install() -> None:
     """Put the places into the code that this process will run."""
-    from django_q.signals import post_spawn
-
     import builder.tasks
     import duel_runner.tasks
     from core.jobs.lease import Lease
@@ -122,7 +120,21 @@ def install() -> None:
         from core.files.object_storage import ObjectStorage
 
         install_half(ObjectStorage, half_sent, caught)
-    post_spawn.connect(show_clock)
+    install_clock()
+
+
+def install_clock() -> None:
+    """Let every worker process show its clock from its beginning on."""
+    import core.jobs.loop
+
+    begin: Any = core.jobs.loop
+    in_own_folder = begin.work_in_own_folder
+
+    def begun() -> None:
+        in_own_folder()
+        show_clock()
+
+    begin.work_in_own_folder = begun
 
 
 def install_half(stores: Any, half: Callable[..., AbstractContextManager[Any]], caught: Callable[[str], Any]) -> None:
@@ -161,7 +173,7 @@ def half_sent(storage: Any, name: str, data: bytes) -> Iterator[socket.socket]:
         yield connection
 
 
-def show_clock(**_: Any) -> None:
+def show_clock() -> None:
     """Let the driver see what a worker process takes for the time."""
 
     def run() -> None:
@@ -199,7 +211,8 @@ def main() -> None:
         install()
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(["manage.py", *sys.argv[1:]])
+    queues = [os.environ["FAULTS_QUEUE"]] if "run_workers" in sys.argv[1:2] and len(sys.argv) == 2 else []
+    execute_from_command_line(["manage.py", *sys.argv[1:], *queues])
 
 
 if __name__ == "__main__":

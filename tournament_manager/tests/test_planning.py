@@ -13,7 +13,7 @@ from django_q.models import Schedule
 from core.editions.planned import schedules_run
 from core.editions.progress import tournament_begin
 from core.editions.tests.samples import players
-from core.jobs.bells import SCHEDULED_TASK
+from core.jobs.messages import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule, TournamentState
 from core.tests import factories
 from tournament_manager.tasks import tournament_scheduled, watchdog

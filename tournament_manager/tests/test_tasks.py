@@ -13,7 +13,7 @@ from core.jobs.lifecycle import job_claim
 from core.models import Alarm, Build, Duel, Environment, JobState, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.factories import moved
-from core.tests.working import rung
+from core.tests.working import at_work
 from tournament_manager.tasks import tournaments_advance, watchdog
 
 pytestmark = pytest.mark.django_db
@@ -147,7 +147,7 @@ def test_the_watchdog_gives_back_what_dead_workers_hold(
     Duel.objects.update(not_before=timezone.now())
     with django_capture_on_commit_callbacks(execute=True):
         watchdog()
-    assert rung() == ["duel"]
+    assert at_work() == ["duel"]
 
 
 def test_duels_rest_for_as_long_as_a_player_without_an_image_is_built_again() -> None:

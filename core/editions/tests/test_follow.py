@@ -23,10 +23,9 @@ from core.editions.follow import follow, rebuild
 from core.editions.results import LedgerDuel
 from core.editions.services import advance, start_now
 from core.editions.tests.samples import LATER, edition, finished_edition, play, play_all, players
-from core.jobs.bells import TOURNAMENT_TASK
+from core.jobs.messages import TOURNAMENT_TASK
 from core.models import (
     Audience,
-    Bell,
     Duel,
     Environment,
     JobState,
@@ -45,7 +44,7 @@ from core.models import (
 from core.moderation.services import agent_disable
 from core.ratings.pairs import pair_totals
 from core.tests import factories
-from core.tests.working import answer_bells, bells
+from core.tests.working import do_requested, requested
 from core.tournaments.planning import results_release
 from core.tournaments.strikes import duel_void
 from tests.databases import rolled_back
@@ -216,25 +215,24 @@ def test_a_result_costs_as_many_queries_however_long_the_history_is(environment:
     assert cost() == short
 
 
-def test_of_many_results_only_the_first_sends_a_message_until_it_is_answered(
+def test_of_many_results_only_the_first_sends_a_message_until_its_task_begins(
     environment: Environment, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
 ) -> None:
     players(environment, 4)
     advance(environment, now=LATER)
     OrmQ.objects.all().delete()
-    Bell.objects.all().delete()
     one, two, three, four, *_ = edition(environment).duels.order_by("number")
     with django_capture_on_commit_callbacks(execute=True):
         play(one)
         play(two)
     asked = ("tournament", TOURNAMENT_TASK, environment.pk)
-    assert bells().count(asked) == 1
+    assert requested().count(asked) == 1
     with django_capture_on_commit_callbacks(execute=True):
-        answer_bells()
+        do_requested()
     with django_capture_on_commit_callbacks(execute=True):
         play(three)
         play(four)
-    assert bells().count(asked) == 1
+    assert requested().count(asked) == 1
     assert Ledger.objects.get().version == LedgerChange.objects.count() == 4
 
 

@@ -13,13 +13,14 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from django.db import OperationalError
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.environment.records import DuelRecord, MatchRecord, Outcome, record_sha256
 from core.duels.services import duel_succeed
 from core.errors import StoreFailed
-from core.jobs import bells as queues
+from core.jobs import messages as queues
 from core.jobs.artifacts import artifacts_stored, artifacts_sweep, store_is_down
 from core.jobs.control import job_requeue
 from core.jobs.lifecycle import job_claim, job_hand_back, job_release
@@ -91,11 +92,11 @@ def test_the_files_of_a_result_that_came_too_late_are_deleted(files: Path, playe
 def test_files_of_a_result_that_was_written_stay_although_its_message_could_not_be_sent(
     files: Path, players: list[Submission], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_broker(*_: object, **__: object) -> None:
-        raise ConnectionError("Redis does not answer.")
+    def away(*_: object, **__: object) -> None:
+        raise OperationalError("server closed the connection")
 
     duel = running(players)
-    monkeypatch.setattr(queues, "async_task", no_broker)
+    monkeypatch.setattr(queues, "async_task", away)
 
     finish(duel)
 

@@ -1,23 +1,23 @@
-"""Jobs that are cancelled or requeued, and bells that ring only after a commit."""
+"""Jobs that are cancelled or requeued, and the workers that are woken for them."""
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
-from django.db import transaction
-from pytest_django import DjangoCaptureOnCommitCallbacks
+from django.utils import timezone
 
 from core.jobs.control import job_cancel, job_requeue
 from core.jobs.lifecycle import job_claim, job_succeed, job_wake
 from core.jobs.states import IllegalTransition, StaleJob
 from core.models import (
-    Bell,
     Build,
     CancelCode,
     JobState,
     Submission,
 )
 from core.tests import factories
-from core.tests.working import rung
+from core.tests.working import at_work
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -63,28 +63,10 @@ def test_a_requeued_job_has_all_its_attempts_again(build: Build) -> None:
     assert (build.state, build.attempt, build.error) == (JobState.QUEUED, 0, "The worker hangs.")
 
 
-def test_a_bell_is_rung_after_commit_only(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    with django_capture_on_commit_callbacks(execute=True) as callbacks:
-        job_wake(job=build)
-        assert rung() == []
-    assert len(callbacks) == 1
-    assert rung() == ["build"]
-
-
-def test_a_transaction_that_is_rolled_back_rings_no_bell(
-    build: Build, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
-) -> None:
-    class Undone(Exception):
-        pass
-
-    @transaction.atomic
-    def undone() -> None:
-        job_wake(job=build)
-        raise Undone
-
-    with django_capture_on_commit_callbacks(execute=True) as callbacks, pytest.raises(Undone):
-        undone()
-    assert callbacks == []
-    assert not Bell.objects.exists()
+def test_a_requeued_job_wakes_the_workers_of_its_queues(build: Build, monkeypatch: pytest.MonkeyPatch) -> None:
+    woken: list[str] = []
+    monkeypatch.setattr("core.jobs.lifecycle.workers_wake", woken.append)
+    Build.objects.update(not_before=timezone.now() + timedelta(hours=1))
+    assert at_work() == []
+    job_wake(job=build)
+    assert (at_work(), woken) == (["build"], ["build"])

@@ -7,13 +7,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
-from django.conf import settings
 
 from core.jobs.forks import Fork
-from core.jobs.stopping import ask_to_stop, is_stopping, stop_apart
-from core.operations.cluster import cluster_choose
+from core.jobs.stopping import ask_to_stop, is_stopping
 
 DEADLINE_SECONDS = 300
 
@@ -89,9 +88,8 @@ def test_the_output_of_one_is_open_to_no_other(fork: Callable[[Callable[[], None
     assert fork(look).stdout.read() == "0\n"
 
 
-def test_one_cluster_is_not_stopped_with_another(fork: Callable[[Callable[[], None]], Fork]) -> None:
+def test_one_fork_is_not_stopped_with_another(fork: Callable[[Callable[[], None]], Fork]) -> None:
     def stop() -> None:
-        stop_apart()
         ask_to_stop()
         say(is_stopping())
 
@@ -99,17 +97,16 @@ def test_one_cluster_is_not_stopped_with_another(fork: Callable[[Callable[[], No
     assert not is_stopping()
 
 
-@pytest.mark.parametrize("queue", [*settings.QUEUES, *settings.EXTRA_QUEUES])
-def test_a_fork_becomes_the_cluster_of_its_queue_as_a_program_does(
-    fork: Callable[[Callable[[], None]], Fork], queue: str
-) -> None:
-    from django_q.conf import Conf
+def test_a_fork_ends_with_its_parent(fork: Callable[[Callable[[], None]], Fork]) -> None:
+    def be_a_parent() -> None:
+        inner = Fork(lambda: time.sleep(600))
+        say(inner.pid)
+        time.sleep(600)
 
-    def choose() -> None:
-        cluster_choose(queue)
-        say((Conf.CLUSTER_NAME, Conf.PREFIX, Conf.WORKERS, Conf.RECYCLE, Conf.QUEUE_LIMIT, Conf.TIMEOUT))
-
-    plan = {**settings.Q_CLUSTER, **settings.Q_CLUSTER["ALT_CLUSTERS"][queue]}
-    expected = (queue, plan["name"], *(plan[name] for name in ("workers", "recycle", "queue_limit", "timeout")))
-    assert fork(choose).stdout.read() == f"{expected}\n"
-    assert queue != Conf.CLUSTER_NAME
+    parent = fork(be_a_parent)
+    inner = int(parent.stdout.readline())
+    os.kill(parent.pid, signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while Path(f"/proc/{inner}/stat").exists() and Path(f"/proc/{inner}/stat").read_text().split()[2] != "Z":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

@@ -7,7 +7,6 @@ import pytest
 from django.db import connection
 from django.db.models.functions import Now
 from django.utils import timezone
-from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
 from core.jobs.claims import claim_next, is_work_waiting
@@ -17,6 +16,7 @@ from core.jobs.lifecycle import (
     HISTORY_LIMIT,
     LOG_LIMIT_CHARACTERS,
     job_claim,
+    job_enqueue,
     job_fail,
     job_heartbeat,
     job_release,
@@ -30,7 +30,6 @@ from core.jobs.lines import line
 from core.jobs.registry import SERVICES, Line, QueueService, kinds_of, queue_of, queues_of
 from core.jobs.selectors import attempts_of
 from core.jobs.states import StaleJob
-from core.jobs.workers import worker_appear
 from core.models import (
     Alarm,
     Build,
@@ -48,7 +47,6 @@ from core.models import (
 from core.operations import expiry
 from core.operations.expiry import jobs_requeue_expired
 from core.tests import factories
-from core.tests.working import rung
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
@@ -247,19 +245,15 @@ def test_a_job_that_is_gone_cannot_be_given_back(build: Build) -> None:
         job_release(job=job, code="engine_down", error="The engine does not answer.")
 
 
-def test_a_validation_also_rings_for_workers_that_are_reserved_for_it(
-    submission: Submission, django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks
+def test_a_validation_also_wakes_workers_that_are_reserved_for_it(
+    submission: Submission, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    validation = factories.validation(submission, JobState.QUEUED)
-    with django_capture_on_commit_callbacks(execute=True):
-        job_wake(job=validation)
-    assert rung() == ["duel"]
-
-    worker_appear(name="host:1", host="host", pid=1, queue="quick", version="1", python="3")
-    with django_capture_on_commit_callbacks(execute=True):
-        job_wake(job=validation)
-        job_wake(job=factories.build(submission, JobState.QUEUED))
-    assert rung() == ["duel", "quick", "build"]
+    woken: list[str] = []
+    monkeypatch.setattr("core.jobs.lifecycle.workers_wake", woken.append)
+    job_enqueue(job=factories.validation(submission, JobState.QUEUED))
+    assert woken == ["duel", "quick"]
+    job_enqueue(job=factories.build(submission, JobState.QUEUED))
+    assert woken == ["duel", "quick", "build"]
 
 
 def test_work_whose_code_cannot_be_loaded_is_not_claimed_and_stops_no_other_line(

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Model
 
 from core.jobs.locks import WrongLockOrder
-from core.models import Agent, Bell, Duel, Environment, Evaluation, Tournament, User
+from core.models import Agent, Duel, Duty, Environment, Evaluation, Tournament, User
 
 pytestmark = [
     pytest.mark.django_db,
@@ -54,4 +54,4 @@ def test_a_lock_that_never_waits_is_free() -> None:
 
 
 def test_a_table_without_a_place_in_the_order_is_free() -> None:
-    lock(Duel, Bell, Duel)
+    lock(Duel, Duty, Duel)

@@ -7,7 +7,7 @@ from django.db import connection
 from django.utils.module_loading import import_string
 from django_q.models import Schedule
 
-from core.jobs.bells import ANSWER
+from core.jobs.messages import TASK
 from core.jobs.registry import PLANS, TASKS
 from core.jobs.schedules import schedules_ensure
 
@@ -19,9 +19,21 @@ def test_migrating_creates_every_schedule_once() -> None:
     Schedule.objects.all().delete()
     for _ in range(2):
         call_command("migrate", verbosity=0)
-    rows = Schedule.objects.values_list("name", "func", "args", "cluster", "schedule_type", "minutes", "repeats")
+    rows = Schedule.objects.values_list(
+        "name", "func", "args", "kwargs", "cluster", "schedule_type", "minutes", "repeats"
+    )
     assert sorted(rows) == sorted(
-        (name, ANSWER, f"('{plan.task}', 0)", plan.queue, "I", plan.minutes, -1) for name, plan in PLANS.items()
+        (
+            name,
+            TASK,
+            f"('{plan.task}', 0)",
+            f"{{'q_options': {{'cluster': '{plan.queue}'}}}}",
+            None,
+            "I",
+            plan.minutes,
+            -1,
+        )
+        for name, plan in PLANS.items()
     )
 
 
@@ -29,7 +41,7 @@ def test_schedules_name_tasks_and_queues_that_exist() -> None:
     assert {plan.queue for plan in PLANS.values()} <= set(settings.QUEUES)
     assert {plan.task for plan in PLANS.values()} <= set(TASKS)
     assert all(callable(import_string(task.run)) for task in TASKS.values())
-    assert callable(import_string(ANSWER))
+    assert callable(import_string(TASK))
 
 
 def test_what_organisers_changed_stays() -> None:
@@ -46,7 +58,7 @@ def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
     Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_verify", minutes=30)
     schedules_ensure()
     found = Schedule.objects.values_list("func", "args", "minutes").get(name="verify")
-    assert found == (ANSWER, "('results_verify', 0)", 30)
+    assert found == (TASK, "('results_verify', 0)", 30)
 
 
 def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -54,10 +66,3 @@ def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr(connection.introspection, "table_names", lambda: ["core_user"])
     schedules_ensure()
     assert not Schedule.objects.exists()
-
-
-def test_a_schedule_that_is_no_longer_needed_goes_and_those_of_organisers_stay() -> None:
-    for name in ("leftovers", "their own"):
-        Schedule.objects.create(name=name, func="math.sqrt", args="4")
-    schedules_ensure()
-    assert set(Schedule.objects.values_list("name", flat=True)) == {*PLANS, "their own"}

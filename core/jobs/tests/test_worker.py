@@ -45,7 +45,7 @@ def submission() -> Submission:
 @pytest.fixture(autouse=True)
 def works_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a test asks to stop is not this process for ever."""
-    monkeypatch.setattr(stopping, "_stopping", bytearray(8))
+    monkeypatch.setattr(stopping, "_asked_at", None)
 
 
 @pytest.fixture

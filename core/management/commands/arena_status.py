@@ -52,7 +52,7 @@ def screen(found: ArenaStatus) -> Iterator[str]:
         ("queue", "workers", "running", "waiting", "delayed", "oldest", "last success", "messages"),
         [
             (row.name, row.workers, row.running, row.waiting, row.delayed, ago(row.oldest_at), ago(row.finished_at),
-             "?" if row.messages is None else row.messages)
+             row.messages)
             for row in found.queues
         ],
     )  # fmt: skip

@@ -29,12 +29,12 @@ from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, sco
 from core.demo.application import ApplicationDemo, images_missing
 from core.demo.processes import Child, free_port, port_answers, port_is_free
 from core.demo.progress import DemoProgress, edition_finished, leaderboard, measure, score_board
-from core.jobs.bells import BASE_IMAGE_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_requeue
 from core.jobs.kinds import JOB_MODELS
+from core.jobs.messages import BASE_IMAGE_TASK, TOURNAMENT_TASK, task_request
 from core.jobs.registry import CHORES, TASKS
 from core.jobs.states import StaleJob
-from core.models import Bell, Environment, EnvironmentKind, JobState, User
+from core.models import Environment, EnvironmentKind, JobState, User
 from core.rollouts.permissions import MEMBERS
 
 HOST = "127.0.0.1"
@@ -212,11 +212,9 @@ class Command(BaseCommand):
 
     def _resume(self, environments: list[Environment]) -> None:
         """Continue where the last run stopped. The lock guarantees that no other worker is alive."""
-        # The workers that would have answered the last run's bells are gone.
-        Bell.objects.all().delete()
         give_back_running("The arena was started again.")
         for environment in environments:
-            wake("tournament", TOURNAMENT_TASK, environment.pk)
+            task_request("tournament", TOURNAMENT_TASK, environment.pk)
 
     @contextmanager
     def _children(self, logs: Path, port: int) -> Iterator[list[Child]]:

@@ -1,4 +1,4 @@
-"""Run the workers of all queues on this machine: one `qcluster` per queue, each a fork of this process.
+"""Run the workers of all queues on this machine: processes that are forks of this one, each replaced when it ends.
 
 Loading the arena takes longer than most jobs. It is loaded once here, and again only when this command is.
 """
@@ -9,7 +9,9 @@ import gc
 import signal
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from io import StringIO
 from typing import Any
 
@@ -17,15 +19,22 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
+from django.utils.module_loading import import_string
 
 from core.checks.startup import TAG
-from core.jobs.forks import Fork
+from core.jobs.forks import ENDING, Fork
 from core.jobs.hosts import host_call
-from core.jobs.registry import work_load
-from core.jobs.stopping import stop_apart
+from core.jobs.loop import work
+from core.jobs.registry import DRIVERS, work_load
 from core.jobs.worker_processes import WorkerProcesses
 from core.monitoring.exposition import serve
-from core.operations.cluster import cluster_choose
+from core.monitoring.logs import name_service
+from core.operations.reaper import reapers
+
+SCHEDULES = "schedules"
+"""The child that turns schedules into messages: django-q's cluster, beside the workers of the tournament queue."""
+LOOKOUT = "lookout"
+"""The child that looks after what dead workers leave, and does the chores of this host."""
 
 
 class Command(BaseCommand):
@@ -47,16 +56,15 @@ class Command(BaseCommand):
         if unknown:
             raise CommandError(f"There is no queue {unknown[0]!r}. The queues are: {', '.join(known)}.")
         host_call(options["host"])
-        processes = WorkerProcesses(
-            lambda queue: Fork(lambda: work(queue)), queues, clock=time.monotonic, write=self._say
-        )
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        children = children_of(queues)
+        processes = WorkerProcesses(lambda name: Fork(children[name]), children, clock=time.monotonic, write=self._say)
+        for number in ENDING:
             signal.signal(number, lambda *_: processes.ask_to_stop())
         self._say(f"Starting the workers of {', '.join(queues)}.")
         if {"duel", "quick", "heavy"} & set(queues) and settings.SANDBOX == "docker":
             self._check_sandbox()
         load(queues)
-        # Threads start only after the forks, but for those of a cluster that has died.
+        # Threads start only after the forks, but for those of a child that has died.
         processes.step()
         if settings.METRICS_PORT:
             serve(settings.METRICS_PORT)
@@ -79,9 +87,22 @@ class Command(BaseCommand):
             self.stdout.flush()
 
 
+def children_of(queues: Sequence[str]) -> dict[str, Callable[[], None]]:
+    """Return what the children of this process do, by their names."""
+    children: dict[str, Callable[[], None]] = {}
+    for queue in queues:
+        count = settings.WORKERS.get(queue, 1)
+        for number in range(1, count + 1):
+            children[queue if count == 1 else f"{queue}-{number}"] = partial(_serve, queue)
+    children[LOOKOUT] = partial(_look_out, queues)
+    if "tournament" in queues:
+        children[SCHEDULES] = _schedule
+    return children
+
+
 def load(queues: list[str]) -> None:
-    """Import what the workers of these queues need, and have nothing open that forks must not share."""
-    import core.management.commands.qcluster  # noqa: F401  (a command is imported when it is called)
+    """Import what the children need, and have nothing open that forks must not share."""
+    import django_q.management.commands.qcluster  # noqa: F401  (a command is imported when it is called)
 
     work_load(queues)
     connections.close_all()
@@ -90,10 +111,23 @@ def load(queues: list[str]) -> None:
     gc.freeze()
 
 
-def work(queue: str) -> None:
-    """Be the cluster of a queue: the rest of a fork's life."""
-    stop_apart()
-    cluster_choose(queue)
-    # The processes share their metrics, so the processes serves them all on one port.
-    settings.METRICS_PORT = 0
+def _serve(queue: str) -> None:
+    name_service(f"worker-{queue}")
+    if queue in DRIVERS:
+        import_string(DRIVERS[queue])()
+    else:
+        work(queue)
+
+
+def _look_out(queues: Sequence[str]) -> None:
+    name_service(LOOKOUT)
+    # Its threads inherit the mask, so that the signal comes here.
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    for reaper in reapers(queues):
+        reaper.start()
+    signal.sigwait(ENDING)
+
+
+def _schedule() -> None:
+    name_service(SCHEDULES)
     call_command("qcluster")

@@ -21,7 +21,6 @@ READING = {
     "demo",
     "kubernetes_check",
     "monitoring_files",
-    "qcluster",
     "run_workers",
     "sandbox_check",
 }
@@ -39,7 +38,7 @@ def test_a_folder_for_data_that_is_not_there_is_one_sentence_before_anything_ask
     settings: Settings, tmp_path: Path
 ) -> None:
     settings.DATA_DIR = tmp_path / "nowhere"
-    for command in ("migrate", "sync_environments", "qcluster"):
+    for command in ("migrate", "sync_environments", "run_workers"):
         with pytest.raises(SystemExit, match=r"DATA_DIR is .*nowhere, which does not exist. Make the folder"):
             Operated(["manage.py", command]).fetch_command(command)
     # The demo makes it.

@@ -21,7 +21,7 @@ from django_q.models import OrmQ
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
-from core.jobs.bells import DELIVERIES_TASK
+from core.jobs.messages import DELIVERIES_TASK
 from core.models import Alarm, AuditEntry, Delivery, EventKind, Webhook
 from core.notices import outgoing
 from core.notices.alarms import alarm_raise
@@ -39,7 +39,7 @@ from core.notices.services import announce
 from core.tests import factories
 from core.tests.concurrency import at_once
 from core.tests.organising import act
-from core.tests.working import bells
+from core.tests.working import requested
 
 SECRET = "the-secret-of-the-hook"
 
@@ -276,7 +276,7 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
     assert [row.attempt for row in rows] == [1, 1, 1, 0, 0]
     # The pause of each begins with its own attempt, so no other worker takes it meanwhile.
     assert [row.next_at for row in rows[:3]] == [now + timedelta(seconds=seconds) for seconds in (30, 55, 80)]
-    assert bells() == [("publish", DELIVERIES_TASK, 0)]
+    assert requested() == [("publish", DELIVERIES_TASK, 0)]
 
 
 @pytest.mark.django_db

@@ -190,7 +190,7 @@ def _replace_database(backup: BackupReader, undo: ExitStack, folder: Path) -> No
     # Only from here on: a failed load has changed nothing.
     undo.callback(_put_back, before)
     call_command("migrate", interactive=False, verbosity=0)
-    # Backups contain no messages and no images. The reaper rings for the waiting jobs.
+    # Backups contain no messages and no images. Workers find the waiting jobs themselves.
     images_check_start()
 
 

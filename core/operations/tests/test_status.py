@@ -121,17 +121,6 @@ def test_programs_get_the_same_as_json(submission: Submission) -> None:
     assert all(disk["free_bytes"] <= disk["total_bytes"] for disk in found["disks"])
 
 
-def test_a_broker_that_is_down_is_news_and_not_the_end_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(*_: object) -> int:
-        raise ConnectionError("Redis is gone")
-
-    monkeypatch.setattr("core.operations.queue_status.waiting_count", down)
-    monkeypatch.setattr("core.operations.status.get_broker", down)
-    shown = run()
-    assert "messages in does not answer: Redis is gone" in shown
-    assert line(shown, "build") == "build 0 0 0 0 – – ?"
-
-
 def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submission: Submission) -> None:
     worker("host:1", "build", job_kind="build", job_id=7, faults=2, last_fault="build 6: <b>No</b> disk.")
     factories.build(submission, JobState.QUEUED)

@@ -201,21 +201,22 @@ def test_the_watch_forgets_workers_that_left_long_ago(monkeypatch: pytest.Monkey
     assert looked == ["build", "duel", "tournament", "publish"]
 
 
-def test_a_reaper_watches_also_where_no_bell_can_be_rung(monkeypatch: pytest.MonkeyPatch) -> None:
-    def down(_: str) -> int:
-        raise ConnectionError("Redis is gone")
+def test_a_reaper_watches_also_where_a_folder_cannot_be_removed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError("The disk is gone")
 
-    monkeypatch.setattr(lookout, "remove_abandoned", lambda *_: None)
-    monkeypatch.setattr(lookout, "is_work_waiting", down)
+    monkeypatch.setattr(lookout, "remove_abandoned", full)
     lookout.look_around()
     assert watchdog_runs()
 
 
 def test_every_host_that_plays_has_a_reaper_for_what_its_dead_workers_left() -> None:
-    assert {queue: len(lookout.reapers(queue)) for queue in ("build", "duel", "quick", "tournament", "publish")} == {
+    assert {queue: len(lookout.reapers([queue])) for queue in ("build", "duel", "quick", "tournament", "publish")} == {
         "build": 2,
         "duel": 3,
         "quick": 3,
         "tournament": 1,
         "publish": 1,
     }
+    # Those beside all of them do each chore once.
+    assert len(lookout.reapers(["build", "duel", "quick", "tournament", "publish"])) == 3

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django_q.models import Schedule
 
 from core.errors import Refused
-from core.jobs.bells import SCHEDULED_TASK
+from core.jobs.messages import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule
 from core.tests import factories
 from core.tests.organising import act

@@ -14,9 +14,9 @@ from arena_kit.ranking.sequential import SequentialTest
 from core.duels.services import duel_succeed
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.bells import TOURNAMENT_TASK
 from core.jobs.lifecycle import job_claim
 from core.jobs.lines import places_of
+from core.jobs.messages import TOURNAMENT_TASK
 from core.jobs.states import StaleJob
 from core.models import (
     Duel,
@@ -33,7 +33,7 @@ from core.models import (
 )
 from core.ratings.services import rating_points_thin, ratings_note, ratings_replace
 from core.tests import factories
-from core.tests.working import bells, rung
+from core.tests.working import at_work, requested
 from core.tournaments.services import (
     EditionTaken,
     standings_save,
@@ -117,8 +117,7 @@ def test_an_edition_is_created_whole(
     assert places_of(Duel, [duel.pk for duel in tournament.duels.all()]) == {
         duel.pk: duel.number for duel in tournament.duels.all()
     }
-    # One bell for all of them.
-    assert rung() == ["duel"]
+    assert at_work() == ["duel"]
 
 
 def test_of_two_who_saw_the_same_last_edition_one_creates_the_next(
@@ -182,7 +181,7 @@ def test_cancelling_an_edition_keeps_what_was_played(
     with pytest.raises(StaleJob):
         duel_succeed(duel=worker_has, record=record(), artifacts=ARTIFACTS, log="")
     assert set(LedgerEntry.objects.values_list("duel", flat=True)) == {played.pk}
-    assert [(queue, task) for queue, task, _ in bells()] == [("tournament", TOURNAMENT_TASK)]
+    assert [(queue, task) for queue, task, _ in requested()] == [("tournament", TOURNAMENT_TASK)]
 
 
 def test_a_result_enters_row_and_ledger_together(environment: Environment, players: list[Submission]) -> None:
@@ -247,7 +246,7 @@ def test_a_duel_is_struck_once_and_its_entries_stay(
     duel = Duel.objects.get(pk=duel.pk)
     assert (duel.state, duel.is_void, duel.void.reason) == (JobState.SUCCEEDED, True, "The environment was broken.")
     assert list(LedgerEntry.objects.values()) == entries
-    assert {(queue, task) for queue, task, _ in bells()} == {("tournament", TOURNAMENT_TASK)}
+    assert {(queue, task) for queue, task, _ in requested()} == {("tournament", TOURNAMENT_TASK)}
 
 
 def test_ratings_are_replaced_within_their_environment(environment: Environment, players: list[Submission]) -> None:

@@ -46,7 +46,7 @@ from core.tests.organising import REASON, enter_ledger
 
 pytestmark = pytest.mark.django_db
 DERIVED = frozenset({
-    "bell", "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
+    "ledger", "ledgerchange", "followedstrike", "ledgersums", "livecheckpoint", "liverating", "pairtotal",
     "plan", "planstage", "planmeeting", "planrow", "sittingmove", "analysedposition",
     # They are thrown away.
     "toldmoves", "watchedduel",

@@ -13,9 +13,9 @@ from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
 from core.errors import Refused
-from core.jobs.bells import TOURNAMENT_TASK, WORK
 from core.jobs.control import job_prioritise
 from core.jobs.lines import line
+from core.jobs.messages import TOURNAMENT_TASK
 from core.models import (
     Agent,
     AuditEntry,
@@ -34,6 +34,7 @@ from core.models import (
 from core.people.audit_log import row_values
 from core.tests import factories
 from core.tests.organising import REASON, act, enter_ledger, ready, waiting_messages
+from core.tests.working import at_work
 
 pytestmark = pytest.mark.django_db
 
@@ -49,7 +50,7 @@ def test_a_running_job_is_requeued_with_a_fresh_set_of_attempts(
     build.refresh_from_db()
     assert (build.state, build.attempt, build.claim_token) == (JobState.QUEUED, 0, None)
     assert said == ["build of anna v1 waits for a worker again."]
-    assert (WORK, "build") in waiting_messages()
+    assert at_work() == ["build"]
 
 
 def test_a_waiting_job_is_woken_again(
@@ -61,7 +62,7 @@ def test_a_waiting_job_is_woken_again(
         said = act(organiser, "requeue", build)
 
     assert said == ["build of anna v1 was already waiting; its workers were woken."]
-    assert waiting_messages() == [(WORK, "build")]
+    assert at_work() == ["build"]
 
 
 def test_an_organiser_gives_waiting_jobs_a_priority_within_its_range(
@@ -258,7 +259,7 @@ def test_a_duel_is_not_played_again_without_its_players_or_its_edition(
     assert tournament.duels.count() == 3
 
 
-def test_starting_a_tournament_is_an_order_in_its_row_and_rings_for_the_manager(
+def test_starting_a_tournament_is_an_order_in_its_row_and_a_request_to_the_manager(
     organiser: Client,
     environment: Environment,
     players: list[Submission],

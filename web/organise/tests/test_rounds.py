@@ -8,7 +8,7 @@ from django.urls import reverse
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.asserts import assertContains
 
-from core.jobs.bells import TOURNAMENT_TASK
+from core.jobs.messages import TOURNAMENT_TASK
 from core.models import JobState, LedgerVoid, Submission, Tournament, TournamentState
 from core.tests import factories
 from core.tests.organising import REASON, act, waiting_messages

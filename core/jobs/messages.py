@@ -1,0 +1,104 @@
+"""Messages: requests for short tasks, which wait in django-q's table until a worker of their queue does them.
+
+Several requests for the same thing that wait are one message. Long work has no messages: it is in rows of its own.
+"""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import Error, transaction
+from django.db.models import QuerySet
+from django_q.models import OrmQ
+from django_q.tasks import async_task
+
+from core.jobs.apart import apart
+from core.jobs.locks import name_lock
+from core.jobs.registry import TASKS
+from core.jobs.wakeups import workers_wake
+
+logger = logging.getLogger(__name__)
+
+TOURNAMENT_TASK = "tournaments_advance"
+SCHEDULED_TASK = "tournament_scheduled"
+IMAGES_TASK = "images_remove_unused"
+IMAGES_CHECK_TASK = "images_restore"
+BASE_IMAGE_TASK = "base_image_ensure"
+CHALLENGE_TASK = "challenge_follow"
+MAIL_TASK = "mails_send"
+DELIVERIES_TASK = "deliveries_run"
+REPOSITORY_TASK = "repository_refresh"
+
+TASK = f"{__name__}.task_run"
+"""The dotted path of the function that every message names."""
+
+
+def task_request(queue: str, task: str, argument: int | str = 0) -> None:
+    """Let a worker of a queue run a registered task, once the surrounding transaction has committed.
+
+    Several requests before it starts make it run once. A failure to store the message does not affect what was
+    committed.
+    """
+    transaction.on_commit(lambda: _send(queue, task, argument))
+
+
+def task_run(task: str, argument: int | str) -> None:
+    """Run the task of a message."""
+    TASKS[task](argument)
+
+
+def messages(queue: str) -> QuerySet[OrmQ]:
+    """Return the messages that wait in a queue, the oldest first."""
+    waiting: QuerySet[OrmQ] = OrmQ.objects.filter(key=queue).order_by("pk")
+    return waiting
+
+
+def waiting_count(queue: str) -> int:
+    """Return the number of messages that no worker of a queue has taken yet."""
+    return messages(queue).count()
+
+
+def message_do(queue: str) -> bool:
+    """Run the task of the oldest message of a queue; return False when none waits. An error is logged."""
+    first = messages(queue).first()
+    if first is None:
+        return False
+    # The message goes before its task runs, because the task may miss what changes from now on.
+    if OrmQ.objects.filter(pk=first.pk).delete()[0] == 0:
+        return True
+    called = _read(first)
+    if called is not None:
+        # A schedule may have asked for the same.
+        OrmQ.objects.filter(pk__in=[row.pk for row in messages(queue) if _read(row) == called]).delete()
+        task, argument = called
+        with apart(f"The task {task} of {argument}"):
+            task_run(task, argument)
+    return True
+
+
+def _send(queue: str, task: str, argument: int | str) -> None:
+    try:
+        if _is_waiting(queue, task, argument):
+            return
+        with transaction.atomic():
+            # Of several that send at the same time the first one does.
+            name_lock(f"message {task} {argument}")
+            if not _is_waiting(queue, task, argument):
+                name = f"{task}:{argument}"
+                async_task(TASK, task, argument, cluster=queue, task_name=name)
+                workers_wake(queue)
+    except Error as error:
+        logger.warning("The task %s of %s could not be requested: %s", task, argument, error)
+
+
+def _is_waiting(queue: str, task: str, argument: int | str) -> bool:
+    return any(_read(row) == (task, argument) for row in messages(queue))
+
+
+def _read(row: OrmQ) -> tuple[str, int | str] | None:
+    """Return the task and the argument of a message; None, with a warning, where it is no message of this arena."""
+    match row.args():
+        case (str(task), int() | str() as argument):
+            return task, argument
+    logger.warning("The message %d of the queue %s is none that a worker can read.", row.pk, row.key)
+    return None
