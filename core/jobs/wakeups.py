@@ -95,7 +95,7 @@ def _client() -> Redis:
     # Imported here: its client takes long to load, and is used only where REDIS_URL is set.
     from redis import Redis
 
-    return Redis.from_url(settings.REDIS_URL, socket_timeout=1.0, socket_connect_timeout=1.0)
+    return Redis.from_url(settings.REDIS_URL, socket_timeout=0.25, socket_connect_timeout=0.25)
 
 
 @cache

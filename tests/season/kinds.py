@@ -220,7 +220,7 @@ def message_twice(driver: Driver, _: random.Random) -> Result:
         until(lambda: not again(OrmQ.objects.filter(pk=first.pk).exists)(), 60, "the first delivery")
         copy = again(OrmQ.objects.create)(key="tournament", payload=first.payload, lock=first.lock)
     waiting = again(OrmQ.objects.filter(pk=copy.pk).exists)
-    return driver.seconds_until(lambda: not waiting(), begun), f"{first.name()}"
+    return driver.seconds_until(lambda: not waiting(), begun), f"{first.args()}"
 
 
 def clock_wrong(driver: Driver, draw: random.Random) -> Result:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 import pytest
 from django.core import mail
 from django.utils import timezone
-from django_q.models import Schedule
+from django_q.models import OrmQ, Schedule
 from pytest_django import DjangoCaptureOnCommitCallbacks
 from pytest_django.fixtures import Settings
 
+from core.jobs.messages import task_request
 from core.jobs.workers import worker_appear
 from core.models import Alarm, Build, Duty, JobFault, JobState, Submission, Worker
 from core.notices.alarms import alarm_raise
@@ -118,7 +119,15 @@ def test_without_a_limit_no_alarm_is_raised(waiting: Build, settings: Settings) 
     assert look() == ""
 
 
-def test_the_queue_of_tournaments_has_schedules_as_its_work() -> None:
+def test_the_queue_of_tournaments_has_messages_and_schedules_as_its_work(
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    with django_capture_on_commit_callbacks(execute=True):
+        task_request("tournament", "watchdog")
+    assert look("tournament") == ""
+    OrmQ.objects.update(lock=ago(31))
+    assert look("tournament").startswith("The queue tournament has waiting work but no worker")
+    OrmQ.objects.all().delete()
     assert look("tournament") == ""
     Schedule.objects.filter(name="watchdog").update(next_run=ago(31))
     assert look("tournament").startswith("The queue tournament has waiting work but no worker")

@@ -108,8 +108,9 @@ def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment
     row = TournamentSchedule(environment=environment, name="weekly", cron="0 18 * * 5")
     schedule_save(schedule=row, now=FRIDAY)
     (mirror,) = Schedule.objects.filter(args__contains=SCHEDULED_TASK)
-    shown = (mirror.args, mirror.schedule_type, mirror.cron, mirror.cluster)
-    assert shown == (f"({SCHEDULED_TASK!r}, {row.pk})", Schedule.CRON, "0 18 * * 5", "tournament")
+    shown = (mirror.args, mirror.kwargs, mirror.schedule_type, mirror.cron)
+    queue = "{'q_options': {'cluster': 'tournament'}}"
+    assert shown == (f"({SCHEDULED_TASK!r}, {row.pk})", queue, Schedule.CRON, "0 18 * * 5")
     row.cron = "0 6 * * 1"
     schedule_save(schedule=row, now=FRIDAY)
     mirror = Schedule.objects.get(args__contains=SCHEDULED_TASK)
