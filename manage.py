@@ -12,6 +12,7 @@ def main() -> None:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # What a start loads is never garbage: looking through it again and again takes a tenth of its time.
     gc.set_threshold(50_000, 20, 20)
+    # Late: the settings are named first.
     from core.management.operated import Operated
 
     Operated(sys.argv).execute()

@@ -65,8 +65,20 @@ def locked(names: Iterable[str]) -> str:
 
 def write(uv: str) -> None:
     """Resolve everything together, then each group within that, and write one file."""
-    command = [uv, "pip", "compile", "-q", "--universal", "--python-version", "3.11", "--generate-hashes",
-               "--no-emit-index-url", "--no-emit-find-links", "--no-header", "--no-annotate"]  # fmt: skip
+    command = [
+        uv,
+        "pip",
+        "compile",
+        "-q",
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--no-emit-index-url",
+        "--no-emit-find-links",
+        "--no-header",
+        "--no-annotate",
+    ]
     needed: dict[str, set[str]] = defaultdict(set)
     with tempfile.TemporaryDirectory() as folder:
         everything = Path(folder) / "all.txt"

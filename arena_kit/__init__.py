@@ -36,6 +36,7 @@ def make(
     UnknownOpponent, MissingExtra and ValueError.
     """
     _needs("gymnasium", "gymnasium")
+    # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.adapters.exports.against import AgainstPlayers
     from arena_kit.opponents import opponent_maker
 
@@ -52,6 +53,7 @@ def aec(
     openings, environments: as in `make`. Raises UnknownEnvironment and MissingExtra.
     """
     _needs("pettingzoo", "pettingzoo")
+    # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaAEC
 
     return ArenaAEC(_spec(environment, environments), render_mode, openings=openings)
@@ -65,6 +67,7 @@ def parallel(
     openings, environments: as in `make`. Raises UnknownEnvironment and MissingExtra.
     """
     _needs("pettingzoo", "pettingzoo")
+    # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.adapters.exports.pettingzoo import ArenaParallel
 
     return ArenaParallel(_spec(environment, environments), render_mode, openings=openings)
@@ -74,6 +77,7 @@ def _spec(name: str, environments: str | Path) -> EnvironmentSpec:
     """Return the rules of a name. Raises UnknownEnvironment and, for a folder that is not there, ValueError."""
     from pathlib import Path
 
+    # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.registry import get_spec, use_folder
 
     if environments:
@@ -87,6 +91,7 @@ def _needs(package: str, extra: str) -> None:
     """Raise MissingExtra with what to install, if a package is not installed."""
     from importlib.util import find_spec
 
+    # Late: `import arena_kit` alone stays quick.
     from arena_kit.environment.protocol import MissingExtra
 
     if find_spec(package) is None:

@@ -99,6 +99,7 @@ def _maker_of_path(spec: EnvironmentSpec, opponent: str | Path) -> Callable[...,
 
 
 def _unpacked(archive: Path) -> Path:
+    # Late: most opponents are not zips.
     from arena_kit.upload.archive import unpack_archive
     from arena_kit.upload.zip_safety import ArchiveRefused
 

@@ -1,4 +1,4 @@
-"""Shared parts of the benchmarks: options, ways that take turns, timed duels, tables and plots."""
+"""Shared parts of the benchmarks: options, ways that take turns, timed duels, tables."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ import os
 import platform
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -25,13 +24,11 @@ from arena_kit.folders import own_temporary_folder
 from arena_kit.referee.run import PlayedDuel, Player, pair_seed, run_duel, run_match
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
-from benchmarks.own_python import CannotInstall, own_python
 
 BENCH_LABEL = "arena.bench"
 """Label with this process's id, which tells our containers from others on the same engine."""
 SEED = 7
 COUNTER = itertools.count(1)
-PLOTS = Path(__file__).with_name("plots")
 Sample = TypeVar("Sample")
 
 
@@ -97,10 +94,6 @@ class TimedDuel:
     playing: float
     ending: float
 
-    @property
-    def moves(self) -> int:
-        return count_moves(self.record.matches)
-
 
 def play_duel(
     sandbox: Sandbox,
@@ -110,18 +103,14 @@ def play_duel(
     parallel: int,
     *,
     may_fail: bool = False,
-    on_half: Callable[[], None] | None = None,
     on_core: Callable[[int | None], None] | None = None,
 ) -> TimedDuel:
     """Play a duel between two folders in a sandbox, on one core as a worker does.
 
-    on_half: called once after half of the matches; its time does not count.
     on_core: called with the duel's core before its players are started.
     Raises RuntimeError if a player fails, unless `may_fail`.
     """
     marks: list[float] = []
-    waiting = [on_half] if on_half else []
-    paused = 0.0
 
     def launch(player: int) -> Container:
         name = f"arena-bench-{os.getpid()}-{next(COUNTER)}"
@@ -131,15 +120,8 @@ def play_duel(
         return container
 
     def on_progress(matches_done: int) -> None:
-        nonlocal paused
-        is_last = matches_done == matches
-        if is_last:
+        if matches_done == matches:
             marks.append(time.perf_counter())
-        # Matches in flight together may end together, so the second half may end with the first.
-        if waiting and 2 * matches_done >= matches:
-            begun = time.perf_counter()
-            waiting.pop()()
-            paused = 0.0 if is_last else time.perf_counter() - begun
 
     with pinned() as core:
         if on_core:
@@ -153,7 +135,7 @@ def play_duel(
         ended = time.perf_counter()
     if not may_fail:
         _refuse_faults(duel)
-    return TimedDuel(duel.record, duel.player_logs, marks[0] - begun, marks[1] - marks[0] - paused, ended - marks[1])
+    return TimedDuel(duel.record, duel.player_logs, marks[0] - begun, marks[1] - marks[0], ended - marks[1])
 
 
 def _refuse_faults(duel: PlayedDuel) -> None:
@@ -173,11 +155,6 @@ def play_bare(
         for number in range(matches)
     ]
     return time.perf_counter() - begun, records
-
-
-def count_moves(matches: Sequence[MatchRecord]) -> int:
-    """Return the number of moves of all matches together."""
-    return sum(sum(match.move_counts) for match in matches)
 
 
 def take_turns(samples: Mapping[str, Callable[[], Sample]], rounds: int) -> dict[str, list[Sample]]:
@@ -222,29 +199,6 @@ def _cell(value: object) -> str:
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Panel:
-    """A diagram. lines: points in order, by label. levels: values that do not depend on x, by label."""
-
-    title: str
-    x: str
-    y: str
-    lines: Mapping[str, Sequence[tuple[float, float]]]
-    logarithmic: bool = False
-    levels: Mapping[str, float] = field(default_factory=dict)
-
-
-def draw(path: Path, panels: Sequence[Panel]) -> None:
-    """Draw panels into a picture; if matplotlib cannot be installed, print that instead."""
-    try:
-        python = own_python(PLOTS / "requirements.txt")
-    except CannotInstall as error:
-        print(f"No plot: matplotlib. {error}", file=sys.stderr)
-        return
-    text = json.dumps([asdict(panel) for panel in panels])
-    subprocess.run([python, PLOTS / "draw.py", path], input=text, text=True, check=True)
 
 
 def write_json(path: Path | None, report: Mapping[str, object]) -> None:

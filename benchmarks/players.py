@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from arena_kit.referee.run import Player
 
 _REST = """
@@ -33,37 +31,6 @@ class Player:
 """
 """Plays the first valid action."""
 
-RANDOM = (
-    """
-import random
-
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        return valid_actions[random.randrange(len(valid_actions))]
-"""
-    + _REST
-)
-"""Plays a random valid action, so that no two matches are alike."""
-
-BALANCE = (
-    """
-import numpy as np
-
-WEIGHTS = np.array({weights}, dtype="float32")
-
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        return int(state @ WEIGHTS > 0)
-"""
-    + _REST
-)
-"""Chooses one of two actions by the sign of a weighted sum."""
 
 LINEAR = (
     """
@@ -82,70 +49,6 @@ class Player:
 )
 """A small NumPy policy, different for every seed."""
 
-POLICY = (
-    """
-import numpy as np
-
-draw = np.random.default_rng({seed}).standard_normal
-LAYERS = [draw(shape).astype("float32") for shape in ((128, {size}), (64, 128), ({actions}, 64))]
-
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        values = state.ravel().astype("float32")
-        for layer in LAYERS[:-1]:
-            values = np.maximum(layer @ values, 0.0)
-        return valid_actions[np.argmax((LAYERS[-1] @ values)[valid_actions])]
-"""
-    + _REST
-)
-"""A NumPy policy of three layers, as is common for small games."""
-
-NETWORK = (
-    """
-import pathlib
-import numpy as np
-
-WEIGHTS = np.load(pathlib.Path(__file__).with_name("weights.npy"))
-
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        seen = np.resize(state.ravel(), WEIGHTS.shape[1]).astype("float32")
-        return valid_actions[np.argmax((WEIGHTS @ seen)[valid_actions])]
-"""
-    + _REST
-)
-"""One product with the matrix in `weights.npy` per move. The `Player`s of all matches in flight share the matrix."""
-
-THINKER = """
-import time
-
-thought = 0.0
-
-class Player:
-    def __init__(self, train_mode):
-        pass
-
-    def start(self, state, valid_actions):
-        global thought
-        begun = time.perf_counter()
-        while time.perf_counter() < begun + {seconds}:
-            pass
-        thought += time.perf_counter() - begun
-        return valid_actions[0]
-
-    def step(self, state, valid_actions, prev_reward):
-        return self.start(state, valid_actions)
-
-    def end(self, state, prev_reward):
-        print("thought", thought)
-"""
-"""Computes for a given time per move; prints the seconds that it really took in all matches."""
 
 HONEST = (
     """
@@ -218,15 +121,6 @@ def lay_out(folder: Path, source: str) -> Path:
     """Write a player's folder and return it."""
     folder.mkdir(parents=True)
     (folder / "player.py").write_text(source)
-    return folder
-
-
-def lay_out_network(folder: Path, mebibytes: float) -> Path:
-    """Write the folder of a NETWORK with a square matrix of this size; return it."""
-    lay_out(folder, NETWORK)
-    side = int((mebibytes * 2**20 / 4) ** 0.5)
-    weights = np.random.default_rng(1).standard_normal((side, side), dtype="float32")
-    np.save(folder / "weights.npy", weights)
     return folder
 
 

@@ -3,9 +3,6 @@
 Connect Four between two `dummy` players (first valid action) in these ways: the arena's sandbox, one HTTP POST per
 move, Kaggle's library, and no isolation at all. One run measures all ways in turn and reports medians. All figures
 exclude start and end.
-
---sweep measures sandboxes, games, matches at once, start-up, memory, and slow and large players instead;
---environment-server what it costs to have the game in an environment server.
 """
 
 from __future__ import annotations
@@ -14,15 +11,14 @@ import argparse
 import contextlib
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
 from arena_kit.sandbox.base import Sandbox, SandboxError
-from benchmarks import environment_server, players, sweep, ways
+from benchmarks import players, ways
 from benchmarks.common import (
     circumstances,
-    draw,
     new_parser,
     open_sandbox,
     play_duel,
@@ -43,31 +39,19 @@ RATIOS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, print tables and, if asked, write JSON and a plot; return 1 if the sandbox cannot be used."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.plot is not None and not options.sweep:
-        parser.error("--plot draws a sweep: add --sweep")
+    """Measure, print a table and, if asked, write JSON; return 1 if the sandbox cannot be used."""
+    options = _parser().parse_args(arguments)
     if options.quick:
-        options.matches, options.http_matches, options.kaggle_matches = 1000, 6, 10
-        options.rounds = 1 if options.sweep else 3
+        options.matches, options.http_matches, options.kaggle_matches, options.rounds = 1000, 6, 10, 3
     try:
         with work_folder() as folder:
-            report, text = _measured(options)(options, folder)
+            report, text = compare(options, folder)
     except SandboxError as error:
         print(f"{error}\nTo measure local processes instead: --sandbox process", file=sys.stderr)
         return 1
     print(text)
     write_json(options.json, report)
-    if options.plot is not None:
-        draw(options.plot, sweep.panels(report))
     return 0
-
-
-def _measured(options: argparse.Namespace) -> Callable[[argparse.Namespace, Path], tuple[dict[str, object], str]]:
-    if options.environment_server:
-        return environment_server.measure
-    return sweep.measure if options.sweep else compare
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,9 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--matches", type=int, default=4000, help="matches of a sample of the arena (default 4000)")
     parser.add_argument("--parallel", type=int, default=SPEC.parallel_matches,
                         help=f"matches at once (default {SPEC.parallel_matches}, the environment's)")  # fmt: skip
-    parser.add_argument("--environment-server", action="store_true", help="measure the environment server instead")
     ways.add_options(parser)
-    sweep.add_options(parser)
     return parser
 
 

@@ -25,9 +25,13 @@ def scan(command: Sequence[str], *, image: str, sbom: bytes, seconds: float = SC
         with tempfile.TemporaryFile() as output:
             try:
                 status = subprocess.run(
-                    [*command, str(path), image], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                    timeout=seconds, check=False,
-                ).returncode  # fmt: skip
+                    [*command, str(path), image],
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    timeout=seconds,
+                    check=False,
+                ).returncode
             except (OSError, subprocess.TimeoutExpired) as error:
                 why = "takes too long" if isinstance(error, subprocess.TimeoutExpired) else f"cannot be run: {error}"
                 raise BuilderUnavailable(f"The scan of images {why}.", code="scan_failed") from None

@@ -11,9 +11,9 @@ name_service("events")
 django.setup()
 
 from django.conf import settings  # noqa: E402  (once the settings are loaded)
-from django.utils.module_loading import import_string  # noqa: E402
+from django.utils.module_loading import import_string  # noqa: E402  (the settings are named first)
 
-from core.checks.startup import refuse_unsafe_start  # noqa: E402
+from core.checks.startup import refuse_unsafe_start  # noqa: E402  (as above)
 
 # As for the site: commands check the settings before they begin, but a server does not.
 refuse_unsafe_start()

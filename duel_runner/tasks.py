@@ -6,7 +6,7 @@ from django.conf import settings
 
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import ENVIRONMENT_FAILED
-from arena_kit.referee.match import pair_seed
+from arena_kit.referee.match import match_seed
 from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.lock_file import tokens_alive
 from core.duels.services import duel_succeed
@@ -19,6 +19,7 @@ from duel_runner.evaluating import evaluation_steps
 from duel_runner.here import here
 from duel_runner.images import images_fetch
 from duel_runner.makeable import if_makeable
+from duel_runner.rules import rules
 from duel_runner.scripts import evaluate_script
 from duel_runner.steps import MatchesOfJob, Steps
 from duel_runner.validating import validation_steps
@@ -42,7 +43,7 @@ def duel_steps(duel: Duel, lease: Lease) -> Steps:
         if fault.code != ENVIRONMENT_FAILED or not is_held_after(duel):
             raise
         # A void duel would let a player escape a loss by an action that crashes the environment.
-        seeds = {number: pair_seed(duel.seed, (number - 1) // 2) for number in fault.matches}
+        seeds = {number: match_seed(rules(duel), duel.seed, number) for number in fault.matches}
         duel_hold(duel=duel, error=str(fault), seeds=seeds, log=lease.text)
         return
     digests = (duel.player_1.image_digest, duel.player_2.image_digest)

@@ -14,7 +14,7 @@ PROTO = ROOT / "proto"
 GENERATED = ROOT / "generated"
 RELEASED = PROTO / "released.binpb"
 """The descriptors that clients have: what is in them never changes."""
-FILES = ("executor/executor.proto", "arena/executor/v1/executor.proto")
+FILES = ("executor/executor.proto",)
 PACKAGE = "executor.generated"
 
 
@@ -27,13 +27,13 @@ def generate(target: Path) -> None:
     for path in [*target.rglob("*.py"), *target.rglob("*.pyi")]:
         # The compiler takes the folder of the proto files for the root of all packages.
         text = re.sub(
-            r"^(from|import) (executor|arena\.executor\.v1)\b",
+            r"^(from|import) (executor)\b",
             rf"\1 {PACKAGE}.\2",
             path.read_text(),
             flags=re.MULTILINE,
         )
         path.write_text(text)
-    for name in ("", "executor", "arena", "arena/executor", "arena/executor/v1"):
+    for name in ("", "executor"):
         (target / name / "__init__.py").write_text("")
 
 

@@ -9,7 +9,6 @@ from ipaddress import ip_address
 from pathlib import Path
 
 UNIX = "unix:"
-USUAL_ADDRESS = "127.0.0.1:50051"
 CLIENTS = "clients.crt"
 """The authority of clients' certificates. Not ca.crt, which cert-manager writes beside every certificate."""
 

@@ -1,4 +1,4 @@
-"""What both services do with runs, on top of the database and of waiting."""
+"""What the service does with runs, on top of the database and of waiting."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from core.errors import Refused
 from core.models import AuditEntry, Run, User
 from core.operations.priorities import priority_set
 from core.people.audit_log import Operator
+from core.people.rights import may
 from core.submissions.trials import Trial, trial_end, trial_state
 from executor.database import Database
 from executor.door import PRIORITY, Context, is_detached, patience, priority
@@ -92,8 +93,8 @@ class Playing:
         try:
             version = await asyncio.shield(starting)
             async with asyncio.timeout(patience(context)):
-                # Workers tell nobody of builds, so the row is looked at.
-                while not (state := await self.database.ask(trial_state, version)).is_over:  # noqa: ASYNC110
+                # Workers send no event when a build ends, so poll the row.
+                while not (state := await self.database.ask(trial_state, version)).is_over:  # noqa: ASYNC110  (as above)
                     await asyncio.sleep(TRIAL_SECONDS)
         except TimeoutError:
             raise CallEnded(Code.DEADLINE_EXCEEDED, "Your deadline is near, and the self-play is not over.") from None
@@ -125,7 +126,7 @@ class Playing:
 
 def _started(caller: User, request: RunRequest, asked_priority: int) -> tuple[Run, bool]:
     """Put a run in line with a priority, which organisers may give it. Raises Refused."""
-    if asked_priority and not (caller.is_staff and caller.has_perm("core.change_duel")):
+    if asked_priority and not may(caller, "core.change_duel"):
         raise Refused("Only organisers may set the priority of a run.", field=PRIORITY, code=NOT_YOURS)
     with transaction.atomic():
         run, is_new = run_start(caller=caller, request=request, now=timezone.now())

@@ -13,12 +13,9 @@ from grpc_health.v1.health import aio as health_aio
 from grpc_reflection.v1alpha import reflection
 
 from arena_kit.upload.inspection import PROCESSES
-from executor.compatible import CompatibleExecutor
 from executor.credentials import credentials
 from executor.database import Database
 from executor.door import Door
-from executor.generated.arena.executor.v1 import executor_pb2 as v1
-from executor.generated.arena.executor.v1.executor_pb2_grpc import add_ExecutorServiceServicer_to_server
 from executor.generated.executor import executor_pb2 as old
 from executor.generated.executor.executor_pb2_grpc import add_ExecutorServicer_to_server
 from executor.listening import Listening
@@ -27,10 +24,7 @@ from executor.service import ExecutorService
 from executor.statuses import unavailable
 
 logger = logging.getLogger(__name__)
-SERVICES = (
-    old.DESCRIPTOR.services_by_name["Executor"].full_name,
-    v1.DESCRIPTOR.services_by_name["ExecutorService"].full_name,
-)
+SERVICE = old.DESCRIPTOR.services_by_name["Executor"].full_name
 MOST_CALLS = 1000
 DRAIN_SECONDS = 20.0
 """For how long calls may still end by themselves after SIGTERM."""
@@ -67,11 +61,10 @@ class ExecutorServer:
         self.door = Door(self._database, by_certificate=bool(where.client_ca), without_token=without_token)
         self._health = health_aio.HealthServicer()
         self._server = grpc.aio.server(interceptors=(self.door,), options=OPTIONS, maximum_concurrent_rpcs=MOST_CALLS)
-        add_ExecutorServicer_to_server(CompatibleExecutor(self.playing, self.door), self._server)
-        add_ExecutorServiceServicer_to_server(ExecutorService(self.playing), self._server)
+        add_ExecutorServicer_to_server(ExecutorService(self.playing, self.door), self._server)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         if has_reflection:
-            names = (*SERVICES, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
+            names = (SERVICE, health_pb2.DESCRIPTOR.services_by_name["Health"].full_name, reflection.SERVICE_NAME)
             reflection.enable_server_reflection(names, self._server)
         self.farewell = unavailable("The executor stops. The run goes on: call again with the same id.")
         self._poller: asyncio.Task[None] | None = None
@@ -108,5 +101,4 @@ class ExecutorServer:
         await self._tell(health_pb2.HealthCheckResponse.NOT_SERVING)
 
     async def _tell(self, state: health_pb2.HealthCheckResponse.ServingStatus) -> None:
-        for service in SERVICES:
-            await self._health.set(service, state)
+        await self._health.set(SERVICE, state)

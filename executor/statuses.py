@@ -46,12 +46,20 @@ class CallEnded(Exception):
         return ((DETAILS, status.SerializeToString()),) if status.details else ()
 
 
+def proto_field(field: str) -> str:
+    """Return the name that a field of a run has in the proto file."""
+    place, _, part = field.partition(".")
+    inner = {"name": ".agent_id", "version": ".docker_image"}.get(part, f".{part}" if part else "")
+    names = {"key": "match_id", "seconds": "timeout_sec"}
+    return names.get(place, place.replace("players", "agents")) + inner
+
+
 def ended_by(refusal: Refused) -> CallEnded:
     """Return the status of a refusal."""
     if isinstance(refusal, QuotaExceeded):
         return CallEnded(Code.RESOURCE_EXHAUSTED, str(refusal), retry_seconds=refusal.retry_after_seconds)
     code = CODES.get(refusal.code, Code.INVALID_ARGUMENT)
-    return CallEnded(code, str(refusal), field=refusal.field or "")
+    return CallEnded(code, str(refusal), field=proto_field(refusal.field or ""))
 
 
 def unavailable(message: str) -> CallEnded:

@@ -56,7 +56,7 @@ def environment_row(name: str) -> Environment:
     """Return an environment by slug or id, even if it is closed. Raises Refused."""
     row = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
     if row is None:
-        why = "There is no such environment; DescribeEnvironments lists them."
+        why = "There is no such environment; /api/v1/environments/ lists them."
         raise Refused(why, field="environment", code=UNKNOWN)
     return row
 

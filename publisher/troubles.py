@@ -72,12 +72,21 @@ TROUBLES = (
     ),
     Trouble(
         "remote_unreachable",
-        ("could not resolve host", "connection refused", "connection timed out", "network is unreachable",
-         "failed to connect", "couldn't connect", "no route to host", "connection reset", "hung up unexpectedly",
-         "could not read from remote"),
+        (
+            "could not resolve host",
+            "connection refused",
+            "connection timed out",
+            "network is unreachable",
+            "failed to connect",
+            "couldn't connect",
+            "no route to host",
+            "connection reset",
+            "hung up unexpectedly",
+            "could not read from remote",
+        ),
         "The server does not answer: look at the address, the firewall and the server.",
     ),
-)  # fmt: skip
+)
 """Looked through in this order: a refusal of ssh, for example, also says that the remote cannot be read."""
 UNKNOWN = Trouble("git_failed", ())
 

@@ -14,7 +14,7 @@ from django.conf import settings
 COMPOSE = Path(__file__).resolve().parent.parent / "docker-compose.yml"
 SITE_AND_WORKERS = {
     "migrate", "web", "events", "worker-build", "worker-duel", "worker-rollout", "worker-tournament", "worker-publish",
-    "autoscale", "monitoring-files",
+    "autoscale", "monitoring-files", "executor",
 }  # fmt: skip
 WATCHERS = {
     "prometheus", "alertmanager", "grafana", "loki", "log-shipper", "redis-exporter", "node-exporter",
@@ -135,9 +135,10 @@ def test_compose_runs_one_worker_for_every_queue() -> None:
 
 def test_compose_opens_no_port_to_others_but_that_of_nginx() -> None:
     ports = {name: service["ports"] for name, service in services().items() if "ports" in service}
-    own = {name: found for name, found in ports.items() if not all(one.startswith("127.0.0.1:") for one in found)}
+    here = ("127.0.0.1:", "${EXECUTOR_HOST:-127.0.0.1}:")
+    own = {name: found for name, found in ports.items() if not all(one.startswith(here) for one in found)}
     assert set(own) == {"nginx"}
-    assert set(ports) == {"nginx", "prometheus", "alertmanager", "grafana", *DEBUGGERS}
+    assert set(ports) == {"nginx", "prometheus", "alertmanager", "grafana", "executor", *DEBUGGERS}
 
 
 def test_what_watches_the_arena_starts_only_when_it_is_asked_for() -> None:

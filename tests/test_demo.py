@@ -11,6 +11,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from email.message import Message
 from pathlib import Path
@@ -22,10 +23,10 @@ from pytest_django.fixtures import Settings
 from arena_kit.environment.registry import all_specs, get_spec
 from arena_kit.errors import PlatformFault
 from arena_kit.examples import names
-from core.demo.accounts import ORGANISER_EMAIL, organiser_create, secret_key_path
+from core.demo.accounts import ORGANISER_EMAIL, organiser_create
 from core.demo.agents import SCORED, examples_upload, game_players, images_follow_sandbox, scored_upload
 from core.demo.application import ApplicationDemo, images_missing
-from core.demo.processes import Child, port_is_free
+from core.demo.processes import Child, free_port, port_is_free
 from core.demo.progress import leaderboard, measure, score_board
 from core.environments.services import environment_sync
 from core.management.commands.demo import Command, only_one
@@ -41,6 +42,7 @@ from core.models import (
     Tournament,
     User,
 )
+from core.settings.data_key import data_key
 from core.tests import applications, factories
 from tests.samples import FIRST, LAST, tic_tac_toe, upload, zip_of
 
@@ -79,6 +81,13 @@ def demo(data: Path, port: int, *arguments: str) -> Iterator[subprocess.Popen[st
         if process.poll() is None:
             process.terminate()
             process.communicate(timeout=DEADLINE_SECONDS)
+
+
+def beside(data: Path, program: str) -> str:
+    """The last line that a program on the same data writes in a process of its own."""
+    command = [sys.executable, "manage.py", "shell", "-v", "0", "-c", program]
+    done = subprocess.run(command, cwd=ROOT, env=variables(data), stdout=subprocess.PIPE, text=True, check=True)
+    return done.stdout.strip().rpartition("\n")[2]
 
 
 def test_links_in_mails_lead_to_the_port_of_the_demo(
@@ -133,6 +142,24 @@ for spec in all_specs():
 Environment.objects.exclude(slug="tic-tac-toe").update(is_active=False)
 """
 """An organiser has closed all environments but one, which the demo respects."""
+ASK_FOR_A_RUN = """
+import time
+from django.utils import timezone
+from core.duels.run_requests import RunPlayer, RunRequest
+from core.duels.run_selectors import run_job
+from core.duels.runs import run_start
+from core.models import Run, Submission, User
+
+first, second = Submission.objects.active().order_by("pk")[:2]
+players = tuple(RunPlayer(str(each.pk), f"submission:{each.public_id}") for each in (first, second))
+request = RunRequest("asked-beside", "tic-tac-toe", players, match_count=2)
+run, _ = run_start(caller=User.objects.get(username="organiser"), request=request, now=timezone.now())
+asked_at = time.monotonic()
+while not run_job(Run.objects.get(pk=run.pk)).is_over and time.monotonic() < asked_at + 60:
+    time.sleep(0.05)
+print(run_job(Run.objects.get(pk=run.pk)).state)
+"""
+"""What another process of the same data asks the demo's workers for, as `make executor` does."""
 
 
 @pytest.mark.slow
@@ -151,6 +178,7 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
             if line.startswith(f"Open http://127.0.0.1:{port}/"):
                 break
         served = static_file(port)
+        asked = beside(tmp_path, ASK_FOR_A_RUN)
         process.send_signal(signal.SIGTERM)
         rest, _ = process.communicate(timeout=DEADLINE_SECONDS)
     said = "".join(lines)
@@ -162,6 +190,15 @@ def test_the_demo_goes_from_uploads_to_a_leaderboard_and_leaves_nothing_behind(t
     assert re.search(r"^ +\d  minimax v1", said, re.MULTILINE)
     assert "Leaderboards complete" in said
     assert "Failed" not in said
+    # The site, its events, and nothing beside them that would be in the way of `make executor`.
+    shown = re.search(
+        r"^The site is up: http://127\.0\.0\.1:(\d+)/ \(live events: http://127\.0\.0\.1:(\d+)/", said, re.MULTILINE
+    )
+    assert shown is not None
+    assert int(shown[1]) == port
+    assert int(shown[2]) not in (port, 50051)
+    assert asked == "SUCCEEDED"
+    assert "BadSignature" not in "".join(log.read_text() for log in (tmp_path / "logs").iterdir())
     assert "Stopped. `make demo` continues where it stopped." in rest
     assert process.returncode == 0
     assert processes_of(tmp_path) == []
@@ -245,10 +282,23 @@ def test_the_organisers_password_is_made_once_and_readable_by_its_owner_alone(tm
     assert stat.S_IMODE((tmp_path / "organiser-password").stat().st_mode) == 0o600
 
 
-def test_the_secret_key_stays_the_same_from_start_to_start(tmp_path: Path) -> None:
-    key = secret_key_path(tmp_path).read_text()
-    assert len(key) > 50
-    assert secret_key_path(tmp_path).read_text() == key
+def test_every_command_on_the_same_data_has_its_secret_key(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    show = "from django.conf import settings; print(settings.SECRET_KEY)"
+    with ThreadPoolExecutor() as pool:
+        keys = list(pool.map(beside, [here, here, there], [show] * 3))
+    assert keys[0] == keys[1] != keys[2]
+    assert min(map(len, keys)) > 50
+    assert data_key(here) == keys[0]
+    assert stat.S_IMODE((here / "secret-key").stat().st_mode) == 0o600
+    assert [path.name for path in there.iterdir() if "secret" in path.name] == ["secret-key"]
+
+
+def test_the_port_for_events_is_free() -> None:
+    found = free_port("127.0.0.1", other=8000)
+    assert port_is_free("127.0.0.1", found)
+    with socket.create_server(("127.0.0.1", found)):
+        assert free_port("127.0.0.1", other=8000) != found
 
 
 @pytest.mark.django_db

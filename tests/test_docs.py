@@ -21,6 +21,8 @@ COMPOSE = ROOT / "docker-compose.yml"
 DEPENDS_ON_THE_MACHINE = {"DATA_DIR", "DATABASE_URL", "DUEL_PARALLELISM"}
 """Variables whose default is computed: the example shows one that could be."""
 MAX_PAGE_BYTES = 15_000
+MAX_PAGE_WORDS, MAX_WORDS = 2_000, 65_000
+"""Words of one page, and of all pages in docs/, as `wc -w` counts them."""
 MADE_BY_PEOPLE_OR_PROGRAMS = {"image.txt", "environment.yml", "weights.json"} | {
     "manifest.json", "duel.json", "episode.json", "text.json", "tasks.json", "compose.yml", "rollout.json",
     "changes.json",
@@ -148,6 +150,21 @@ def test_the_index_names_every_page() -> None:
 @pytest.mark.parametrize("page", pages(), ids=relative)
 def test_no_page_is_longer_than_can_be_read_at_once(page: Path) -> None:
     assert len(page.read_bytes()) <= MAX_PAGE_BYTES
+
+
+def words_of_docs() -> dict[str, int]:
+    return {relative(page): len(page.read_text().split()) for page in (ROOT / "docs").rglob("*.md")}
+
+
+def test_no_page_of_the_documentation_has_more_than_two_thousand_words() -> None:
+    assert {page: count for page, count in words_of_docs().items() if count > MAX_PAGE_WORDS} == {}
+
+
+def test_the_documentation_is_no_book() -> None:
+    """One place for each fact, links from the others: what is added takes something out."""
+    counts = words_of_docs()
+    assert len(counts) > 50
+    assert sum(counts.values()) <= MAX_WORDS
 
 
 @pytest.mark.parametrize("page", pages(), ids=relative)

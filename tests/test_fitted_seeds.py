@@ -108,7 +108,7 @@ def test_until_the_seeds_are_revealed_only_staff_is_told_of_single_episodes(
     evaluation = evaluated(submission, type("Crude", (Follower,), {"policies": (CRUDE,)}), monkeypatch)
     owner, staff = Client(), Client()
     owner.force_login(submission.agent.owner)
-    staff.force_login(factories.user("zoe", is_staff=True))
+    staff.force_login(factories.user("zoe", is_staff=True, is_superuser=True))
     page, api = f"/evaluations/{evaluation.pk}/", f"/api/v1/evaluations/{evaluation.pk}/"
 
     for client in (owner, Client()):

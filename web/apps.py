@@ -4,33 +4,29 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 
-JOBS = (
-    "build", "validation", "duel", "evaluation", "recording", "analysis", "packagebuild", "rollout", "publication",
-    "sitting",
-)  # fmt: skip
 PAGES = {
     "agent": "web:agent",
     "batch": "web:batch",
-    **{f"{job}_admin": f"admin:core_{job}_change" for job in JOBS},
     "challenge": "web:challenge",
     "duel": "web:duel",
     "edition": "web:edition",
     "email_confirm": "account_confirm_email",
     "environment": "web:environment",
-    "environment_admin": "admin:core_environment_change",
+    "environment_settings": "web:organise_change_environment",
     "evaluation": "web:evaluation",
     "home": "web:home",
-    "lenses_admin": "admin:core_lens_changelist",
+    "job": "web:organise_job",
+    "lenses": "admin:core_lens_changelist",
     "match_replay": "web:match_replay",
     "operations": "web:operations",
     "password_reset": "account_reset_password_from_key",
     "password_reset_begin": "account_reset_password",
     "profile": "web:profile",
     "sign_up": "account_signup",
-    "ratings_admin": "admin:core_ratingpool_changelist",
+    "ratings": "admin:core_ratingpool_changelist",
     "unsubscribe": "web:unsubscribe",
-    "webhooks_admin": "admin:core_webhook_changelist",
-    "workers_admin": "admin:core_worker_changelist",
+    "webhooks": "web:organise_webhooks",
+    "workers": "web:organise_workers",
 }
 """Names of addresses by what their page shows."""
 
@@ -40,7 +36,7 @@ class WebConfig(AppConfig):
 
     def ready(self) -> None:
         # Listens to logins.
-        import web.site.logins  # noqa: F401
+        import web.site.logins  # noqa: F401  (it connects signals)
         from core.links import pages_register
 
         pages_register(PAGES)

@@ -21,6 +21,7 @@ from web.organise import urls as organise
 from web.people import urls as people
 from web.ratings import urls as ratings
 from web.rollouts import urls as rollouts
+from web.runs import urls as runs
 from web.site import errors
 from web.site import urls as site
 from web.site.old_addresses import old_addresses
@@ -31,9 +32,29 @@ from web.watching import urls as watching
 
 # The API's own table is the last: it ends with an address that takes the rest.
 NOUNS = (
-    site, people, notices, docs, watching, tournaments, submissions, operations, kit, environments, ratings,
-    comparisons, challenges, sittings, rollouts, evaluations, duels, analyses, jobs, organise, api,
-)  # fmt: skip
+    site,
+    people,
+    notices,
+    docs,
+    watching,
+    tournaments,
+    submissions,
+    operations,
+    kit,
+    environments,
+    ratings,
+    comparisons,
+    challenges,
+    sittings,
+    rollouts,
+    evaluations,
+    duels,
+    analyses,
+    jobs,
+    runs,
+    organise,
+    api,
+)
 pages = [page for noun in NOUNS for page in getattr(noun, "pages", ())]
 routes = [route for noun in NOUNS for route in getattr(noun, "routes", ())]
 

@@ -62,8 +62,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("player", help="a folder or zip with player.py, or an image name (sandbox docker)")
     add_environment_options(parser, (spec.public_id for spec in all_specs() if spec.seats == 1), metavar="ID")
     parser.add_argument("--episodes", type=positive, help="number of episodes (default: as in a validation)")
-    parser.add_argument("--first-seed", type=not_negative, default=FIRST_SEED, metavar="SEED",
-                        help="seed of the first episode; the others count up from it (default 1)")  # fmt: skip
+    parser.add_argument(
+        "--first-seed",
+        type=not_negative,
+        default=FIRST_SEED,
+        metavar="SEED",
+        help="seed of the first episode; the others count up from it (default 1)",
+    )
     parser.add_argument("--parallel", type=positive, help="episodes played at once (default: the environment's)")
     parser.add_argument("--records", type=Path, metavar="FILE", help="write the records of all episodes here (a zip)")
     parser.add_argument("--log", type=Path, metavar="FILE", help="write the player's log here; - for standard output")

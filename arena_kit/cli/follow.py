@@ -22,8 +22,9 @@ STUCK_POLLS = 30
 """How often in a row the site may say that waiting does not help before following ends."""
 LONGEST_PAUSE_SECONDS = 60.0
 STUCK = "Waiting longer does not help: the organisers have to act."
-LOST = frozenset({Trouble.TIMED_OUT, Trouble.CUT, Trouble.REFUSED_CONNECTION, Trouble.FAILED, Trouble.BUSY,
-                  Trouble.UNKNOWN_HOST})  # fmt: skip
+LOST = frozenset(
+    {Trouble.TIMED_OUT, Trouble.CUT, Trouble.REFUSED_CONNECTION, Trouble.FAILED, Trouble.BUSY, Trouble.UNKNOWN_HOST}
+)
 """Trouble that may pass by itself."""
 
 

@@ -77,6 +77,7 @@ def _folder(lines: tuple[str, ...], log: Log) -> tuple[str, tuple[str, ...]]:
 
 
 def _image(lines: tuple[str, ...], base_image: str, log: Log) -> tuple[str, tuple[str, ...]]:
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.image.calls import base_image_id, engine
     from arena_kit.image.inventory import inventory
     from arena_kit.image.packages import Network, package_image

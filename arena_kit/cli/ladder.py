@@ -71,9 +71,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="a folder that holds agents")
     add_environment_options(parser, (spec.slug for spec in all_specs() if spec.seats == 2))
     parser.add_argument("--matches", type=positive, default=20, help="matches of each duel, even (default 20)")
-    parser.add_argument("--seed", type=int, default=0, metavar="N",
-                        help="seed of the first duel; the others count up from it, or share it where matches begin "
-                        "with openings")  # fmt: skip
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="seed of the first duel; the others count up from it, or share it where matches begin with openings",
+    )
     parser.add_argument("--output", type=Path, default=Path("ladder.html"), metavar="FILE", help="default ladder.html")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     add_sandbox_options(parser)
@@ -135,6 +139,7 @@ def _name(path: Path) -> str:
 def _ranking() -> Callable[[Sequence[str], Sequence[DuelRecord]], list[ReportRow]]:
     """Return the function that ranks, which needs an extra. Raises BadArgument before anything is played."""
     try:
+        # Late: SciPy takes long to load.
         from arena_kit.cli.ladder_ranking import ranked
     except ModuleNotFoundError as error:
         if error.name not in ("scipy", "networkx"):

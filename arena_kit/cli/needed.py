@@ -53,6 +53,7 @@ def check_installed(name: str, required: Requirements, *, sandbox: str, base_ima
 
 def _in_image(image: str) -> Mapping[str, str]:
     """Return the versions of the Python packages in an image. Raises BadArgument if the image cannot be read."""
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.image.calls import base_image_id, engine
     from arena_kit.image.inventory import inventory
 

@@ -73,8 +73,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="write the duel document here, for `arena replay` as well; - for standard output",
     )
-    parser.add_argument("--logs", type=Path, metavar="FOLDER",
-                        help="write the logs of the players and the referee to this folder")  # fmt: skip
+    parser.add_argument(
+        "--logs", type=Path, metavar="FOLDER", help="write the logs of the players and the referee to this folder"
+    )
     add_sandbox_options(parser)
     add_install_option(parser)
     add_json_option(parser)
@@ -91,8 +92,9 @@ def _play(spec: EnvironmentSpec, options: argparse.Namespace, folder: Path) -> i
         output_check(options.output)
     if options.logs is not None:
         folder_made(options.logs)
-    images = [player_image(player, options.sandbox, folder / f"player-{index}")
-              for index, player in enumerate(given, start=1)]  # fmt: skip
+    images = [
+        player_image(player, options.sandbox, folder / f"player-{index}") for index, player in enumerate(given, start=1)
+    ]
     required = [requirements_of(player, image) for player, image in zip(given, images, strict=True)]
     sandbox = chosen_sandbox(options, folder / "channel")
     counter = itertools.count(1)

@@ -13,8 +13,12 @@ def add_sandbox_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose where submissions run."""
     sandboxes = "docker: locked-down containers (default); process: local processes, for your own code only"
     parser.add_argument("--sandbox", choices=("docker", "process"), default="docker", help=sandboxes)
-    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
-                        help="image that folders and zips run on (default rl-arena-base)")  # fmt: skip
+    parser.add_argument(
+        "--base-image",
+        default="rl-arena-base",
+        metavar="IMAGE",
+        help="image that folders and zips run on (default rl-arena-base)",
+    )
     parser.add_argument("--runtime", default="runc", help="runtime of the container engine (default runc)")
 
 
@@ -22,6 +26,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
     """Return the sandbox that the options choose. Raises BadArgument."""
     if options.sandbox == "docker":
         try:
+            # Late: Docker's client and the reading of zips take long to load.
             from arena_kit.sandbox.docker import DockerSandbox
         except ModuleNotFoundError as error:
             if error.name != "docker":
@@ -32,6 +37,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
             ) from None
 
         return DockerSandbox(base_image=options.base_image, runtime=options.runtime, channel_dir=channel_dir)
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.sandbox.process import ProcessSandbox
 
     return ProcessSandbox(channel_dir)
@@ -39,6 +45,7 @@ def chosen_sandbox(options: argparse.Namespace, channel_dir: Path) -> Sandbox:
 
 def unpack(archive: Path, folder: Path) -> Path:
     """Check a zip, unpack it into a new folder and return the folder. Raises BadArgument."""
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.upload.archive import unpack_archive
     from arena_kit.upload.zip_safety import ArchiveRefused
 
@@ -75,6 +82,7 @@ def sandbox_check(sandbox: Sandbox, *images: str) -> None:
         sentence = f"There is no file or folder {named[0]}, and an image of that name cannot be looked for: {error}"
         raise BadArgument(sentence) from None
     if named:
+        # Late: Docker's client and the reading of zips take long to load.
         from arena_kit.sandbox.docker import DockerSandbox
 
         assert isinstance(sandbox, DockerSandbox)
@@ -91,6 +99,7 @@ def display_name(player: str) -> str:
 
 def player_image(player: str, sandbox: str, unpacked: Path) -> str:
     """Return what the sandbox starts for a folder, a zip or the name of an image. Raises BadArgument."""
+    # Late: Docker's client and the reading of zips take long to load.
     from arena_kit.upload.archive import PLAYER_ENTRY_POINTS
 
     path = Path(player)

@@ -35,19 +35,31 @@ def _parser() -> argparse.ArgumentParser:
         "1 it could not be tried, or the network or the site failed; 2 wrong arguments, or a file that cannot be "
         "replayed here; 4 log in first.",
     )
-    parser.add_argument("what", metavar="WHAT", help="a file that `arena play --output` or `arena evaluate --records` "
-                        "wrote, or records downloaded from a site; or DUEL/MATCH of a site, as in the address of its "
-                        "page, e.g. 12/3")  # fmt: skip
+    parser.add_argument(
+        "what",
+        metavar="WHAT",
+        help="a file that `arena play --output` or `arena evaluate --records` "
+        "wrote, or records downloaded from a site; or DUEL/MATCH of a site, as in the address of its "
+        "page, e.g. 12/3",
+    )
     parser.add_argument("--match", "--episode", type=positive, metavar="N", help="its number in a file (default 1)")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a page that works without a network")
     parser.add_argument("--document", type=Path, metavar="FILE", help="write the JSON document; .gz compresses it")
     document = "(--document, --json)"
     parser.add_argument("--no-observations", action="store_true", help=f"leave out what each seat saw {document}")
     parser.add_argument("--no-actions", action="store_true", help=f"leave out what each seat played {document}")
-    parser.add_argument("--max-frames", type=positive, default=MAX_FRAMES, metavar="N",
-                        help=f"at most this many states {document}, default {MAX_FRAMES}")  # fmt: skip
-    parser.add_argument("--why", action="store_true", help="say who could have forced a win after each move, and which "
-                        "moves gave it away (files only)")  # fmt: skip
+    parser.add_argument(
+        "--max-frames",
+        type=positive,
+        default=MAX_FRAMES,
+        metavar="N",
+        help=f"at most this many states {document}, default {MAX_FRAMES}",
+    )
+    parser.add_argument(
+        "--why",
+        action="store_true",
+        help="say who could have forced a win after each move, and which moves gave it away (files only)",
+    )
     parser.add_argument("--diff", metavar="MY_PLAYER", help="a folder or zip with player.py (DUEL/MATCH only)")
     parser.add_argument("--side", type=int, choices=(1, 2), help="which player it is (default: your own agent)")
     add_folder_option(parser)

@@ -50,26 +50,49 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("tasks", type=Path, metavar="TASKS", help="tasks.json, or the package for its own tasks")
     parser.add_argument("--package", type=Path, required=True, metavar="FOLDER", help="the package: a folder or a zip")
-    parser.add_argument("--agent", default=SCRIPTED, metavar="AGENT",
-                        help="scripted (the oracles of the tasks), null, model, or a folder, zip or image with "
-                        "player.py (default scripted)")  # fmt: skip
+    parser.add_argument(
+        "--agent",
+        default=SCRIPTED,
+        metavar="AGENT",
+        help="scripted (the oracles of the tasks), null, model, or a folder, zip or image with "
+        "player.py (default scripted)",
+    )
     parser.add_argument("--only", action="append", metavar="ID", help="id of a task to play; may be repeated")
     parser.add_argument("--attempts", type=positive, default=1, help="attempts at each task (default 1)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the application's data (default 0)")
     parser.add_argument("--output", type=Path, metavar="FOLDER", help="keep the recordings of all attempts here")
     parser.add_argument("--no-video", action="store_true", help="make no videos")
-    parser.add_argument("--accept", action="store_true",
-                        help="only test each task: its oracle must solve it, and doing nothing must not")  # fmt: skip
-    parser.add_argument("--replay", type=Path, metavar="FOLDER",
-                        help="play the recorded rollout in FOLDER again and compare what it leaves")  # fmt: skip
+    parser.add_argument(
+        "--accept",
+        action="store_true",
+        help="only test each task: its oracle must solve it, and doing nothing must not",
+    )
+    parser.add_argument(
+        "--replay",
+        type=Path,
+        metavar="FOLDER",
+        help="play the recorded rollout in FOLDER again and compare what it leaves",
+    )
     parser.add_argument("--judge", type=Path, metavar="FOLDER", help="judge the recorded rollout in FOLDER again")
     parser.add_argument("--memory", type=positive, default=4, metavar="GIB", help="for all worlds (default 4)")
-    parser.add_argument("--base-image", default="rl-arena-base", metavar="IMAGE",
-                        help="image that players run on (default rl-arena-base)")  # fmt: skip
-    parser.add_argument("--browser-image", default="rl-arena-browser", metavar="IMAGE",
-                        help="made by make-browser-image.sh (default rl-arena-browser)")  # fmt: skip
-    parser.add_argument("--app-images", default="rl-arena-app", metavar="PREFIX",
-                        help="of the images made by make-app-images.sh (default rl-arena-app)")  # fmt: skip
+    parser.add_argument(
+        "--base-image",
+        default="rl-arena-base",
+        metavar="IMAGE",
+        help="image that players run on (default rl-arena-base)",
+    )
+    parser.add_argument(
+        "--browser-image",
+        default="rl-arena-browser",
+        metavar="IMAGE",
+        help="made by make-browser-image.sh (default rl-arena-browser)",
+    )
+    parser.add_argument(
+        "--app-images",
+        default="rl-arena-app",
+        metavar="PREFIX",
+        help="of the images made by make-app-images.sh (default rl-arena-app)",
+    )
     _add_model_options(parser)
     add_install_option(parser)
     add_json_option(parser)
@@ -80,20 +103,29 @@ def _parser() -> argparse.ArgumentParser:
 def _add_model_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("model", "The model that --agent model, or a player, reaches by the gateway.")
     group.add_argument("--model", default="", metavar="ID", help="the model's name at its endpoint")
-    group.add_argument("--model-url", default="", metavar="URL",
-                       help="address of the endpoint, e.g. https://example.org/v1")  # fmt: skip
+    group.add_argument(
+        "--model-url", default="", metavar="URL", help="address of the endpoint, e.g. https://example.org/v1"
+    )
     group.add_argument("--model-key", default="", metavar="FILE", help="file that holds the key of the endpoint")
-    group.add_argument("--model-form", choices=("openai", "gemini"), default="openai",
-                       help="protocol of the endpoint (default openai)")  # fmt: skip
+    group.add_argument(
+        "--model-form", choices=("openai", "gemini"), default="openai", help="protocol of the endpoint (default openai)"
+    )
     group.add_argument("--vision", action="store_true", help="also show the player pictures of the page")
     group.add_argument("--prompt", default="", metavar="TEXT", help="text to add to the instructions for the model")
     group.add_argument("--temperature", type=float, help="of the model's answers (default: the endpoint's)")
-    group.add_argument("--price", type=float, nargs=2, default=(0.0, 0.0), metavar=("IN", "OUT"),
-                       help="price of a million tokens, for the limit on cost")  # fmt: skip
+    group.add_argument(
+        "--price",
+        type=float,
+        nargs=2,
+        default=(0.0, 0.0),
+        metavar=("IN", "OUT"),
+        help="price of a million tokens, for the limit on cost",
+    )
 
 
 def _run(options: argparse.Namespace, folder: Path) -> int:
     try:
+        # Late: most commands need no worlds.
         from arena_kit.cli import rollout_home
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("docker", "re2", "scipy"):

@@ -61,21 +61,34 @@ class Home:
         for tried in range(1, MOST_TRIES + 1):
             folder = self._output(f"{task.key}-{number}" + (f"-try-{tried}" if tried > 1 else ""))
             played = rollout_run(
-                dataclasses.replace(self._host, labels=_labels()), self._built, task, self._maker(task, folder), folder,
-                name=self._options.agent, model=self._options.model,
-            )  # fmt: skip
+                dataclasses.replace(self._host, labels=_labels()),
+                self._built,
+                task,
+                self._maker(task, folder),
+                folder,
+                name=self._options.agent,
+                model=self._options.model,
+            )
             verdict, facts = played.verdict, played.facts
             if verdict.fault is not Fault.PLATFORM or verdict.code == MISCONFIGURED:
                 break
             tell(f"{task.key}: the platform failed ({verdict.code}), so this attempt does not count.")
         return {
-            "task": task.key, "attempt": number, "tries": tried,
-            "outcome": verdict.outcome.value, "fault": verdict.fault.value,
-            "code": verdict.code, "sentence": verdict.sentence, "score": verdict.score, "steps": facts.steps,
-            "seconds": round(facts.seconds, 1), "tokens": facts.tokens, "cost_micros": facts.cost_micros,
+            "task": task.key,
+            "attempt": number,
+            "tries": tried,
+            "outcome": verdict.outcome.value,
+            "fault": verdict.fault.value,
+            "code": verdict.code,
+            "sentence": verdict.sentence,
+            "score": verdict.score,
+            "steps": facts.steps,
+            "seconds": round(facts.seconds, 1),
+            "tokens": facts.tokens,
+            "cost_micros": facts.cost_micros,
             "record_sha256": played.record.get("record_sha256", ""),
             "folder": str(folder) if self._options.output else "",
-        }  # fmt: skip
+        }
 
     def accept(self) -> dict[str, Any]:
         """Try each task with its oracle and with nothing done."""
@@ -153,6 +166,7 @@ class Home:
             return null_script()
         if self._options.agent == "scripted":
             return ScriptedAgent(task.oracle)
+        # Late: most rollouts have no player.
         from arena_kit.cli.rollout_player import player_agent
 
         return player_agent(self._options, self._folder, task, meter, folder, next(self._counter))

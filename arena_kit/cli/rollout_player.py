@@ -64,9 +64,13 @@ def player_agent(
         )
 
     agent = HomeAgent(
-        launch, meter, environment=task.environment, wants_pictures=options.vision, prompt=options.prompt,
+        launch,
+        meter,
+        environment=task.environment,
+        wants_pictures=options.vision,
+        prompt=options.prompt,
         memory_bytes=LIMITS.memory_limit_bytes,
-    )  # fmt: skip
+    )
     agent.gateway = gateway
     return agent
 

@@ -43,11 +43,20 @@ class Trouble(StrEnum):
 
 LATER = frozenset(
     {
-        Trouble.UNKNOWN_HOST, Trouble.REFUSED_CONNECTION, Trouble.UNTRUSTED, Trouble.TIMED_OUT, Trouble.CUT,
-        Trouble.REDIRECTED, Trouble.NO_ARENA, Trouble.TOO_LONG, Trouble.NOT_UNDERSTOOD, Trouble.OTHER_API,
-        Trouble.FAILED, Trouble.BUSY,
+        Trouble.UNKNOWN_HOST,
+        Trouble.REFUSED_CONNECTION,
+        Trouble.UNTRUSTED,
+        Trouble.TIMED_OUT,
+        Trouble.CUT,
+        Trouble.REDIRECTED,
+        Trouble.NO_ARENA,
+        Trouble.TOO_LONG,
+        Trouble.NOT_UNDERSTOOD,
+        Trouble.OTHER_API,
+        Trouble.FAILED,
+        Trouble.BUSY,
     }
-)  # fmt: skip
+)
 """Trouble of the network or the site: nothing is wrong with what was asked."""
 
 

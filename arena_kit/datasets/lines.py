@@ -57,9 +57,13 @@ class DatasetWriter:
     def chunks(self, duels: Iterable[DuelOfDataset]) -> Iterator[bytes]:
         """Yield the data set in pieces of some size. The caller closes the duels' files."""
         header = {
-            "format": FORMAT, "version": VERSION, "environment": self.environment, "licence": LICENCE,
-            "site": self.site, "made_at": self.made_at,
-        }  # fmt: skip
+            "format": FORMAT,
+            "version": VERSION,
+            "environment": self.environment,
+            "licence": LICENCE,
+            "site": self.site,
+            "made_at": self.made_at,
+        }
         kept, size = [_to_json(header).encode() + b"\n"], 0
         for duel in duels:
             for line in self._lines(duel):
@@ -70,9 +74,12 @@ class DatasetWriter:
                     kept, size = [], 0
         yield self._counted(b"".join(kept))
         end = {
-            "end": True, "matches": self.match_count, "duels": self.duel_count, "left_out": self.left_out,
+            "end": True,
+            "matches": self.match_count,
+            "duels": self.duel_count,
+            "left_out": self.left_out,
             "sha256": self._sha256.hexdigest(),
-        }  # fmt: skip
+        }
         yield _to_json(end).encode() + b"\n"
 
     def _counted(self, data: bytes) -> bytes:

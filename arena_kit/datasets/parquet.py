@@ -47,13 +47,16 @@ def _schema(pyarrow: Any) -> Any:
     kinds = dict.fromkeys(BOTH, real) | dict.fromkeys(("seats", "actions", "move_counts"), whole)
     return pyarrow.schema(
         [
-            ("duel", whole), ("number", whole), ("seed", whole),
+            ("duel", whole),
+            ("number", whole),
+            ("seed", whole),
             *((name, text) for name in ("player_1", "player_2", "name_1", "name_2", "outcome", "fault", "error_code")),
-            ("faulty_player", whole), ("opening_count", whole),
+            ("faulty_player", whole),
+            ("opening_count", whole),
             *((name, pyarrow.list_(kinds[name])) for name in BOTH),
             *((name, pyarrow.list_(whole)) for name in MOVE_TIMES),
         ]
-    )  # fmt: skip
+    )
 
 
 def _row(match: dict[str, Any]) -> dict[str, Any]:

@@ -128,15 +128,20 @@ class _Episodes:
             infos["action_mask"] = [_mask(spec, states[place], seat) for place in seen]
         return EpisodeBuffer(
             seed=record.seed,
-            options={"duel": line["duel"], "match": record.number, "player": line["players"][player],
-                     "name": line["names"][player], "rival": line["players"][1 - player]},
+            options={
+                "duel": line["duel"],
+                "match": record.number,
+                "player": line["players"][player],
+                "name": line["names"][player],
+                "rival": line["players"][1 - player],
+            },
             observations=[observation_array(spec, states[place].observations[seat].observation) for place in seen],
             actions=[action_array(spec, action) for action in actions],
             rewards=rewards,
             terminations=[*last, not states[-1].truncated],
             truncations=[*last, states[-1].truncated],
             infos=infos or None,
-        )  # fmt: skip
+        )
 
 
 def _mask(spec: EnvironmentSpec, state: ReplayStep, seat: int) -> list[int]:

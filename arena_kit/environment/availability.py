@@ -118,9 +118,14 @@ class Trials:
         command = [sys.executable, "-m", "arena_kit.environment.availability", wanted]
         variables = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, sys.path)])}
         return subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env=variables, start_new_session=True,
-        )  # fmt: skip
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=variables,
+            start_new_session=True,
+        )
 
     def _read(self) -> tuple[str, bool]:
         """Return what the process printed, and whether it took too long."""
@@ -149,9 +154,15 @@ def _try_all(slugs: Sequence[str], seconds: float) -> None:
         # This process is as good as an environment server, and knows a missing package by its exception.
         trouble = trouble_of(replace(get_spec(slug), is_outside=False, kept_text=""))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        shown = None if trouble is None else {
-            "because": trouble.because, "is_missing": trouble.is_missing, "hint": trouble.hint,
-        }  # fmt: skip
+        shown = (
+            None
+            if trouble is None
+            else {
+                "because": trouble.because,
+                "is_missing": trouble.is_missing,
+                "hint": trouble.hint,
+            }
+        )
         _say(out, {"slug": slug, "tried": True, "trouble": shown})
 
 

@@ -28,9 +28,18 @@ INTEGER_BYTES = 4
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 _COLUMNS = ("seeds", "scores", "lengths", "truncated", "thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 _UNREADABLE = (
-    KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError, TypeError,
-    struct.error, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+    KeyError,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    RuntimeError,
+    NotImplementedError,
+    TypeError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """The exceptions that `zipfile` and `json` raise for damaged files."""
 
 

@@ -96,7 +96,7 @@ def _import(
     package: str,
     name: str,
     globals: Mapping[str, object] | None = None,  # noqa: A002  (the names of the built-in function)
-    locals: Mapping[str, object] | None = None,  # noqa: A002
+    locals: Mapping[str, object] | None = None,  # noqa: A002  (the name of `__import__`)
     fromlist: Sequence[str] | None = (),
     level: int = 0,
 ) -> ModuleType:

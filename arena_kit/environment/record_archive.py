@@ -27,9 +27,17 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 _to_json = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _TIMES = ("thinking_seconds", "slowest_move_seconds", "cpu_seconds")
 UNREADABLE = (
-    KeyError, EOFError, OSError, ValueError, OverflowError, RuntimeError, NotImplementedError,
-    struct.error, zipfile.BadZipFile, zlib.error,
-)  # fmt: skip
+    KeyError,
+    EOFError,
+    OSError,
+    ValueError,
+    OverflowError,
+    RuntimeError,
+    NotImplementedError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 """The exceptions that `zipfile` raises for damaged files."""
 
 Item = TypeVar("Item")

@@ -178,10 +178,18 @@ def canonical_lines(record: DuelRecord) -> Iterator[str]:
         # Adding 0.0 turns -0.0 into 0.0.
         scores = [float(score) + 0.0 for score in match.scores]
         yield _line(
-            match.number, match.seed, match.seats, match.actions, match.outcome.value, scores, match.fault.value,
-            match.faulty_player, match.error_code, match.move_counts,
+            match.number,
+            match.seed,
+            match.seats,
+            match.actions,
+            match.outcome.value,
+            scores,
+            match.fault.value,
+            match.faulty_player,
+            match.error_code,
+            match.move_counts,
             *([match.opening_count] if match.opening_count else []),
-        )  # fmt: skip
+        )
 
 
 def record_sha256(record: DuelRecord) -> str:

@@ -104,6 +104,23 @@ def replay_episode(spec: EnvironmentSpec, record: EpisodeRecord, *, observe: boo
         raise ReplayMismatch(f"{name} stops before its end.")
 
 
+def step_count(spec: EnvironmentSpec, record: MatchRecord) -> int:
+    """Return the steps of the environment in a match, its opening included. Raises ArenaEnvironmentError.
+
+    In a step of simultaneous moves every seat that moves acts. Where one seat begins, moves are taken to be in turns.
+    """
+    environment = spec.make()
+    environment.reset(record.seed)
+    count = position = 0
+    while position < len(record.actions) and (seats := environment.to_move):
+        if count == 0 and len(seats) == 1:
+            return len(record.actions)
+        environment.step(dict(zip(seats, record.actions[position : position + len(seats)], strict=False)))
+        position += len(seats)
+        count += 1
+    return count
+
+
 def _steps(
     spec: EnvironmentSpec,
     environment: Environment,

@@ -151,6 +151,9 @@ class EnvironmentSpec:
     isolation: str = "shared"
     """`apart` where players could gain by telling each other what they see: a sandbox that cannot show that its players
     have no way to each other then refuses to play it."""
+    chance: bool = False
+    """Whether the rules draw by chance, in a game that more than one seat plays. One process plays both matches of a
+    pair, so such a pair shares no chance: what a player remembers of one match must not help it in the other."""
     openings: Openings | None = None
     """The first plies of every match, played by the referee; None where the players play from the start."""
     mirrored: bool = False
@@ -175,6 +178,8 @@ class EnvironmentSpec:
     """Whether it is described in a folder of an organiser."""
     kept_text: str = field(default="", compare=False)
     """The text that describes it, where no file does: a submission has added it."""
+    keeps_twins: bool = field(default=False, compare=False)
+    """Set to check a record of a time at which the pairs of all environments shared their chance."""
     earlier: tuple[EnvironmentSpec, ...] = field(default=(), compare=False)
     """Earlier versions of its rules, which play no new duels; their records can still be replayed and checked."""
 
@@ -203,6 +208,11 @@ class EnvironmentSpec:
     def runs_apart(self) -> bool:
         """Whether others have added it: then its code runs in an environment server, never in this process."""
         return self.is_outside or bool(self.kept_text)
+
+    @property
+    def pairs_share_chance(self) -> bool:
+        """Whether both matches of a pair have one seed."""
+        return self.keeps_twins or not (self.chance or self.isolation == "apart")
 
     @property
     def picture(self) -> str:
@@ -248,6 +258,8 @@ class EnvironmentSpec:
             faults.append(("matches_per_duel", "must be even: pairs of matches swap seats."))
         if self.mirrored and (self.seats != 2 or self.gymnasium is not None):
             faults.append(("mirrored", "can be true with two seats only, and not with gymnasium."))
+        if self.chance and self.seats == 1:
+            faults.append(("chance", "is for two seats or more: with one seat, every episode has a seed of its own."))
         if self.isolation not in ("shared", "apart"):
             faults.append(("isolation", "must be shared or apart."))
         if not re.fullmatch(r"\w[\w.-]*", self.image):

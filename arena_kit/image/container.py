@@ -88,7 +88,7 @@ class LockedContainer:
             "network_mode": network,
             "ipc_mode": "none",
             "read_only": True,
-            "tmpfs": {"/tmp": "rw,noexec,nosuid,nodev,size=64m,nr_inodes=4096,mode=1777"},  # noqa: S108
+            "tmpfs": {"/tmp": "rw,noexec,nosuid,nodev,size=64m,nr_inodes=4096,mode=1777"},  # noqa: S108  (in the container)
             "mounts": [Mount(WORK, None, no_copy=True, labels={CONTAINER_LABEL: prefix})],
             "cap_drop": ["ALL"],
             "security_opt": ["no-new-privileges", f"seccomp={SECCOMP_PROFILE.read_text()}"],

@@ -69,17 +69,28 @@ class DockerRecipe:
                 packages = PackageImage("", (), ())
                 if requirements.lines:
                     packages = package_image(
-                        client, base_id, requirements.lines, base=base.python, prefix=self._prefix,
-                        network=self._network, constraints=read_constraints(self._constraints), log=log,
-                    )  # fmt: skip
+                        client,
+                        base_id,
+                        requirements.lines,
+                        base=base.python,
+                        prefix=self._prefix,
+                        network=self._network,
+                        constraints=read_constraints(self._constraints),
+                        log=log,
+                    )
                 log("Step 4/4: image of the submission")
                 layer = folder_layer(folder, "player")
                 labels = {**labels, PREFIX_LABEL: self._prefix}
                 digest = commit_layer(client, packages.image_id or base_id, layer, tag=tag, labels=labels)
         document = sbom(
-            image=tag, image_digest=digest, base_image=base_image, base_digest=base_id, base=base,
-            wheels=packages.wheels, archive_sha256=_sha256(archive),
-        )  # fmt: skip
+            image=tag,
+            image_digest=digest,
+            base_image=base_image,
+            base_digest=base_id,
+            base=base,
+            wheels=packages.wheels,
+            archive_sha256=_sha256(archive),
+        )
         log(f"Built {tag} in {time.monotonic() - started:.1f} s")
         warnings = (*notes, *requirements.notes, *packages.warnings)
         shown = f"{base_image} (Python {base.interpreter})"

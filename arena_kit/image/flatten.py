@@ -24,8 +24,14 @@ LEAST_PYTHON, NEXT_PYTHON = 8, 30
 """Minor versions of Python 3 that may start a player: the first for which the player server is written, and one beyond
 all."""
 PYTHON_FOLDERS = (
-    "app/.venv/bin", "app/venv/bin", "opt/venv/bin", "venv/bin", "opt/conda/bin", "usr/local/bin", "usr/bin",
-)  # fmt: skip
+    "app/.venv/bin",
+    "app/venv/bin",
+    "opt/venv/bin",
+    "venv/bin",
+    "opt/conda/bin",
+    "usr/local/bin",
+    "usr/bin",
+)
 """Where Python is looked for. Environments come first, because they use one of the others."""
 PLAYER_FOLDERS = ("player", "app")
 MOUNTED = frozenset({"channel", "dev", "model", "proc", "sys", "tmp", ".dockerenv"})

@@ -87,17 +87,25 @@ def build_from_image(
         system, machine = str(version["Os"]), str(version["Arch"])
         with _faults(), Manifests(registry, is_plain=is_plain) as manifests:
             found = look_at(
-                manifests, reference.digest or reference.tag, system=system, machine=machine,
-                most_bytes=allowed.most_bytes, seconds=TRANSFER_SECONDS, still_wanted=still_wanted,
-            )  # fmt: skip
+                manifests,
+                reference.digest or reference.tag,
+                system=system,
+                machine=machine,
+                most_bytes=allowed.most_bytes,
+                seconds=TRANSFER_SECONDS,
+                still_wanted=still_wanted,
+            )
         pinned = registry.reference(found.digest)
         log(f"Step 2/3: pull {pinned} ({found.unpacked_bytes >> 20} MiB)")
         try:
             with _faults():
                 registry.pull_reference(
-                    client, pinned, seconds=TRANSFER_SECONDS, most_bytes=allowed.most_bytes,
+                    client,
+                    pinned,
+                    seconds=TRANSFER_SECONDS,
+                    most_bytes=allowed.most_bytes,
                     still_wanted=still_wanted,
-                )  # fmt: skip
+                )
             log("Step 3/3: take the files")
             digest, layout = _taken(client, pinned, machine, allowed, still_wanted, tag=tag, labels=labels)
         finally:
@@ -105,9 +113,14 @@ def build_from_image(
                 client.images.remove(pinned)
     log(f"The player is in {layout.folder}, Python {layout.contents.interpreter} in {layout.path}.")
     document = sbom(
-        image=tag, image_digest=digest, base_image=pinned, base_digest=found.digest, base=layout.contents,
-        wheels=(), archive_sha256=archive_sha256,
-    )  # fmt: skip
+        image=tag,
+        image_digest=digest,
+        base_image=pinned,
+        base_digest=found.digest,
+        base=layout.contents,
+        wheels=(),
+        archive_sha256=archive_sha256,
+    )
     return BuildResult(tag, (TERMS,), digest, pinned, found.digest, "", document)
 
 
@@ -128,9 +141,12 @@ def _taken(
         api: Any = client.api
         wanted = str((client.images.get(pinned).labels or {}).get(PLAYER_LABEL) or "")
         made = api.create_container(
-            pinned, name=container_name(prefix, f"image-{uuid.uuid4().hex}"), command=["none"], network_disabled=True,
+            pinned,
+            name=container_name(prefix, f"image-{uuid.uuid4().hex}"),
+            command=["none"],
+            network_disabled=True,
             labels={CONTAINER_LABEL: prefix, BUILD_LABEL: build},
-        )  # fmt: skip
+        )
         failed: list[BuildFailed] = []
         try:
             flattening = Flattening(

@@ -43,9 +43,11 @@ class Installer(LockedContainer):
         constraints: bytes = b"",
     ) -> None:
         pip = {
-            "PIP_NO_INPUT": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1", **environment,
+            "PIP_NO_INPUT": "1",
+            "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            **environment,
             **({"PIP_CERT": f"{WORK}/certificates.crt"} if certificates else {}),
-        }  # fmt: skip
+        }
         seconds = 2 * INSTALL_SECONDS
         super().__init__(client, base_id, name=name, prefix=prefix, network=network, environment=pip, seconds=seconds)
         self._certificates, self._constraints = certificates, constraints
@@ -75,9 +77,21 @@ class Installer(LockedContainer):
         if status == 0:
             # Files in layers have no times, so compiled files that check the time of their source would go unused.
             compile_all = (
-                "python3", "-I", "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash",
-                "-x", TESTS, "-s", _PACKAGES, "-p", FOLDER, _PACKAGES,
-            )  # fmt: skip
+                "python3",
+                "-I",
+                "-m",
+                "compileall",
+                "-q",
+                "--invalidation-mode",
+                "unchecked-hash",
+                "-x",
+                TESTS,
+                "-s",
+                _PACKAGES,
+                "-p",
+                FOLDER,
+                _PACKAGES,
+            )
             # The exit status is ignored: packages may hold files for other versions of Python, which do not compile.
             self._watched(_PACKAGES, INSTALLED_BYTES, compile_all, None, program=())
         return status, output

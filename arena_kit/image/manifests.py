@@ -29,10 +29,12 @@ MOST_PAGES = 1000
 ACCEPT = ", ".join(
     f"application/vnd.{kind}+json"
     for kind in (
-        "docker.distribution.manifest.v2", "docker.distribution.manifest.list.v2", "oci.image.manifest.v1",
+        "docker.distribution.manifest.v2",
+        "docker.distribution.manifest.list.v2",
+        "oci.image.manifest.v1",
         "oci.image.index.v1",
     )
-)  # fmt: skip
+)
 _TAG = re.compile(r"s(\d+)-b(\d+)-[0-9a-f]+")
 """Matches the names that builds give their images: submission, build, and the build's claim token."""
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
@@ -160,9 +162,14 @@ class Manifests:
 
     def _send(self, method: str, address: str, auth: Any = None, *, streams: bool = False) -> requests.Response:
         return self._session.request(
-            method, self._root + address, headers={"Accept": ACCEPT}, timeout=CALL_SECONDS, allow_redirects=False,
-            auth=auth, stream=streams,
-        )  # fmt: skip
+            method,
+            self._root + address,
+            headers={"Accept": ACCEPT},
+            timeout=CALL_SECONDS,
+            allow_redirects=False,
+            auth=auth,
+            stream=streams,
+        )
 
     def _token(self, challenge: str) -> str:
         """Return a token from the server that the registry names. Raises ValueError."""

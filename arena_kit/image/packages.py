@@ -100,9 +100,15 @@ def package_image(
             log("These requirements have been installed before; their image is reused.")
             return found
         pip = Installer(
-            client, base_id, name=container_name(prefix, f"requirements-{key}"), prefix=prefix, network=network.name,
-            environment=network.environment, certificates=network.read_certificates(), constraints=constraints,
-        )  # fmt: skip
+            client,
+            base_id,
+            name=container_name(prefix, f"requirements-{key}"),
+            prefix=prefix,
+            network=network.name,
+            environment=network.environment,
+            certificates=network.read_certificates(),
+            constraints=constraints,
+        )
         try:
             with pip:
                 # Another worker may have finished between the check above and the start of this container.

@@ -250,10 +250,12 @@ def _scatter(count: int, pairs: _Pairs, strengths: Floats, inverse: Floats) -> F
     widened = float(stdtrit(freedom, 0.975) / ndtri(0.975)) ** 2
     own, common = widened * (1 - shared), widened * shared * pool
     return _squares(
-        count, one, other,
+        count,
+        one,
+        other,
         (
             own * own_slope**2 + common * usual,
             own * own_slope * seat_slope + common * tilted,
             own * seat_slope**2 + common * usual,
         ),
-    )  # fmt: skip
+    )

@@ -12,10 +12,11 @@ Bernoulli trial times the remaining variance. (The acquisition rule of Chiang et
 section 5, has the same two factors.) In about every second choice it is weighted by exp(-z^2 / 2) with
 z = (ti - tj) / sd, the relative density of "the two are equal", because a result changes no rank where the order is
 settled. If that weight were always used, ranks would be precise but the scale of ratings would not;
-`benchmarks/matchmaking.py` shows that the mixture is as good for ranks and better for ratings. The (n + 1)-th duel of
-the same two counts 1 / (n + 1): players without randomness repeat their matches, and the official ratings take all
-matches of two submissions as one observation. Gumbel noise on the logarithm turns the greedy choice into a draw with
-probabilities proportional to the weight to the power 1 / noise (Gumbel, 1954; Maddison et al., A* Sampling, 2014).
+A simulation (docs/reference/matchmaking.md) shows that the mixture is as good for ranks and better for ratings. The
+(n + 1)-th duel of the same two counts 1 / (n + 1): players without randomness repeat their matches, and the official
+ratings take all matches of two submissions as one observation. Gumbel noise on the logarithm turns the greedy choice
+into a draw with probabilities proportional to the weight to the power 1 / noise (Gumbel, 1954; Maddison et al., A*
+Sampling, 2014).
 
 Seats: the matches of a duel come as seat-swapped pairs on one seed, so a duel with an even number of matches is
 balanced. Otherwise player_1 is the submission that has been player_1 less often, first against this opponent, then

@@ -84,9 +84,12 @@ def maximum_entropy_nash(game: Floats) -> Floats:
     # Unknowns are q, then t.
     below = np.block([[scaled, np.zeros_like(scaled)], [-np.eye(count), np.eye(count)]])
     largest = linprog(
-        np.concatenate([np.zeros(count), -np.ones(count)]), A_ub=below, b_ub=np.zeros(2 * count),
-        bounds=[(0, None)] * count + [(0, 1)] * count, method="highs",
-    )  # fmt: skip
+        np.concatenate([np.zeros(count), -np.ones(count)]),
+        A_ub=below,
+        b_ub=np.zeros(2 * count),
+        bounds=[(0, None)] * count + [(0, 1)] * count,
+        method="highs",
+    )
     if not largest.success:
         raise ArithmeticError(f"No equilibrium was found: {largest.message}")
     inside = largest.x[count:] > 0.5
@@ -98,10 +101,13 @@ def maximum_entropy_nash(game: Floats) -> Floats:
         return float(logsumexp(exponents)), np.asarray(-constraints @ softmax(exponents))
 
     least = minimize(
-        dual, np.zeros(count), jac=True, method="L-BFGS-B",
+        dual,
+        np.zeros(count),
+        jac=True,
+        method="L-BFGS-B",
         bounds=[(None, None)] * len(equal) + [(0, None)] * len(at_most),
         options={"maxiter": 10_000, "maxfun": 20_000, "ftol": 1e-15, "gtol": 1e-10},
-    )  # fmt: skip
+    )
     weights = np.zeros(count)
     weights[inside] = softmax(-constraints.T @ least.x)
     return weights

@@ -20,11 +20,26 @@ WINNERS = (Outcome.PLAYER_1, Outcome.PLAYER_2)
 
 
 def pair_seed(seed: int, pair: int) -> int:
-    """Return the seed of both matches of a pair: the 4-byte BLAKE2b hash of "seed/pair" as an unsigned integer.
+    """Return the seed of a pair of matches: the 4-byte BLAKE2b hash of "seed/pair" as an unsigned integer.
 
     seed: the duel's. pair: counted from 0.
     """
-    return int.from_bytes(hashlib.blake2b(f"{seed}/{pair}".encode(), digest_size=4).digest(), "little")
+    return _seed_of(f"{seed}/{pair}")
+
+
+def match_seed(spec: EnvironmentSpec, seed: int, number: int) -> int:
+    """Return the seed of a match: that of its pair, or in the second match of a pair that shares no chance, its own.
+
+    seed: the duel's. number: of the match, from 1.
+    """
+    pair, is_second = divmod(number - 1, 2)
+    if is_second and not spec.pairs_share_chance:
+        return _seed_of(f"{seed}/{pair}/2")
+    return pair_seed(seed, pair)
+
+
+def _seed_of(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "little")
 
 
 class Match:

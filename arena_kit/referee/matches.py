@@ -7,7 +7,7 @@ from collections import deque
 from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.ahead import matches_begin_ahead
-from arena_kit.referee.match import Match, pair_seed
+from arena_kit.referee.match import Match, match_seed
 from arena_kit.referee.wire import Encoder
 
 
@@ -71,13 +71,12 @@ class DuelMatches:
     def _make(self, count: int) -> None:
         """Make the next matches. An environment server begins all of them with one question."""
         for number in range(self._next, min(self._next + count, self.count + 1)):
-            pair, is_swapped = divmod(number - 1, 2)
             match = Match(
                 self._spec,
                 self._encoder,
                 number=number,
-                seed=pair_seed(self._seed, pair) if self._opening is None else self._seed,
-                seats=(1, 0) if is_swapped else (0, 1),
+                seed=match_seed(self._spec, self._seed, number) if self._opening is None else self._seed,
+                seats=(0, 1) if number % 2 else (1, 0),
                 bank=self._bank,
                 opening=self._opening,
             )

@@ -70,7 +70,7 @@ def archive_findings(
     """Return what is found in an archive. The first error is the one that an upload names.
 
     path: where another process can open the file. warns: whether warnings are looked for. is_whole: whether everything
-    is decompressed and the requirements are read, too; otherwise only the Python files are.
+    is decompressed; otherwise only the requirements and the Python files are.
     pythons: the versions of Python that the arena has base images for, the default first. Nothing of the submission
     runs; its Python files are parsed in limited processes.
     """
@@ -85,8 +85,7 @@ def archive_findings(
         python = choose_python(read_wanted_python(report, lambda name: read_text(file, name, limits)), pythons)
         version = python.version
         notes += [Finding("python", python.note)] if python.note else []
-        if is_whole:
-            requirements = read_requirements(report, lambda name: read_text(file, name, limits))
+        requirements = read_requirements(report, lambda name: read_text(file, name, limits))
         notes += [Finding("requirements", note) for note in requirements.notes]
     except (ArchiveRefused, RequirementsRefused) as refusal:
         errors.append(_error(refusal))

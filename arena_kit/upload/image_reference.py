@@ -34,11 +34,17 @@ class ImageReference:
         return any(self.repository.startswith(f"{name.rstrip('/')}/") or self.repository == name for name in registries)
 
 
+def is_image_name(text: str) -> bool:
+    """Return whether a text is the full name of an image with its digest or its tag."""
+    found = _NAME.fullmatch(text) if len(text) <= MOST_LETTERS else None
+    return found is not None and bool(found["tag"] or found["digest"])
+
+
 def read_reference(text: str) -> ImageReference:
     """Return the image that a text of one line names. Raises ArchiveRefused."""
     name = text.strip()
-    found = _NAME.fullmatch(name) if len(name) <= MOST_LETTERS else None
-    if found is None or not (found["tag"] or found["digest"]):
+    found = _NAME.fullmatch(name)
+    if found is None or not is_image_name(name):
         raise ArchiveRefused(
             f"{IMAGE_ENTRY_POINT} must hold one line, the full name of an image with its digest or its tag, such as "
             "registry.example.org/me/player@sha256:... or registry.example.org/me/player:v1.",

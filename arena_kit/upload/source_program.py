@@ -76,6 +76,7 @@ def _wrong(name: str, source: bytes) -> tuple[str, int | None, str] | None:
 
 
 def _warn(sources: dict[str, bytes], has_requirements: str, major: str, minor: str) -> int:
+    # Late: the files compile first, which needs none of it.
     from arena_kit.upload.source_warnings import warnings_of
 
     try:

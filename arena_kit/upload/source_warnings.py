@@ -29,10 +29,25 @@ RISKY_MODULES = {
 }
 """Modules whose uses usually fail in a container without a network, and what they are imported for."""
 DYNAMIC = ("eval", "exec", "compile", "__import__")
-READERS = frozenset({
-    "open", "Path", "PosixPath", "load", "loadtxt", "genfromtxt", "fromfile", "read_csv", "read_json", "read_parquet",
-    "read_pickle", "read_excel", "load_model", "listdir", "scandir",
-})  # fmt: skip
+READERS = frozenset(
+    {
+        "open",
+        "Path",
+        "PosixPath",
+        "load",
+        "loadtxt",
+        "genfromtxt",
+        "fromfile",
+        "read_csv",
+        "read_json",
+        "read_parquet",
+        "read_pickle",
+        "read_excel",
+        "load_model",
+        "listdir",
+        "scandir",
+    }
+)
 """Names of functions whose first argument is usually the path of a file to read."""
 STARTERS = frozenset({"Thread", "Timer", "ThreadPoolExecutor", "ProcessPoolExecutor", "Process", "Pool", "ThreadPool"})
 _ABSOLUTE = re.compile(r"(?:/(?!tmp(?:/|\Z)|dev/)\w|[A-Za-z]:[\\/]|~/)")

@@ -19,8 +19,15 @@ MAX_ENTRY_RECORD_BYTES = 1200
 """Limit on one entry in the zip's table of contents: the longest allowed name, and what packers may add."""
 
 _BROKEN = (
-    zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError,
-)  # fmt: skip
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+)
 """The exceptions that zipfile raises for damaged entries."""
 
 

@@ -15,21 +15,11 @@ from django.conf import settings
 
 from benchmarks import (
     capacity,
-    datasets,
-    early_stopping,
-    evaluations,
     fairness,
     kubernetes,
-    leaderboard,
-    matchmaking,
-    ratings,
-    recording,
-    rollouts,
     runner,
     site,
     standings,
-    sweep,
-    tournament,
 )
 from tests.postgres import NoPostgres, postgres_programs
 
@@ -94,120 +84,12 @@ def test_without_kaggles_library_the_others_are_measured(
 
 @pytest.mark.nightly
 @both_sandboxes
-def test_a_sweep_measures_every_game_and_every_cost(
-    sandbox: str, measure: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sweep, "PARALLEL", (1, 8))
-    report = measure(runner.main, sandbox, *FEW, "--without", "kaggle", "--sweep")
-
-    sandboxes = {"process"} | {sandbox}
-    rows = {(row["sandbox"], row["game"], row["parallel_matches"]) for row in report["speed"]}
-    assert {row[1:] for row in rows if row[0] == sandbox} == {
-        (game, parallel) for game in ("connect-four", "tic-tac-toe", "quarto") for parallel in (1, 8)
-    }
-    assert {row[0] for row in rows} == sandboxes | {"none", "http"}
-    assert set(report["startup"]) == sandboxes
-    assert set(report["memory_bytes"]) == {f"{k} {w}" for k in sandboxes for w in ("dummy", "network", "pixels")}
-    # Two players with a network each.
-    assert report["memory_bytes"][f"{sandbox} network"] > 100_000_000
-    assert "runner_overhead_5ms" in report
-    assert report["pixels_megabytes_per_second"] > 0
-
-
-@pytest.mark.nightly
-@both_sandboxes
-def test_records_are_written_and_read_back(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
-    report = measure(recording.main, sandbox, "--rounds", "1", "--matches", "120")
-    assert report["record_fraction"] == max(report["record_fraction_by_game"].values())
-    assert set(report["bytes_per_match"]) == {"connect-four", "tic-tac-toe", "quarto"}
-    # Opening a match does not read the others.
-    assert max(report["open_match_read_fraction"].values()) < 1
-
-
-@pytest.mark.nightly
-@both_sandboxes
 def test_an_honest_player_meets_burners(sandbox: str, measure: Callable[..., dict[str, Any]]) -> None:
     report = measure(fairness.main, sandbox, "--rounds", "1", "--matches", "4", "--parallel", "2")
     assert set(report["honest_player"]) == set(fairness.OPPONENTS) | set(fairness.WAITING)
     # Players that are not in the duel cost nothing.
     assert all(report["honest_player"][title]["stopped"] == 0 for title in fairness.WAITING)
     assert report["slowdown_by_burner"] == max(report["slowdowns"].values()) > 0
-
-
-@pytest.mark.nightly
-@both_sandboxes
-def test_a_tournament_is_played_by_real_workers(sandbox: str, tmp_path: Path) -> None:
-    # In a separate process, because it sets up Django for its own arena.
-    few = ["--agents", "2", "3", "--workers", "1", "--matches", "4", "--json", str(tmp_path / "figures.json")]
-    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.tournament", *few, *where],
-        cwd=ROOT, capture_output=True, text=True, timeout=1500, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "figures.json").read_text())
-    assert [(row["agents"], row["duels"]) for row in report["editions"]] == [(2, 1), (2, 1), (3, 3), (3, 3)]
-    assert report["matches_per_second"] > 0
-    assert report["two_worker_speedup"] is None
-    assert 0 < report["upload_to_ready_seconds"] < report["preparation_seconds"]
-    assert "wall (s)" in done.stdout
-
-
-@pytest.mark.nightly
-@both_sandboxes
-def test_an_evaluation_is_compared_with_other_ways_and_timed_from_upload_to_score(sandbox: str, tmp_path: Path) -> None:
-    # In a separate process, because it sets up Django for its own arena.
-    few = ["--rounds", "1", "--episodes", "4", "--parallel", "2", "--json", str(tmp_path / "figures.json")]
-    where = ["--sandbox", sandbox, "--base-image", settings.PLAYER_BASE_IMAGE]
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.evaluations", *few, *where],
-        cwd=ROOT, capture_output=True, text=True, timeout=1500, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    report = json.loads((tmp_path / "figures.json").read_text())
-    assert report["steps_per_second"].keys() == {
-        "http", "bare", "bare_adapter", "vector_sync", "vector", "arena_one_at_a_time", "arena", "pixels"
-    }  # fmt: skip
-    assert min(report["steps_per_second"].values()) > 0
-    assert report["slowdown_vs_bare"] > 0
-    assert report["speedup_http"] > 0
-    assert report["pixels_megabytes_per_second"] > 0
-    assert report["upload_to_score_seconds"] > 0
-    assert "one HTTP POST per step" in done.stdout
-
-
-@pytest.mark.nightly
-def test_boards_are_measured_in_every_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    few = ["--rows", "120", "--environments", "2", "--rounds", "25", "--seconds", "0.5", "--database", "sqlite"]
-    assert leaderboard.main([*few, "--json", str(tmp_path / "figures.json")]) == 0
-
-    report = json.loads((tmp_path / "figures.json").read_text())["databases"]["sqlite"]
-    assert set(report["answers"]) == {"first_page", "filtered_page", "rank"}
-    for ways in report["answers"].values():
-        assert set(ways) - {"redis"} == {"in_python", "database", "local_memory"}
-        assert all(figure > 0 for figures in ways.values() for figure in figures.values())
-    assert min(report["speedup_local_memory_vs_database"].values()) > 0
-    assert "first page, cached in local memory" in capsys.readouterr().out
-
-
-@pytest.mark.nightly
-def test_ratings_are_compared_with_the_truth_and_timed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(ratings, "GAMES", (19, 38))
-    monkeypatch.setattr(ratings, "QUICK_LOADS", ((30, 600), (60, 600)))
-    assert ratings.main(["--quick", "--seasons", "10", "--json", str(tmp_path / "figures.json")]) == 0
-
-    report = json.loads((tmp_path / "figures.json").read_text())
-    assert set(report["coverage_by_games"]) == set(report["rmse_by_games"]) == {"19", "38"}
-    assert report["coverage_95"] in report["coverage_by_games"].values()
-    assert report["rmse_by_games"]["38"]["rating"] < report["rmse_by_games"]["38"]["elo_8"]
-    # A method that takes every match for independent reaches 0.45.
-    assert report["coverage_repeated"] > 0.85
-    assert [(row["submissions"], row["matches"]) for row in report["refits"]] == [(30, 600), (60, 600)]
-    assert report["refit_seconds"] == report["refits"][0]["seconds"] > 0
-    assert all(row["largest_difference"] < 1e-3 for row in report["refits"])
-    assert "Elo, K 24" in capsys.readouterr().out
 
 
 @pytest.mark.nightly
@@ -308,29 +190,3 @@ def test_a_tick_follows_all_lots_of_an_api(
     report = measure(kubernetes.main, "docker", "--lots", "600")
     assert report["tick_cpu_seconds"] > 0
     assert report["lot_share_2"] is None
-
-
-@pytest.mark.parametrize(
-    ("main", "words"),
-    [
-        (runner.main, "How many matches a second"),
-        (recording.main, "What it costs to store a match"),
-        (datasets.main, "How fast the matches of an environment"),
-        (fairness.main, "Whether a player can slow its opponent"),
-        (tournament.main, "A whole tournament"),
-        (leaderboard.main, "who stands where"),
-        (evaluations.main, "How many steps a second"),
-        (kubernetes.main, "What it costs to play on Kubernetes"),
-        (site.main, "How many pages a second"),
-        (standings.main, "What one result costs"),
-        (ratings.main, "How accurate ratings are"),
-        (matchmaking.main, "How many matches a ranking takes"),
-        (early_stopping.main, "What stopping duels early saves"),
-        (rollouts.main, "How often the 95% intervals of rollouts hold"),
-    ],
-)
-def test_help_explains_it(main: Main, words: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["--help"])
-    assert end.value.code == 0
-    assert words in capsys.readouterr().out

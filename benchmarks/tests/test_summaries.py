@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,24 +10,15 @@ import pytest
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome
 from benchmarks import (
     capacity,
-    environment_server,
-    evaluations,
     fairness,
-    pixels,
-    players,
-    ratings,
-    recording,
     runner,
     site,
-    sweep,
-    tournament,
 )
 from benchmarks.arena import Edition, playing_seconds
-from benchmarks.common import Panel, count_moves, draw, play_bare, take_turns, text_table
+from benchmarks.common import take_turns, text_table
 from benchmarks.http_baseline import servers
 from benchmarks.load.usage import Usage
 from benchmarks.load.visitors import Answered, Crowd
-from benchmarks.memory import players_bytes
 from benchmarks.own_python import CannotInstall, own_python
 
 EDITION = Edition(
@@ -57,11 +46,6 @@ def test_ratios_are_those_of_medians_and_none_for_a_way_that_was_left_out() -> N
     report = runner.summarise({"arena": [90.0, 100.0, 500.0], "http": [2.0], "http_keep_alive": [4.0], "bare": [200.0]})
     assert (report["speedup_http"], report["fraction_of_bare"]) == (50, 0.5)
     assert report["speedup_kaggle"] is None
-
-
-def test_the_share_of_an_environment_server_is_that_of_medians() -> None:
-    report = environment_server.summarise({"in_process": [90.0, 100.0, 500.0], "server": [60.0, 10.0, 70.0]})
-    assert report["server_share"] == 0.6
 
 
 def visited(site_cpu: float, busy: float) -> site.Measured:
@@ -116,39 +100,6 @@ def test_watchers_have_their_own_share_of_the_machine(monkeypatch: pytest.Monkey
     assert watchers["limit"].startswith("Processors are idle for 50% of the time")
 
 
-def test_ratios_of_an_evaluation_are_those_of_medians() -> None:
-    figures = {
-        "arena": [400.0, 500.0, 900.0], "bare": [1000.0], "http": [4.0, 5.0, 6.0], "vector": [5000.0],
-        "pixels": [1000.0],
-    }  # fmt: skip
-    report = evaluations.summarise(figures)
-    assert (report["slowdown_vs_bare"], report["fraction_of_bare"]) == (2, 0.5)
-    assert (report["speedup_http"], report["fraction_of_vector"]) == (100, 0.1)
-    assert report["pixels_megabytes_per_second"] == pytest.approx(1000 * 84 * 84 * 4 / 1e6, abs=0.05)
-    table = evaluations.table(dict.fromkeys(figures, "way"), figures, {**report, "upload_to_score_seconds": None})
-    assert "2.0 times as slow as no isolation" in table
-    assert "upload" not in table
-
-
-def test_overhead_is_the_share_of_the_workers_time_without_a_match() -> None:
-    assert tournament.overhead_fraction(EDITION) == pytest.approx(0.25)
-    assert tournament.overhead_fraction(replace(EDITION, workers=2)) == pytest.approx(0.625)
-    assert tournament.overhead_fraction(replace(EDITION, playing_seconds=(1.5, None))) is None
-
-
-def test_a_tournament_is_summed_up_by_its_largest_edition() -> None:
-    larger = replace(EDITION, agents=5, wall_seconds=20.0)
-    cold = replace(larger, wall_seconds=40.0, is_cold=True)
-    report = tournament.summarise([EDITION, cold, larger, replace(larger, workers=2, wall_seconds=10.0)])
-    assert report["two_worker_speedup"] == 2
-    assert report["matches_per_second"] == 30
-    assert report["overhead_fraction"] == pytest.approx(0.55)
-    assert report["cold_overhead_fraction"] == pytest.approx(0.775)
-    assert [(row["agents"], row["workers"]) for row in report["editions"]] == [(4, 1), (5, 1), (5, 1), (5, 2)]
-    assert tournament.panels(report)[0].lines == {"1 worker": [(4, 12.0), (5, 20.0)], "2 workers": [(5, 10.0)]}
-    assert tournament.summarise([EDITION])["two_worker_speedup"] is None
-
-
 def test_a_duels_log_says_how_long_playing_took() -> None:
     assert playing_seconds("a against b\nPlaying took 1.234 s.\nmore") == 1.234
     assert playing_seconds("Playing took a while.") is None
@@ -175,59 +126,6 @@ def test_the_worse_burner_counts() -> None:
     assert "1.5 times" in fairness.table(report)
 
 
-def test_the_worse_game_counts_for_recording() -> None:
-    sample = recording.Sample(playing=2.0, writing=0.1, opening=0.001, replaying=0.002, file_bytes=4000, read_bytes=400)
-    report = recording.summarise({"quarto": [sample], "connect-four": [replace(sample, playing=1.0)]}, 100)
-    assert report["record_fraction"] == 0.1
-    assert report["bytes_per_match"] == {"quarto": 40, "connect-four": 40}
-    assert report["open_match_read_fraction"]["quarto"] == 0.1
-
-
-def test_ratings_are_judged_by_their_worst_size() -> None:
-    better = {"rating": 40.0, "elo_8": 90.0, "elo_24": 50.0, "elo_32": 45.0, "coverage": 0.955}
-    worse = {**better, "rating": 46.0, "coverage": 0.93}
-    refits = [{"seconds": 2.0, "peak_megabytes": 300}, {"seconds": 9.0, "peak_megabytes": 900}]
-    report = ratings.summarise({19: better, 38: worse}, 0.95, refits)
-    assert (report["coverage_95"], report["rmse_best_everywhere"]) == (0.93, False)
-    assert (report["refit_seconds"], report["refit_peak_megabytes"]) == (2.0, 300)
-    assert ratings.summarise({19: better}, 0.95, refits)["rmse_best_everywhere"]
-
-
-def test_a_diagram_shows_other_ways_as_levels() -> None:
-    rows = [
-        {"sandbox": sandbox, "game": game, "parallel_matches": parallel, "matches_per_second": 5, "moves_per_second": 9}
-        for game in sweep.GAMES
-        for sandbox, parallel in (("none", 1), ("docker", 1), ("docker", 32))
-    ]
-    first, *_ = panels = sweep.panels({"speed": rows})
-    assert (first.lines, first.levels) == ({"docker": [(1, 5), (32, 5)]}, {"no isolation": 5})
-    assert len(panels) == 6
-
-
-def test_pixels_are_played_to_the_end(tmp_path: Path) -> None:
-    player = players.load(players.lay_out(tmp_path / "dummy", players.DUMMY))
-    _, records = play_bare(pixels.SPEC, [player, player], 2)
-    assert count_moves(records) == 2 * pixels.STEPS
-    first, second = pixels.Pixels(), pixels.Pixels()
-    first.reset(1)
-    second.reset(1)
-    second.step({0: 0})
-    assert first.observe(0).observation != second.observe(0).observation
-
-
-def test_memory_of_local_players_is_that_of_our_own_children() -> None:
-    with subprocess.Popen(
-        [sys.executable, "-c", "x = b'1' * 50_000_000; print(flush=True); input()"],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    ) as child:  # fmt: skip
-        assert child.stdout is not None
-        child.stdout.readline()
-        during = players_bytes("process")
-        child.communicate(b"\n")
-    assert during > 50_000_000
-    assert players_bytes("process") < during - 45_000_000
-
-
 @pytest.mark.nightly
 def test_what_cannot_be_installed_is_said_in_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
@@ -238,21 +136,7 @@ def test_what_cannot_be_installed_is_said_in_a_sentence(tmp_path: Path, monkeypa
         own_python(requirements)
 
 
-@pytest.mark.nightly
-@pytest.mark.network
-def test_panels_become_a_picture(tmp_path: Path) -> None:
-    lines = {"docker": [(1.0, 5.0), (32.0, 50.0)], "none": [(1.0, 100.0)]}
-    draw(
-        tmp_path / "plot.png",
-        [
-            Panel("speed", "at once", "matches/s", lines, logarithmic=scale, levels={"HTTP": 3.0, "Kaggle": 2.9})
-            for scale in (False, True)
-        ],
-    )
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("folder", ["kaggle_baseline", "plots"])
+@pytest.mark.parametrize("folder", ["kaggle_baseline"])
 def test_own_lock_files_carry_hashes_and_no_addresses(folder: str) -> None:
     text = (Path(runner.__file__).parent / folder / "requirements.txt").read_text()
     pinned = [line for line in text.splitlines() if "==" in line and not line.startswith("#")]

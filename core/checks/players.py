@@ -153,6 +153,7 @@ def check_engine(**_: Any) -> list[CheckMessage]:
     from docker.errors import DockerException
     from requests import RequestException
 
+    # Late: Docker's client takes long to load.
     from arena_kit.image.engine import NoEngine, connect, missing_limits
 
     try:

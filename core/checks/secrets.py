@@ -16,8 +16,20 @@ from core.checks.startup import TAG
 MIN_KEY_CHARACTERS, MIN_KEY_LETTERS = 50, 5
 """The same values as in Django's deployment check security.W009."""
 MIN_SECRET_CHARACTERS, MIN_SECRET_LETTERS = 8, 4
-PLACEHOLDERS = ("changeme", "changethis", "replace", "yourpassword", "yoursecret", "example", "insecure", "placeholder",
-                "postgres", "password", "invitation", "letmein")  # fmt: skip
+PLACEHOLDERS = (
+    "changeme",
+    "changethis",
+    "replace",
+    "yourpassword",
+    "yoursecret",
+    "example",
+    "insecure",
+    "placeholder",
+    "postgres",
+    "password",
+    "invitation",
+    "letmein",
+)
 """Prefixes of example passwords, letters only."""
 WEAK_HINT = "Choose a random one, and put it into the environment or into the file that NAME_FILE names."
 

@@ -36,14 +36,6 @@ def owner_create(folder: Path) -> User:
     return User.objects.get(email=OWNER_EMAIL)
 
 
-def secret_key_path(folder: Path) -> Path:
-    """Return the file with this arena's own secret key; it is written at the first start."""
-    path = folder / "secret-key"
-    if not path.exists():
-        write_private(path, secrets.token_urlsafe(48))
-    return path
-
-
 def write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read."""
     path.unlink(missing_ok=True)

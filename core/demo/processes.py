@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 LOG_LINES_SHOWN = 15
+EXECUTOR_PORT = 50051
 
 
 class Child:
@@ -66,6 +67,15 @@ def port_is_free(host: str, port: int) -> bool:
         except OSError:
             return False
     return True
+
+
+def free_port(host: str, *, other: int) -> int:
+    """Return a port on which a server can listen. other: one that is not free, nor is that of `make executor`."""
+    while True:
+        with socket.create_server((host, 0)) as probe:
+            port: int = probe.getsockname()[1]
+        if port not in (other, EXECUTOR_PORT):
+            return port
 
 
 def port_answers(host: str, port: int) -> bool:

@@ -72,10 +72,20 @@ class _Compared(NamedTuple):
 
 _ASKED = (*_Compared._fields[:-3], "tournament__environment", "rating_1", "rating_2")
 _SHOWN = (
-    "outcome", "draws", "player_1_wins", "player_2_wins", "player_1_errors", "player_2_errors", "environment_version",
-    "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
-    "player_1__agent__environment__name", "player_1__agent__environment__slug",
-)  # fmt: skip
+    "outcome",
+    "draws",
+    "player_1_wins",
+    "player_2_wins",
+    "player_1_errors",
+    "player_2_errors",
+    "environment_version",
+    "player_1__number",
+    "player_2__number",
+    "player_1__agent__name",
+    "player_2__agent__name",
+    "player_1__agent__environment__name",
+    "player_1__agent__environment__slug",
+)
 
 
 def featured_get() -> Featured:

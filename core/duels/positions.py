@@ -68,9 +68,17 @@ def _positions(duel: Duel, number: int) -> Iterator[Position]:
         for ply, state in enumerate(replay(spec_get(duel), record)):
             actions += [action for _, action in state.moves if isinstance(action, int)]
             yield Position(
-                duel, number, ply, record.seed, tuple(actions), record.seats, state.to_move, state.frame, state.text,
+                duel,
+                number,
+                ply,
+                record.seed,
+                tuple(actions),
+                record.seats,
+                state.to_move,
+                state.frame,
+                state.text,
                 is_opening=len(actions) < record.opening_count,
-            )  # fmt: skip
+            )
     except (ArenaEnvironmentError, LookupError, TypeError, ValueError):
         sentence = f"The record of match {number} does not fit its rules, so it cannot be drawn."
         raise NotStored(sentence) from None

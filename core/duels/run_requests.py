@@ -6,30 +6,47 @@ import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
 
+from arena_kit.upload.image_reference import is_image_name
 from core.duels.challenge_selectors import active_version, rival_hindrance
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
 from core.models.run import KEY_CHARACTERS
+from core.people.rights import may
 
 UNKNOWN, NOT_READY, NOT_YOURS, KEY_TAKEN = "unknown", "not_ready", "not_yours", "key_taken"
 """Codes of refusals that a program tells apart; every other one is a wrong request."""
+OTHERS = "core.change_duel"
+"""The right to let agents of other people play."""
 DEFAULT_SECONDS, MOST_SECONDS = 300, 3600
 MOST_MATCHES = 1000
 MOST_SEED = 2**31
+WORDS_CHARACTERS = 4000
+"""The most characters of what a caller says of a player in its own words."""
 NO_FOREIGN = "Images of other places and code_url are not read: upload the agent, or submit its image as a version."
 IMAGE = re.compile(r"(?:[^\s@]+@)?(?P<digest>sha256:[0-9a-f]{64})")
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlayer:
-    """One side of a run. name: the caller's id for it. version: `submission:ID`, `agent:ID`, or an image's digest."""
+    """One side of a run. name: the caller's id for it. version: `submission:ID`, `agent:ID`, or an image.
+
+    label, metadata: the caller's own words, which are kept and returned.
+    """
 
     name: str
     version: str
+    label: str = ""
+    metadata: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The caller's words, as a run keeps them."""
+        return {"version": self.label, "metadata": dict(self.metadata)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +72,23 @@ class RunRequest:
 
 def request_check(request: RunRequest) -> None:
     """Raise Refused for what is wrong with a request by itself."""
-    _text(request.key, "match_id")
+    _text(request.key, "key")
     _text(request.environment, "environment")
     if len(request.players) not in (1, 2):
-        raise Refused(f"A match has exactly 2 agents, not {len(request.players)}.", field="agents")
+        raise Refused(f"A match has exactly 2 agents, not {len(request.players)}.", field="players")
     for place, player in enumerate(request.players):
-        _text(player.name, f"agents[{place}].agent_id")
+        _text(player.name, f"players[{place}].name")
+        words = [player.label, *(text for pair in player.metadata for text in pair)]
+        if sum(map(len, words)) > WORDS_CHARACTERS or not all(word.isprintable() for word in words):
+            raise Refused(
+                f"Version and metadata of an agent have at most {WORDS_CHARACTERS} characters together, without "
+                "controls.",
+                field=f"players[{place}].metadata",
+            )
     if len({player.name for player in request.players}) < len(request.players):
-        raise Refused("The two agents need different ids.", field="agents[1].agent_id")
+        raise Refused("The two agents need different ids.", field="players[1].name")
     if not 0 <= request.seconds <= MOST_SECONDS:
-        raise Refused(f"A time is at most {MOST_SECONDS} seconds; 0 means {DEFAULT_SECONDS}.", field="timeout_sec")
+        raise Refused(f"A time is at most {MOST_SECONDS} seconds; 0 means {DEFAULT_SECONDS}.", field="seconds")
     if not 1 <= request.match_count <= MOST_MATCHES:
         raise Refused(f"A run has 1 to {MOST_MATCHES} matches.", field="match_count")
     if request.seed is not None and not 0 <= request.seed < MOST_SEED:
@@ -76,7 +100,7 @@ def environment_find(name: str) -> Environment:
     environment = Environment.objects.filter(Q(slug=name) | Q(env_id=name)).first()
     if environment is None:
         raise Refused(
-            "There is no such environment; DescribeEnvironments lists them.", field="environment", code=UNKNOWN
+            "There is no such environment; /api/v1/environments/ lists them.", field="environment", code=UNKNOWN
         )
     if environment.is_app:
         why = f"{environment} is an application: its tasks are asked for as rollouts."
@@ -96,16 +120,16 @@ def players_find(request: RunRequest, environment: Environment, caller: User) ->
         why = (
             f"A match of {environment} has exactly {sides} agent{'s' if sides > 1 else ''}, not {len(request.players)}."
         )
-        raise Refused(why, field="agents")
+        raise Refused(why, field="players")
     if environment.is_scored:
         return (_alone(request, environment, caller),)
     first, second = (
-        _player(player.version, environment, caller, field=f"agents[{place}].docker_image")
+        _player(player.version, environment, caller, field=f"players[{place}].version")
         for place, player in enumerate(request.players)
     )
     if first == second:
-        raise Refused("A version cannot play against itself: name two.", field="agents[1].docker_image")
-    if not caller.is_staff and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
+        raise Refused("A version cannot play against itself: name two.", field="players[1].version")
+    if not may(caller, OTHERS) and caller.pk not in (first.agent.owner_id, second.agent.owner_id):
         raise Refused("None of these agents is yours: only organisers may let others' agents meet.", code=NOT_YOURS)
     return first, second
 
@@ -114,8 +138,8 @@ def _alone(request: RunRequest, environment: Environment, caller: User) -> Submi
     """Return the version that a request names where agents do not meet. Raises Refused."""
     if request.seed is not None:
         raise Refused(f"{environment} is played on the arena's public seeds: leave the seed out.", field="seed")
-    submission = _player(request.players[0].version, environment, caller, field="agents[0].docker_image")
-    if not caller.is_staff and submission.agent.owner_id != caller.pk:
+    submission = _player(request.players[0].version, environment, caller, field="players[0].version")
+    if not may(caller, OTHERS) and submission.agent.owner_id != caller.pk:
         raise Refused("This agent is not yours: only organisers may let others' agents play.", code=NOT_YOURS)
     return submission
 
@@ -125,7 +149,7 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
     agent = submission.agent
     if agent.environment_id != environment.pk:
         raise Refused(f"{submission} plays {agent.environment}, not {environment}.", field=field)
-    if agent.owner_id != caller.pk and not caller.is_staff:
+    if agent.owner_id != caller.pk and not may(caller, OTHERS):
         newest = active_version(agent)
         if why := rival_hindrance(agent, newest):
             raise Refused(why, field=field, code=NOT_READY)
@@ -152,9 +176,15 @@ def _named(version: str, caller: User, field: str) -> Submission:
         found = same.filter(agent__owner=caller).first() or same.first()
         if found is None:
             raise Refused(f"This arena has no image with this digest. {NO_FOREIGN}", field=field, code=UNKNOWN)
+    elif is_image_name(version):
+        same = rows.filter(image_name=version, deleted_at=None).order_by("-pk")
+        found = same.filter(agent__owner=caller).first() or same.first()
+        if found is None:
+            raise Refused(f"No version was submitted as the image {version}. {NO_FOREIGN}", field=field, code=UNKNOWN)
     else:
         raise Refused(
-            "Name a version as submission:ID, an agent as agent:ID, or the digest of an image that this arena has. "
+            "Name a version as submission:ID, an agent as agent:ID, or an image that this arena has, by its digest or "
+            "by the name with which it was submitted. "
             f"{NO_FOREIGN}",
             field=field,
         )

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db.models import QuerySet
 
+from arena_kit.environment.protocol import ArenaEnvironmentError
+from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.records import Fault
-from core.duels.selectors import NotStored, records_open
+from arena_kit.environment.replay import step_count
+from core.duels.selectors import NotStored, records_open, spec_get
 from core.jobs.lifecycle import HISTORY_LIMIT
 from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
 
@@ -41,23 +44,31 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class RunSide:
-    """The result of one player. errors: the matches that it forfeited. error: why it forfeited the first of them."""
+    """The result of one player. errors: the matches that it forfeited. error: why it forfeited the first of them.
+
+    label, metadata: the caller's own words.
+    """
 
     name: str
     score: float
     wins: int
     errors: int
     error: str
+    label: str = ""
+    metadata: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a run that was played. winner: the caller's id of the winner, empty for a draw."""
+    """The result of a run that was played. winner: the caller's id of the winner, empty for a draw.
+
+    steps: of the environment in all matches, openings included; 0 where the records are gone.
+    """
 
     winner: str
     sides: tuple[RunSide, ...]
     draws: int
-    moves: int
+    steps: int
     seconds: float
 
 
@@ -117,24 +128,24 @@ def run_result(run: Run) -> RunResult | None:
         return _evaluated(run, duel)
     if duel.state != JobState.SUCCEEDED:
         return None
-    errors, moves = ["", ""], 0
+    errors, steps = ["", ""], 0
     # Without its records, which an operator may keep for some time only, the result stays.
-    with suppress(NotStored), records_open(duel) as archive:
-        moves = sum(match.moves for match in archive.index)
+    with suppress(NotStored, ArenaEnvironmentError), records_open(duel) as archive:
         for player in (0, 1):
             forfeits = (one for one in archive.index if one.fault is Fault.PLAYER and one.faulty_player == player)
             if (first := next(forfeits, None)) is not None:
                 # Further lines are a trace, which quotes source code.
                 errors[player] = archive.match(first.number).error.partition("\n")[0]
+        steps = _steps(duel, archive)
     winner = {DuelOutcome.PLAYER_1: run.player_1_name, DuelOutcome.PLAYER_2: run.player_2_name}
     return RunResult(
         winner=winner.get(DuelOutcome(duel.outcome), ""),
         sides=(
-            RunSide(run.player_1_name, duel.player_1_score, duel.player_1_wins, duel.player_1_errors, errors[0]),
-            RunSide(run.player_2_name, duel.player_2_score, duel.player_2_wins, duel.player_2_errors, errors[1]),
+            _side(run, 0, duel.player_1_score, duel.player_1_wins, duel.player_1_errors, errors[0]),
+            _side(run, 1, duel.player_2_score, duel.player_2_wins, duel.player_2_errors, errors[1]),
         ),
         draws=duel.draws,
-        moves=moves,
+        steps=steps,
         seconds=_seconds(duel),
     )
 
@@ -144,11 +155,27 @@ def _evaluated(run: Run, evaluation: Evaluation) -> RunResult | None:
     if run_state(evaluation).state is not JobState.SUCCEEDED:
         return None
     has_failed = evaluation.state == JobState.FAILED
-    side = RunSide(
-        run.player_1_name, evaluation.score or 0.0, 0, int(has_failed), evaluation.public_error if has_failed else ""
-    )
-    moves = sum(int(episode[2]) for episode in evaluation.episodes)
-    return RunResult(winner="", sides=(side,), draws=0, moves=moves, seconds=_seconds(evaluation))
+    error = evaluation.public_error if has_failed else ""
+    side = _side(run, 0, evaluation.score or 0.0, 0, int(has_failed), error)
+    steps = sum(int(episode[2]) for episode in evaluation.episodes)
+    return RunResult(winner="", sides=(side,), draws=0, steps=steps, seconds=_seconds(evaluation))
+
+
+def _side(run: Run, player: int, score: float, wins: int, errors: int, error: str) -> RunSide:
+    words = run.player_words[player] if player < len(run.player_words) else {}
+    label, metadata = words.get("version", ""), words.get("metadata", {})
+    return RunSide(run.names[player], score, wins, errors, error, label, metadata)
+
+
+def _steps(duel: Duel, archive: DuelArchive) -> int:
+    """Return the steps of all matches. Raises NotStored and ArenaEnvironmentError.
+
+    A step of simultaneous moves has several actions, so such matches are played again.
+    """
+    spec, first = spec_get(duel), archive.match(1)
+    if step_count(spec, first) == len(first.actions):
+        return sum(match.moves for match in archive.index)
+    return sum(step_count(spec, match) for match in archive.matches())
 
 
 def _seconds(job: Duel | Evaluation) -> float:

@@ -42,7 +42,7 @@ def run_start(*, caller: User, request: RunRequest, now: datetime) -> tuple[Run,
         if earlier is not None:
             if earlier.content_sha256 != request.sha256:
                 why = "You have used this id for another request; take a new one."
-                raise Refused(why, field="match_id", code=KEY_TAKEN)
+                raise Refused(why, field="key", code=KEY_TAKEN)
             return earlier, False
         environment = environment_find(request.environment)
         players = players_find(request, environment, locked)
@@ -53,6 +53,7 @@ def run_start(*, caller: User, request: RunRequest, now: datetime) -> tuple[Run,
             content_sha256=request.sha256,
             player_1_name=request.players[0].name,
             player_2_name="" if len(players) == 1 else request.players[1].name,
+            player_words=[player.words for player in request.players],
             expires_at=from_now(timedelta(seconds=request.seconds or DEFAULT_SECONDS)),
         )
         if len(players) == 1:

@@ -37,7 +37,7 @@ def lens_try(environment: Environment) -> None:
             key=key,
             message=f"Who beats whom in {environment} cannot be computed; the log of the tournament worker says why. "
             "Ratings are not affected. The arena tries again with the next ratings, or once this alarm is settled.",
-            address=page("lenses_admin"),
+            address=page("lenses"),
         )
     else:
         alarm_settle(key=key)

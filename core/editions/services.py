@@ -113,7 +113,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
             key=_alarm_key(environment),
             message=f"The ratings of {environment} cannot be computed; the log of the tournament worker says why. "
             "Editions and their tables continue. Ratings stay as they were; the arena tries again every few minutes.",
-            address=page("ratings_admin"),
+            address=page("ratings"),
         )
 
 

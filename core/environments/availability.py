@@ -113,7 +113,7 @@ def unmakeable_note(*, environment: Environment, trouble: Unavailability) -> Non
         key=_unmakeable_key(environment),
         message=f"The worker {worker} cannot make {environment} and leaves its jobs to other workers. "
         f"{trouble.because} {trouble.hint} If all workers are affected, run `sync_environments`.",
-        address=page("workers_admin"),
+        address=page("workers"),
         worker=worker,
     )
 
@@ -165,7 +165,7 @@ def _call(environment: Environment) -> None:
     alarm_raise(
         key=_alarm_key(environment),
         message=f"{environment} cannot be played on this arena. {environment.unavailable_because}",
-        address=page("environment_admin", environment.pk),
+        address=page("environment_settings", environment.pk),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import transaction
 
 from arena_kit.environment.spec import EnvironmentSpec
@@ -87,3 +89,14 @@ def environment_open(*, environment: Environment) -> None:
     if not Environment.objects.filter(pk=environment.pk, is_active=False).update(is_active=True):
         raise Refused("It is open already.")
     wake("tournament", TOURNAMENT_TASK, environment.pk)
+
+
+def environment_settings_save(*, environment: Environment, fields: Collection[str]) -> None:
+    """Save what an organiser has changed about an environment, and let what follows from it happen."""
+    with transaction.atomic():
+        environment.save(update_fields=fields)
+        if {"play", "active_per_owner"} & set(fields):
+            wake("tournament", TOURNAMENT_TASK, environment.pk)
+        if environment.is_scored and not environment.is_app:
+            # The number of public seeds follows the row.
+            seed_lists_ensure(environment=environment)

@@ -19,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 def player_registry() -> Registry | None:
     """Return the registry of the settings; None where images stay on the engine that built them."""
+    # Late: Docker's client takes long to load.
     from arena_kit.image.registry import Registry
 
     if not settings.PLAYER_REGISTRY or settings.SANDBOX == "process":
@@ -28,6 +29,7 @@ def player_registry() -> Registry | None:
 
 def image_cache() -> ImageCache:
     """Return the images of this host, which all of its workers share."""
+    # Late: Docker's client takes long to load.
     from arena_kit.image.cache import ImageCache
 
     return ImageCache(settings.CHANNEL_DIR / "images", settings.PLAYER_IMAGE_PREFIX)
@@ -35,6 +37,7 @@ def image_cache() -> ImageCache:
 
 def registry_is_down() -> bool:
     """Return whether the registry does not answer this host's engine, or refuses the password."""
+    # Late: Docker's client takes long to load.
     from arena_kit.image.calls import engine
     from arena_kit.image.errors import BuilderUnavailable
 
@@ -50,6 +53,7 @@ def registry_is_down() -> bool:
 
 def base_images_missing() -> bool:
     """Return whether this host lacks a base image of the settings and there is a registry, so that others can build."""
+    # Late: Docker's client takes long to load.
     from arena_kit.image.calls import base_image_id, engine
     from arena_kit.image.errors import BuilderUnavailable
 
@@ -67,6 +71,7 @@ def base_images_missing() -> bool:
 
 def images_evict() -> int:
     """Remove images of this host above PLAYER_CONTAINERS=cache_bytes=... that the registry has; return how many."""
+    # Late: Docker's client takes long to load.
     from arena_kit.image.cache import SPARED_SECONDS
     from arena_kit.image.calls import engine
     from arena_kit.image.errors import BuilderUnavailable

@@ -30,6 +30,8 @@ FIRST = 1
 """The lowest turn."""
 FRONT = -(2**40)
 """The sort key of jobs that were begun before and wait again."""
+LAST = 2**40
+"""Added to the sort key of jobs that are taken only when no other one waits."""
 TURNS_PER_PRIORITY = 25
 """How many turns earlier a job is taken for each step of its priority; later for negative steps."""
 _ROUNDS = 1024
@@ -66,16 +68,19 @@ def duels_line_up(*, tournament: Tournament, duels: Sequence[Duel]) -> None:
         duel.is_heavy = is_heavy
 
 
-def rollouts_turn(*, owner: User, environment: Environment, rollouts: Sequence[Rollout]) -> None:
-    """As `line_up`, for unsaved new rollouts of one owner in one application, in their order, with two queries."""
+def rollouts_turn(*, owner: User, environment: Environment, rollouts: Sequence[Rollout], is_last: bool = False) -> None:
+    """As `line_up`, for unsaved new rollouts of one owner in one application, in their order, with two queries.
+
+    is_last: they are taken when no other rollout waits, and share no turns with those that their owner asks for.
+    """
     rows = Rollout.objects.order_by()
-    flow = _flow_of_owner(owner.pk)
+    flow = f"tests of owner {owner.pk}" if is_last else _flow_of_owner(owner.pk)
     first = _next_turn(rows, flow)
     waiting = rows.filter(state=JobState.QUEUED, turn__gte=first, environment=environment)
     before = Counter(waiting.values_list("turn", flat=True))
     for turn, rollout in enumerate(rollouts, start=first):
         rollout.flow, rollout.turn = flow, turn
-        rollout.sort_key = sort_key_of(turn, before[turn], rollout.priority)
+        rollout.sort_key = sort_key_of(turn, before[turn], rollout.priority) + (LAST if is_last else 0)
 
 
 def sort_key_of(turn: int, jobs_before: int = 0, priority: int = 0) -> int:

@@ -67,6 +67,7 @@ def _write(argv: list[str], status: object) -> None:
     # Imported here, because the settings are loaded only when a command runs.
     from django.db import DatabaseError
 
+    # Late: Django is set up only now.
     from core.models import AuditEntry
     from core.people.audit_log import Operator, audit_record
 

@@ -19,1596 +19,6997 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
-        ('auth', '0012_alter_user_first_name_max_length'),
+        ("auth", "0012_alter_user_first_name_max_length"),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Alarm',
+            name="Alarm",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text='Names the problem; raising it twice is one alarm.', max_length=100, unique=True)),
-                ('message', models.TextField(help_text='A sentence for a person.')),
-                ('address', models.CharField(blank=True, help_text='Path of the page to look at.', max_length=200)),
-                ('worker', models.CharField(blank=True, help_text='The worker that has the problem; its end settles the alarm.', max_length=100)),
-                ('raised_at', models.DateTimeField()),
-                ('settled_at', models.DateTimeField(blank=True, null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="Names the problem; raising it twice is one alarm.", max_length=100, unique=True
+                    ),
+                ),
+                ("message", models.TextField(help_text="A sentence for a person.")),
+                ("address", models.CharField(blank=True, help_text="Path of the page to look at.", max_length=200)),
+                (
+                    "worker",
+                    models.CharField(
+                        blank=True,
+                        help_text="The worker that has the problem; its end settles the alarm.",
+                        max_length=100,
+                    ),
+                ),
+                ("raised_at", models.DateTimeField()),
+                ("settled_at", models.DateTimeField(blank=True, null=True)),
             ],
             options={
-                'ordering': ['-raised_at'],
+                "ordering": ["-raised_at"],
             },
         ),
         migrations.CreateModel(
-            name='Bell',
+            name="Bell",
             fields=[
-                ('name', models.CharField(help_text='Task and argument, e.g. work:duel.', max_length=100, primary_key=True, serialize=False)),
-                ('rung_at', models.DateTimeField(help_text="By the database's clock.")),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="Task and argument, e.g. work:duel.",
+                        max_length=100,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("rung_at", models.DateTimeField(help_text="By the database's clock.")),
             ],
         ),
         migrations.CreateModel(
-            name='Duty',
+            name="Duty",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=30, unique=True)),
-                ('since', models.DateTimeField(help_text='It has been done without a longer gap since then.')),
-                ('done_at', models.DateTimeField()),
-                ('worker', models.CharField(max_length=100)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=30, unique=True)),
+                ("since", models.DateTimeField(help_text="It has been done without a longer gap since then.")),
+                ("done_at", models.DateTimeField()),
+                ("worker", models.CharField(max_length=100)),
             ],
             options={
-                'verbose_name_plural': 'duties',
+                "verbose_name_plural": "duties",
             },
         ),
         migrations.CreateModel(
-            name='Environment',
+            name="Environment",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('quota_uploads_per_day', models.PositiveBigIntegerField(blank=True, help_text='Uploads of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_active_agents', models.PositiveBigIntegerField(blank=True, help_text='Agents of one person in an environment that have a version. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_storage_bytes', models.PositiveBigIntegerField(blank=True, help_text='All archives of one person in an environment together. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_concurrent_jobs', models.PositiveBigIntegerField(blank=True, help_text='Versions of one person that are built, validated or evaluated at once. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_upload_bytes', models.PositiveBigIntegerField(blank=True, help_text='Size of one archive; never above upload_bytes in QUOTAS. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_challenges_per_day', models.PositiveBigIntegerField(blank=True, help_text='Challenge duels of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('slug', models.SlugField(unique=True)),
-                ('env_id', models.CharField(help_text='Its name for clients of the API.', max_length=100, unique=True)),
-                ('version', models.PositiveIntegerField(help_text='Version of the rules for new duels.')),
-                ('name', models.CharField(max_length=100)),
-                ('description', models.TextField(help_text='Markdown.')),
-                ('image', models.CharField(help_text='Static path of the picture.', max_length=100)),
-                ('seats', models.PositiveSmallIntegerField()),
-                ('is_active', models.BooleanField(default=True, help_text='Inactive environments accept no uploads and start no editions.')),
-                ('unavailable_because', models.TextField(blank=True, editable=False, help_text='Why its rules cannot run on this arena, for organisers; empty where they can.')),
-                ('added_file', models.TextField(blank=True, editable=False, help_text='The file that describes it, if a submission added it; empty if a file in a folder does.')),
-                ('start_asked_at', models.DateTimeField(editable=False, help_text='When an organiser asked for an edition that has not been started yet.', null=True)),
-                ('matches_per_duel', models.PositiveIntegerField(help_text='Even, because seats alternate. Unused with one seat.')),
-                ('matches_per_validation', models.PositiveIntegerField(help_text='With one seat: practice episodes.', validators=[django.core.validators.MinValueValidator(1)])),
-                ('episodes_per_evaluation', models.PositiveIntegerField(default=0, help_text='Length of the next hidden list of seeds. Only for one seat.')),
-                ('play', models.CharField(choices=[('EDITIONS', 'an edition of all agents after every change'), ('LADDER', 'an endless ladder'), ('NOTHING', "nothing: only organisers' tournaments")], default='EDITIONS', help_text='What agents play without an organiser.', max_length=8)),
-                ('active_per_owner', models.PositiveIntegerField(default=2, help_text="Maximum number of an owner's agents in a ladder or tournament. 0: no limit.")),
-                ('has_gate', models.BooleanField(default=False, help_text='A new version plays only after a test has shown that it is better.')),
-                ('stops_early', models.BooleanField(default=False, help_text='Duels of automatic tournaments end as soon as a test decides them.')),
-                ('test_elo0', models.FloatField(default=0.0, help_text='Lower bound of the test, in normalised Elo.')),
-                ('test_elo1', models.FloatField(default=50.0, help_text='Upper bound of the test, in normalised Elo.')),
-                ('test_alpha', models.FloatField(default=0.05, help_text='Probability to accept a version at the lower bound.')),
-                ('test_beta', models.FloatField(default=0.05, help_text='Probability to miss a version at the upper bound.')),
-                ('test_cap', models.PositiveIntegerField(default=500, help_text='Pairs of matches after which it ends undecided.')),
-                ('takes_scripts', models.BooleanField(default=False, help_text='Whether scripts, which report their score themselves, may be submitted.')),
-                ('is_heavy', models.BooleanField(default=False, help_text='Whether its evaluations and duels take long: new ones stand in lines of their own and go last.')),
-                ('takes_players', models.BooleanField(default=True, help_text='Whether players, which the arena plays and scores itself, may be submitted.')),
-                ('parallel_matches', models.PositiveIntegerField(default=32)),
-                ('cpu_count', models.FloatField(default=1.0)),
-                ('memory_limit_bytes', models.PositiveBigIntegerField()),
-                ('gpu_count', models.PositiveSmallIntegerField(default=0, help_text='Graphics cards of each player. Only Kubernetes gives them out.')),
-                ('move_seconds', models.FloatField(help_text='Free time for each move.')),
-                ('bank_seconds', models.FloatField(help_text='Additional time for the whole match.')),
-                ('start_seconds', models.FloatField(help_text='Time to load the player.')),
-                ('duel_seconds', models.FloatField(help_text='Time for a whole duel.')),
-                ('validation_seconds', models.FloatField(default=120.0, help_text='Time for a whole validation, including the start of its player.')),
-                ('kind', models.CharField(choices=[('RULES', 'rules'), ('APP', 'an application')], default='RULES', editable=False, max_length=5)),
-                ('quota_concurrent_rollouts', models.PositiveBigIntegerField(blank=True, help_text='Rollouts of one person in an application that wait or run at once. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_rollout_cost_per_day', models.PositiveBigIntegerField(blank=True, help_text="Cost of one person's rollouts, in millionths of the unit of prices, per day. Empty: not set here. 0: no limit.", null=True)),
-                ('quota_rollouts_per_day', models.PositiveBigIntegerField(blank=True, help_text='Rollouts of one person in an application, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_sittings_per_day', models.PositiveBigIntegerField(blank=True, help_text='Sittings of one person or visitor in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "quota_uploads_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Uploads of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_active_agents",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Agents of one person in an environment that have a version. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_storage_bytes",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="All archives of one person in an environment together. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_concurrent_jobs",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Versions of one person that are built, validated or evaluated at once. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_upload_bytes",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Size of one archive; never above upload_bytes in QUOTAS. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_challenges_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Challenge duels of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                ("slug", models.SlugField(unique=True)),
+                ("env_id", models.CharField(help_text="Its name for clients of the API.", max_length=100, unique=True)),
+                ("version", models.PositiveIntegerField(help_text="Version of the rules for new duels.")),
+                ("name", models.CharField(max_length=100)),
+                ("description", models.TextField(help_text="Markdown.")),
+                ("image", models.CharField(help_text="Static path of the picture.", max_length=100)),
+                ("seats", models.PositiveSmallIntegerField()),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True, help_text="Inactive environments accept no uploads and start no editions."
+                    ),
+                ),
+                (
+                    "unavailable_because",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="Why its rules cannot run on this arena, for organisers; empty where they can.",
+                    ),
+                ),
+                (
+                    "added_file",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The file that describes it, if a submission added it; empty if a file in a folder does.",
+                    ),
+                ),
+                (
+                    "start_asked_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When an organiser asked for an edition that has not been started yet.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "matches_per_duel",
+                    models.PositiveIntegerField(help_text="Even, because seats alternate. Unused with one seat."),
+                ),
+                (
+                    "matches_per_validation",
+                    models.PositiveIntegerField(
+                        help_text="With one seat: practice episodes.",
+                        validators=[django.core.validators.MinValueValidator(1)],
+                    ),
+                ),
+                (
+                    "episodes_per_evaluation",
+                    models.PositiveIntegerField(
+                        default=0, help_text="Length of the next hidden list of seeds. Only for one seat."
+                    ),
+                ),
+                (
+                    "play",
+                    models.CharField(
+                        choices=[
+                            ("EDITIONS", "an edition of all agents after every change"),
+                            ("LADDER", "an endless ladder"),
+                            ("NOTHING", "nothing: only organisers' tournaments"),
+                        ],
+                        default="EDITIONS",
+                        help_text="What agents play without an organiser.",
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "active_per_owner",
+                    models.PositiveIntegerField(
+                        default=2,
+                        help_text="Maximum number of an owner's agents in a ladder or tournament. 0: no limit.",
+                    ),
+                ),
+                (
+                    "has_gate",
+                    models.BooleanField(
+                        default=False, help_text="A new version plays only after a test has shown that it is better."
+                    ),
+                ),
+                (
+                    "stops_early",
+                    models.BooleanField(
+                        default=False, help_text="Duels of automatic tournaments end as soon as a test decides them."
+                    ),
+                ),
+                ("test_elo0", models.FloatField(default=0.0, help_text="Lower bound of the test, in normalised Elo.")),
+                ("test_elo1", models.FloatField(default=50.0, help_text="Upper bound of the test, in normalised Elo.")),
+                (
+                    "test_alpha",
+                    models.FloatField(default=0.05, help_text="Probability to accept a version at the lower bound."),
+                ),
+                (
+                    "test_beta",
+                    models.FloatField(default=0.05, help_text="Probability to miss a version at the upper bound."),
+                ),
+                (
+                    "test_cap",
+                    models.PositiveIntegerField(
+                        default=500, help_text="Pairs of matches after which it ends undecided."
+                    ),
+                ),
+                (
+                    "takes_scripts",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether scripts, which report their score themselves, may be submitted.",
+                    ),
+                ),
+                (
+                    "is_heavy",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether its evaluations and duels take long: new ones stand in lines of their own and go last.",
+                    ),
+                ),
+                (
+                    "takes_players",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Whether players, which the arena plays and scores itself, may be submitted.",
+                    ),
+                ),
+                ("parallel_matches", models.PositiveIntegerField(default=32)),
+                ("cpu_count", models.FloatField(default=1.0)),
+                ("memory_limit_bytes", models.PositiveBigIntegerField()),
+                (
+                    "gpu_count",
+                    models.PositiveSmallIntegerField(
+                        default=0, help_text="Graphics cards of each player. Only Kubernetes gives them out."
+                    ),
+                ),
+                ("move_seconds", models.FloatField(help_text="Free time for each move.")),
+                ("bank_seconds", models.FloatField(help_text="Additional time for the whole match.")),
+                ("start_seconds", models.FloatField(help_text="Time to load the player.")),
+                ("duel_seconds", models.FloatField(help_text="Time for a whole duel.")),
+                (
+                    "validation_seconds",
+                    models.FloatField(
+                        default=120.0, help_text="Time for a whole validation, including the start of its player."
+                    ),
+                ),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("RULES", "rules"), ("APP", "an application")],
+                        default="RULES",
+                        editable=False,
+                        max_length=5,
+                    ),
+                ),
+                (
+                    "quota_concurrent_rollouts",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Rollouts of one person in an application that wait or run at once. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_rollout_cost_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Cost of one person's rollouts, in millionths of the unit of prices, per day. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_rollouts_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Rollouts of one person in an application, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_sittings_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Sittings of one person or visitor in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('version__gte', 1), ('seats__gte', 1), ('matches_per_validation__gte', 1), ('parallel_matches__gte', 1), ('cpu_count__gt', 0), ('duel_seconds__gt', 0), ('memory_limit_bytes__gt', 0), ('start_seconds__gt', 0), ('validation_seconds__gt', 0), ('bank_seconds__gte', 0), ('move_seconds__gte', 0)), name='environment_numbers_in_range'), models.CheckConstraint(condition=models.Q(('test_elo0__gte', -1e+300), ('test_elo0__lte', 1e+300), ('test_cap__gte', 1), ('test_elo0__gte', -200), ('test_elo1__gt', models.F('test_elo0')), ('test_elo1__lte', 200), ('test_alpha__gt', 0), ('test_alpha__lt', 0.5), ('test_beta__gt', 0), ('test_beta__lt', 0.5)), name='environment_test_is_possible'), models.CheckConstraint(condition=models.Q(('kind', 'RULES'), models.Q(('kind', 'APP'), ('seats', 1)), _connector='OR'), name='environment_kind_known')],
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("version__gte", 1),
+                            ("seats__gte", 1),
+                            ("matches_per_validation__gte", 1),
+                            ("parallel_matches__gte", 1),
+                            ("cpu_count__gt", 0),
+                            ("duel_seconds__gt", 0),
+                            ("memory_limit_bytes__gt", 0),
+                            ("start_seconds__gt", 0),
+                            ("validation_seconds__gt", 0),
+                            ("bank_seconds__gte", 0),
+                            ("move_seconds__gte", 0),
+                        ),
+                        name="environment_numbers_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("test_elo0__gte", -1e300),
+                            ("test_elo0__lte", 1e300),
+                            ("test_cap__gte", 1),
+                            ("test_elo0__gte", -200),
+                            ("test_elo1__gt", models.F("test_elo0")),
+                            ("test_elo1__lte", 200),
+                            ("test_alpha__gt", 0),
+                            ("test_alpha__lt", 0.5),
+                            ("test_beta__gt", 0),
+                            ("test_beta__lt", 0.5),
+                        ),
+                        name="environment_test_is_possible",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("kind", "RULES"), models.Q(("kind", "APP"), ("seats", 1)), _connector="OR"),
+                        name="environment_kind_known",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Lens',
+            name="Lens",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('nash', models.JSONField(default=list, help_text='Ranking by Nash averaging, best first.')),
-                ('cycles', models.JSONField(default=list, help_text='Triples that beat each other in a cycle, clearest first.')),
-                ('cycle_count', models.PositiveIntegerField(help_text='Number of such triples, including those not kept.')),
-                ('pair_count', models.PositiveIntegerField(help_text='Pairs in the ranking that have met.')),
-                ('clear_count', models.PositiveIntegerField(help_text='Pairs of these in which one clearly beats the other.')),
-                ('calibration', models.JSONField(blank=True, help_text='Null while nothing was predicted.', null=True)),
-                ('ledger_version', models.PositiveBigIntegerField(default=0, help_text='Version of the ledger it was computed from.')),
-                ('computed_at', models.DateTimeField(auto_now=True)),
-                ('environment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='lens', to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("nash", models.JSONField(default=list, help_text="Ranking by Nash averaging, best first.")),
+                (
+                    "cycles",
+                    models.JSONField(
+                        default=list, help_text="Triples that beat each other in a cycle, clearest first."
+                    ),
+                ),
+                (
+                    "cycle_count",
+                    models.PositiveIntegerField(help_text="Number of such triples, including those not kept."),
+                ),
+                ("pair_count", models.PositiveIntegerField(help_text="Pairs in the ranking that have met.")),
+                (
+                    "clear_count",
+                    models.PositiveIntegerField(help_text="Pairs of these in which one clearly beats the other."),
+                ),
+                ("calibration", models.JSONField(blank=True, help_text="Null while nothing was predicted.", null=True)),
+                (
+                    "ledger_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Version of the ledger it was computed from."),
+                ),
+                ("computed_at", models.DateTimeField(auto_now=True)),
+                (
+                    "environment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="lens", to="core.environment"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'lenses',
-                'constraints': [models.CheckConstraint(condition=models.Q(('clear_count__lte', models.F('pair_count'))), name='lens_clear_pairs_have_met')],
+                "verbose_name_plural": "lenses",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("clear_count__lte", models.F("pair_count"))),
+                        name="lens_clear_pairs_have_met",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Letter',
+            name="Letter",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('PASSWORD_RESET', 'a link to choose a new password'), ('INVITATION', 'an invitation to an account that organisers have made'), ('CONFIRM_EMAIL', 'a link that confirms an e-mail'), ('EMAIL_CHANGED', 'word that an account has another e-mail')], max_length=20)),
-                ('email', models.EmailField(max_length=254, verbose_name='e-mail')),
-                ('created_at', models.DateTimeField()),
-                ('mail_next_at', models.DateTimeField(help_text='Time of the next attempt.')),
-                ('mail_attempt', models.PositiveIntegerField(default=0, help_text='Number of attempts.')),
-                ('mail_error', models.CharField(blank=True, help_text='Error of the last attempt.', max_length=200)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("PASSWORD_RESET", "a link to choose a new password"),
+                            ("INVITATION", "an invitation to an account that organisers have made"),
+                            ("CONFIRM_EMAIL", "a link that confirms an e-mail"),
+                            ("EMAIL_CHANGED", "word that an account has another e-mail"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254, verbose_name="e-mail")),
+                ("created_at", models.DateTimeField()),
+                ("mail_next_at", models.DateTimeField(help_text="Time of the next attempt.")),
+                ("mail_attempt", models.PositiveIntegerField(default=0, help_text="Number of attempts.")),
+                ("mail_error", models.CharField(blank=True, help_text="Error of the last attempt.", max_length=200)),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['mail_next_at'], name='letter_due')],
+                "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["mail_next_at"], name="letter_due")],
             },
         ),
         migrations.CreateModel(
-            name='RatingPool',
+            name="RatingPool",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('spread', models.FloatField(help_text='Fitted standard deviation of the pool, in points.')),
-                ('first_seat', models.FloatField(help_text='Points that the first seat is worth.')),
-                ('first_seat_low', models.FloatField(help_text='Lower end of its 95% interval.')),
-                ('first_seat_high', models.FloatField(help_text='Upper end of its 95% interval.')),
-                ('is_connected', models.BooleanField(help_text='Whether matches connect all players.')),
-                ('duel_count', models.PositiveIntegerField(help_text='Duels behind the official ratings.')),
-                ('ledger_version', models.PositiveBigIntegerField(default=0, help_text='Version of the ledger that was fitted.')),
-                ('fitted_at', models.DateTimeField()),
-                ('fit_seconds', models.FloatField(default=0.0, help_text='Duration of the last fit; the next one waits accordingly.')),
-                ('failed_at', models.DateTimeField(help_text='When a fit last failed since the last good one.', null=True)),
-                ('told_at', models.DateTimeField(help_text='Last moment of the history that people have been told of.', null=True)),
-                ('looked_at', models.DateTimeField(help_text='When it was last asked whether other versions have a rank.', null=True)),
-                ('looked_version', models.PositiveBigIntegerField(default=0, help_text='Version of the ledger at that time.')),
-                ('environment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='rating_pool', to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("spread", models.FloatField(help_text="Fitted standard deviation of the pool, in points.")),
+                ("first_seat", models.FloatField(help_text="Points that the first seat is worth.")),
+                ("first_seat_low", models.FloatField(help_text="Lower end of its 95% interval.")),
+                ("first_seat_high", models.FloatField(help_text="Upper end of its 95% interval.")),
+                ("is_connected", models.BooleanField(help_text="Whether matches connect all players.")),
+                ("duel_count", models.PositiveIntegerField(help_text="Duels behind the official ratings.")),
+                (
+                    "ledger_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Version of the ledger that was fitted."),
+                ),
+                ("fitted_at", models.DateTimeField()),
+                (
+                    "fit_seconds",
+                    models.FloatField(
+                        default=0.0, help_text="Duration of the last fit; the next one waits accordingly."
+                    ),
+                ),
+                (
+                    "failed_at",
+                    models.DateTimeField(help_text="When a fit last failed since the last good one.", null=True),
+                ),
+                (
+                    "told_at",
+                    models.DateTimeField(
+                        help_text="Last moment of the history that people have been told of.", null=True
+                    ),
+                ),
+                (
+                    "looked_at",
+                    models.DateTimeField(
+                        help_text="When it was last asked whether other versions have a rank.", null=True
+                    ),
+                ),
+                (
+                    "looked_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Version of the ledger at that time."),
+                ),
+                (
+                    "environment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="rating_pool", to="core.environment"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('spread__gte', -1e+300), ('spread__lte', 1e+300), ('first_seat_low__gte', -1e+300), ('first_seat_low__lte', 1e+300), ('first_seat_high__gte', -1e+300), ('first_seat_high__lte', 1e+300), ('fit_seconds__gte', -1e+300), ('fit_seconds__lte', 1e+300), ('first_seat__gte', models.F('first_seat_low')), ('first_seat__lte', models.F('first_seat_high')), ('fit_seconds__gte', 0), ('spread__gt', 0)), name='rating_pool_in_range')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("spread__gte", -1e300),
+                            ("spread__lte", 1e300),
+                            ("first_seat_low__gte", -1e300),
+                            ("first_seat_low__lte", 1e300),
+                            ("first_seat_high__gte", -1e300),
+                            ("first_seat_high__lte", 1e300),
+                            ("fit_seconds__gte", -1e300),
+                            ("fit_seconds__lte", 1e300),
+                            ("first_seat__gte", models.F("first_seat_low")),
+                            ("first_seat__lte", models.F("first_seat_high")),
+                            ("fit_seconds__gte", 0),
+                            ("spread__gt", 0),
+                        ),
+                        name="rating_pool_in_range",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Season',
+            name="Season",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100)),
-                ('begins_at', models.DateTimeField()),
-                ('ends_at', models.DateTimeField()),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='seasons', to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100)),
+                ("begins_at", models.DateTimeField()),
+                ("ends_at", models.DateTimeField()),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="seasons", to="core.environment"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['environment', '-begins_at'],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'name'), name='season_name_unique'), models.CheckConstraint(condition=models.Q(('ends_at__gt', models.F('begins_at'))), name='season_ends_later')],
+                "ordering": ["environment", "-begins_at"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("environment", "name"), name="season_name_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(("ends_at__gt", models.F("begins_at"))), name="season_ends_later"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='WorkerHost',
+            name="WorkerHost",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Its host name, as its workers say it.', max_length=80, unique=True)),
-                ('provider', models.CharField(help_text='What created it, e.g. digitalocean.', max_length=20)),
-                ('state', models.CharField(choices=[('CREATING', 'is created'), ('READY', 'ready'), ('DRAINING', 'is drained'), ('ENDED', 'ended'), ('FAILED', 'failed')], default='CREATING', max_length=10)),
-                ('reason', models.TextField(blank=True, help_text='Why it was created, drained or given up.')),
-                ('created_at', models.DateTimeField(help_text="By the database's clock, as all times here.")),
-                ('ready_at', models.DateTimeField(help_text='When its workers were first heard of.', null=True)),
-                ('drained_at', models.DateTimeField(help_text='Since when its workers begin nothing more.', null=True)),
-                ('ended_at', models.DateTimeField(help_text='When it was gone.', null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(help_text="Its host name, as its workers say it.", max_length=80, unique=True),
+                ),
+                ("provider", models.CharField(help_text="What created it, e.g. digitalocean.", max_length=20)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("CREATING", "is created"),
+                            ("READY", "ready"),
+                            ("DRAINING", "is drained"),
+                            ("ENDED", "ended"),
+                            ("FAILED", "failed"),
+                        ],
+                        default="CREATING",
+                        max_length=10,
+                    ),
+                ),
+                ("reason", models.TextField(blank=True, help_text="Why it was created, drained or given up.")),
+                ("created_at", models.DateTimeField(help_text="By the database's clock, as all times here.")),
+                ("ready_at", models.DateTimeField(help_text="When its workers were first heard of.", null=True)),
+                ("drained_at", models.DateTimeField(help_text="Since when its workers begin nothing more.", null=True)),
+                ("ended_at", models.DateTimeField(help_text="When it was gone.", null=True)),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['state', 'name'], name='workerhost_state')],
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('ended_at__isnull', False), ('state__in', ['ENDED', 'FAILED'])), models.Q(('drained_at', None), ('ended_at', None), ('state__in', ['CREATING', 'READY'])), models.Q(('drained_at__isnull', False), ('ended_at', None), ('state', 'DRAINING')), _connector='OR'), name='workerhost_state_is_whole')],
+                "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["state", "name"], name="workerhost_state")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended_at__isnull", False), ("state__in", ["ENDED", "FAILED"])),
+                            models.Q(("drained_at", None), ("ended_at", None), ("state__in", ["CREATING", "READY"])),
+                            models.Q(("drained_at__isnull", False), ("ended_at", None), ("state", "DRAINING")),
+                            _connector="OR",
+                        ),
+                        name="workerhost_state_is_whole",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Worker',
+            name="Worker",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Host and process, as shown beside its jobs.', max_length=100, unique=True)),
-                ('host', models.CharField(max_length=80)),
-                ('pid', models.PositiveIntegerField()),
-                ('queue', models.CharField(max_length=20)),
-                ('version', models.CharField(help_text='Version of the arena.', max_length=30)),
-                ('python', models.CharField(max_length=30)),
-                ('engine', models.CharField(blank=True, help_text='Its container engine; empty if it needs none.', max_length=60)),
-                ('engine_error', models.TextField(blank=True, help_text='Why its engine did not answer at the last check.')),
-                ('started_at', models.DateTimeField(help_text="By the database's clock, as all times here.")),
-                ('seen_at', models.DateTimeField(help_text='Its last heartbeat.')),
-                ('stopped_at', models.DateTimeField(help_text='When it ended in order.', null=True)),
-                ('job_kind', models.CharField(blank=True, help_text='Kind of its current job.', max_length=20)),
-                ('job_id', models.BigIntegerField(null=True)),
-                ('jobs_done', models.PositiveIntegerField(default=0, help_text='Jobs that it has finished, with any outcome.')),
-                ('faults', models.PositiveIntegerField(default=0, help_text='Platform faults on its jobs.')),
-                ('last_fault', models.TextField(blank=True)),
-                ('last_fault_at', models.DateTimeField(null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(
+                        help_text="Host and process, as shown beside its jobs.", max_length=100, unique=True
+                    ),
+                ),
+                ("host", models.CharField(max_length=80)),
+                ("pid", models.PositiveIntegerField()),
+                ("queue", models.CharField(max_length=20)),
+                ("version", models.CharField(help_text="Version of the arena.", max_length=30)),
+                ("python", models.CharField(max_length=30)),
+                (
+                    "engine",
+                    models.CharField(
+                        blank=True, help_text="Its container engine; empty if it needs none.", max_length=60
+                    ),
+                ),
+                (
+                    "engine_error",
+                    models.TextField(blank=True, help_text="Why its engine did not answer at the last check."),
+                ),
+                ("started_at", models.DateTimeField(help_text="By the database's clock, as all times here.")),
+                ("seen_at", models.DateTimeField(help_text="Its last heartbeat.")),
+                ("stopped_at", models.DateTimeField(help_text="When it ended in order.", null=True)),
+                ("job_kind", models.CharField(blank=True, help_text="Kind of its current job.", max_length=20)),
+                ("job_id", models.BigIntegerField(null=True)),
+                (
+                    "jobs_done",
+                    models.PositiveIntegerField(default=0, help_text="Jobs that it has finished, with any outcome."),
+                ),
+                ("faults", models.PositiveIntegerField(default=0, help_text="Platform faults on its jobs.")),
+                ("last_fault", models.TextField(blank=True)),
+                ("last_fault_at", models.DateTimeField(null=True)),
             ],
             options={
-                'ordering': ['queue', 'host', 'pid'],
+                "ordering": ["queue", "host", "pid"],
             },
         ),
         migrations.CreateModel(
-            name='User',
+            name="User",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('password', models.CharField(max_length=128, verbose_name='password')),
-                ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
-                ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('username', models.CharField(error_messages={'unique': 'A user with that username already exists.'}, help_text='Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.', max_length=150, unique=True, validators=[django.contrib.auth.validators.UnicodeUsernameValidator()], verbose_name='username')),
-                ('first_name', models.CharField(blank=True, max_length=150, verbose_name='first name')),
-                ('last_name', models.CharField(blank=True, max_length=150, verbose_name='last name')),
-                ('is_staff', models.BooleanField(default=False, help_text='Designates whether the user can log into this admin site.', verbose_name='staff status')),
-                ('is_active', models.BooleanField(default=True, help_text='Designates whether this user should be treated as active. Unselect this instead of deleting accounts.', verbose_name='active')),
-                ('date_joined', models.DateTimeField(default=django.utils.timezone.now, verbose_name='date joined')),
-                ('quota_uploads_per_day', models.PositiveBigIntegerField(blank=True, help_text='Uploads of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_active_agents', models.PositiveBigIntegerField(blank=True, help_text='Agents of one person in an environment that have a version. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_storage_bytes', models.PositiveBigIntegerField(blank=True, help_text='All archives of one person in an environment together. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_concurrent_jobs', models.PositiveBigIntegerField(blank=True, help_text='Versions of one person that are built, validated or evaluated at once. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_upload_bytes', models.PositiveBigIntegerField(blank=True, help_text='Size of one archive; never above upload_bytes in QUOTAS. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_challenges_per_day', models.PositiveBigIntegerField(blank=True, help_text='Challenge duels of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('email', models.EmailField(max_length=254, unique=True, verbose_name='e-mail')),
-                ('email_confirmed_at', models.DateTimeField(editable=False, help_text='When the owner confirmed it; before that only confirmation links are mailed there.', null=True, verbose_name='e-mail confirmed')),
-                ('team', models.CharField(blank=True, max_length=100)),
-                ('github', models.CharField(blank=True, max_length=39, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\\Z', 'Enter a GitHub user name: letters, digits and single hyphens, at most 39 characters.')], verbose_name='GitHub name')),
-                ('is_quota_exempt', models.BooleanField(default=False, help_text='No quota applies.', verbose_name='exempt from quotas')),
-                ('ban_reason', models.CharField(blank=True, help_text='Shown when they try to log in.', max_length=200)),
-                ('session_epoch', models.PositiveIntegerField(default=0, editable=False, help_text='Raised to end all sessions of the account.')),
-                ('groups', models.ManyToManyField(blank=True, help_text='The groups this user belongs to. A user will get all permissions granted to each of their groups.', related_name='user_set', related_query_name='user', to='auth.group', verbose_name='groups')),
-                ('user_permissions', models.ManyToManyField(blank=True, help_text='Specific permissions for this user.', related_name='user_set', related_query_name='user', to='auth.permission', verbose_name='user permissions')),
-                ('quota_concurrent_rollouts', models.PositiveBigIntegerField(blank=True, help_text='Rollouts of one person in an application that wait or run at once. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_rollout_cost_per_day', models.PositiveBigIntegerField(blank=True, help_text="Cost of one person's rollouts, in millionths of the unit of prices, per day. Empty: not set here. 0: no limit.", null=True)),
-                ('quota_rollouts_per_day', models.PositiveBigIntegerField(blank=True, help_text='Rollouts of one person in an application, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
-                ('quota_sittings_per_day', models.PositiveBigIntegerField(blank=True, help_text='Sittings of one person or visitor in an environment, per day in UTC. Empty: not set here. 0: no limit.', null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("password", models.CharField(max_length=128, verbose_name="password")),
+                ("last_login", models.DateTimeField(blank=True, null=True, verbose_name="last login")),
+                (
+                    "is_superuser",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates that this user has all permissions without explicitly assigning them.",
+                        verbose_name="superuser status",
+                    ),
+                ),
+                (
+                    "username",
+                    models.CharField(
+                        error_messages={"unique": "A user with that username already exists."},
+                        help_text="Required. 150 characters or fewer. Letters, digits and @/./+/-/_ only.",
+                        max_length=150,
+                        unique=True,
+                        validators=[django.contrib.auth.validators.UnicodeUsernameValidator()],
+                        verbose_name="username",
+                    ),
+                ),
+                ("first_name", models.CharField(blank=True, max_length=150, verbose_name="first name")),
+                ("last_name", models.CharField(blank=True, max_length=150, verbose_name="last name")),
+                (
+                    "is_staff",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Designates whether the user can log into this admin site.",
+                        verbose_name="staff status",
+                    ),
+                ),
+                (
+                    "is_active",
+                    models.BooleanField(
+                        default=True,
+                        help_text="Designates whether this user should be treated as active. Unselect this instead of deleting accounts.",
+                        verbose_name="active",
+                    ),
+                ),
+                ("date_joined", models.DateTimeField(default=django.utils.timezone.now, verbose_name="date joined")),
+                (
+                    "quota_uploads_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Uploads of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_active_agents",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Agents of one person in an environment that have a version. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_storage_bytes",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="All archives of one person in an environment together. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_concurrent_jobs",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Versions of one person that are built, validated or evaluated at once. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_upload_bytes",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Size of one archive; never above upload_bytes in QUOTAS. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_challenges_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Challenge duels of one person in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                ("email", models.EmailField(max_length=254, unique=True, verbose_name="e-mail")),
+                (
+                    "email_confirmed_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When the owner confirmed it; before that only confirmation links are mailed there.",
+                        null=True,
+                        verbose_name="e-mail confirmed",
+                    ),
+                ),
+                ("team", models.CharField(blank=True, max_length=100)),
+                (
+                    "github",
+                    models.CharField(
+                        blank=True,
+                        max_length=39,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[A-Za-z0-9](?:[A-Za-z0-9]|-(?=[A-Za-z0-9])){0,38}\\Z",
+                                "Enter a GitHub user name: letters, digits and single hyphens, at most 39 characters.",
+                            )
+                        ],
+                        verbose_name="GitHub name",
+                    ),
+                ),
+                (
+                    "is_quota_exempt",
+                    models.BooleanField(
+                        default=False, help_text="No quota applies.", verbose_name="exempt from quotas"
+                    ),
+                ),
+                (
+                    "ban_reason",
+                    models.CharField(blank=True, help_text="Shown when they try to log in.", max_length=200),
+                ),
+                (
+                    "session_epoch",
+                    models.PositiveIntegerField(
+                        default=0, editable=False, help_text="Raised to end all sessions of the account."
+                    ),
+                ),
+                (
+                    "groups",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="The groups this user belongs to. A user will get all permissions granted to each of their groups.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.group",
+                        verbose_name="groups",
+                    ),
+                ),
+                (
+                    "user_permissions",
+                    models.ManyToManyField(
+                        blank=True,
+                        help_text="Specific permissions for this user.",
+                        related_name="user_set",
+                        related_query_name="user",
+                        to="auth.permission",
+                        verbose_name="user permissions",
+                    ),
+                ),
+                (
+                    "quota_concurrent_rollouts",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Rollouts of one person in an application that wait or run at once. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_rollout_cost_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Cost of one person's rollouts, in millionths of the unit of prices, per day. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_rollouts_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Rollouts of one person in an application, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "quota_sittings_per_day",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="Sittings of one person or visitor in an environment, per day in UTC. Empty: not set here. 0: no limit.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(condition=models.Q(('is_active', False)), fields=['id'], name='user_inactive')],
-                'constraints': [models.UniqueConstraint(django.db.models.functions.text.Lower('username'), name='user_username_unique'), models.UniqueConstraint(django.db.models.functions.text.Lower('email'), name='user_email_unique')],
+                "indexes": [
+                    models.Index(condition=models.Q(("is_active", False)), fields=["id"], name="user_inactive")
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        django.db.models.functions.text.Lower("username"), name="user_username_unique"
+                    ),
+                    models.UniqueConstraint(django.db.models.functions.text.Lower("email"), name="user_email_unique"),
+                ],
             },
             managers=[
-                ('objects', django.contrib.auth.models.UserManager()),
+                ("objects", django.contrib.auth.models.UserManager()),
             ],
         ),
         migrations.CreateModel(
-            name='Notice',
+            name="Notice",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_OPEN', 'Agents of yours may register for a tournament'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over'), ('ACCESS', 'The ways to log in to your account have changed')], max_length=20)),
-                ('title', models.CharField(max_length=200)),
-                ('text', models.TextField()),
-                ('address', models.CharField(blank=True, help_text='Path of the page that shows more.', max_length=200)),
-                ('about', models.CharField(blank=True, help_text='Subject of a frequent notice; a new one replaces an unread one.', max_length=60)),
-                ('in_inbox', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField()),
-                ('read_at', models.DateTimeField(blank=True, null=True)),
-                ('mail_next_at', models.DateTimeField(editable=False, help_text='Time of the next attempt to mail it; empty if no mail is due.', null=True)),
-                ('mail_attempt', models.PositiveIntegerField(default=0, editable=False, help_text='Number of attempts to mail it.')),
-                ('mail_error', models.CharField(blank=True, editable=False, help_text='Error of the last attempt.', max_length=200)),
-                ('mailed_at', models.DateTimeField(editable=False, null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notices', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("VALIDATED", "A version of yours is ready to play"),
+                            ("VALIDATION", "A version of yours fails before it may play"),
+                            ("EVALUATED", "A version of yours has its score"),
+                            ("QUARANTINE", "An agent of yours is paused for crashing"),
+                            ("PROMOTION_DECIDED", "A new version has been tested against the one in play"),
+                            ("TOURNAMENT_OPEN", "Agents of yours may register for a tournament"),
+                            ("TOURNAMENT_INVITED", "You are invited to a tournament"),
+                            ("TOURNAMENT_STARTED", "A tournament of yours begins"),
+                            ("TOURNAMENT_ENDED", "A tournament of yours is over"),
+                            ("OVERTAKEN", "An agent of yours is overtaken"),
+                            ("CHALLENGE_ENDED", "A challenge of yours is over"),
+                            ("ACCESS", "The ways to log in to your account have changed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("title", models.CharField(max_length=200)),
+                ("text", models.TextField()),
+                (
+                    "address",
+                    models.CharField(blank=True, help_text="Path of the page that shows more.", max_length=200),
+                ),
+                (
+                    "about",
+                    models.CharField(
+                        blank=True,
+                        help_text="Subject of a frequent notice; a new one replaces an unread one.",
+                        max_length=60,
+                    ),
+                ),
+                ("in_inbox", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField()),
+                ("read_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "mail_next_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="Time of the next attempt to mail it; empty if no mail is due.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "mail_attempt",
+                    models.PositiveIntegerField(default=0, editable=False, help_text="Number of attempts to mail it."),
+                ),
+                (
+                    "mail_error",
+                    models.CharField(
+                        blank=True, editable=False, help_text="Error of the last attempt.", max_length=200
+                    ),
+                ),
+                ("mailed_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="notices", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(condition=models.Q(('in_inbox', True)), fields=['user', '-id'], name='notice_inbox'), models.Index(condition=models.Q(('in_inbox', True), ('read_at', None)), fields=['user'], name='notice_unread'), models.Index(condition=models.Q(('mail_next_at__isnull', False)), fields=['mail_next_at'], name='notice_to_mail'), models.Index(fields=['user', 'kind', 'about'], name='notice_about')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('mailed_at', None), ('mail_next_at', None), _connector='OR'), name='notice_is_mailed_once')],
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(condition=models.Q(("in_inbox", True)), fields=["user", "-id"], name="notice_inbox"),
+                    models.Index(
+                        condition=models.Q(("in_inbox", True), ("read_at", None)), fields=["user"], name="notice_unread"
+                    ),
+                    models.Index(
+                        condition=models.Q(("mail_next_at__isnull", False)),
+                        fields=["mail_next_at"],
+                        name="notice_to_mail",
+                    ),
+                    models.Index(fields=["user", "kind", "about"], name="notice_about"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("mailed_at", None), ("mail_next_at", None), _connector="OR"),
+                        name="notice_is_mailed_once",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='NoticeChoice',
+            name="NoticeChoice",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('VALIDATED', 'A version of yours is ready to play'), ('VALIDATION', 'A version of yours fails before it may play'), ('EVALUATED', 'A version of yours has its score'), ('QUARANTINE', 'An agent of yours is paused for crashing'), ('PROMOTION_DECIDED', 'A new version has been tested against the one in play'), ('TOURNAMENT_OPEN', 'Agents of yours may register for a tournament'), ('TOURNAMENT_INVITED', 'You are invited to a tournament'), ('TOURNAMENT_STARTED', 'A tournament of yours begins'), ('TOURNAMENT_ENDED', 'A tournament of yours is over'), ('OVERTAKEN', 'An agent of yours is overtaken'), ('CHALLENGE_ENDED', 'A challenge of yours is over'), ('ACCESS', 'The ways to log in to your account have changed')], max_length=20)),
-                ('in_inbox', models.BooleanField()),
-                ('by_mail', models.BooleanField()),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='notice_choices', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("VALIDATED", "A version of yours is ready to play"),
+                            ("VALIDATION", "A version of yours fails before it may play"),
+                            ("EVALUATED", "A version of yours has its score"),
+                            ("QUARANTINE", "An agent of yours is paused for crashing"),
+                            ("PROMOTION_DECIDED", "A new version has been tested against the one in play"),
+                            ("TOURNAMENT_OPEN", "Agents of yours may register for a tournament"),
+                            ("TOURNAMENT_INVITED", "You are invited to a tournament"),
+                            ("TOURNAMENT_STARTED", "A tournament of yours begins"),
+                            ("TOURNAMENT_ENDED", "A tournament of yours is over"),
+                            ("OVERTAKEN", "An agent of yours is overtaken"),
+                            ("CHALLENGE_ENDED", "A challenge of yours is over"),
+                            ("ACCESS", "The ways to log in to your account have changed"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("in_inbox", models.BooleanField()),
+                ("by_mail", models.BooleanField()),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="notice_choices",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('user', 'kind'), name='notice_choice_unique')],
+                "constraints": [models.UniqueConstraint(fields=("user", "kind"), name="notice_choice_unique")],
             },
         ),
         migrations.CreateModel(
-            name='Run',
+            name="Run",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text="The caller's id for it: asked for twice, it is played once.", max_length=200)),
-                ('content_sha256', models.CharField(editable=False, help_text='Hash of the request.', max_length=64)),
-                ('player_1_name', models.CharField(help_text="The caller's id for player 1.", max_length=200)),
-                ('player_2_name', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField(help_text='When its time is over: what is not played by then is cancelled.')),
-                ('caller', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='runs', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "key",
+                    models.CharField(
+                        help_text="The caller's id for it: asked for twice, it is played once.", max_length=200
+                    ),
+                ),
+                ("content_sha256", models.CharField(editable=False, help_text="Hash of the request.", max_length=64)),
+                ("player_1_name", models.CharField(help_text="The caller's id for player 1.", max_length=200)),
+                ("player_2_name", models.CharField(blank=True, max_length=200)),
+                (
+                    "player_words",
+                    models.JSONField(
+                        default=list,
+                        editable=False,
+                        help_text="The caller's version and metadata of each player, for the result.",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "expires_at",
+                    models.DateTimeField(help_text="When its time is over: what is not played by then is cancelled."),
+                ),
+                (
+                    "caller",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="runs", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['caller', '-id'], name='run_of_caller'), models.Index(fields=['expires_at'], name='run_expires')],
-                'constraints': [models.UniqueConstraint(fields=('caller', 'key'), name='run_key_unique'), models.CheckConstraint(condition=models.Q(('key', ''), _negated=True), name='run_has_key'), models.CheckConstraint(condition=models.Q(('player_1_name', models.F('player_2_name')), _negated=True), name='run_player_names_differ')],
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(fields=["caller", "-id"], name="run_of_caller"),
+                    models.Index(fields=["expires_at"], name="run_expires"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("caller", "key"), name="run_key_unique"),
+                    models.CheckConstraint(condition=models.Q(("key", ""), _negated=True), name="run_has_key"),
+                    models.CheckConstraint(
+                        condition=models.Q(("player_1_name", models.F("player_2_name")), _negated=True),
+                        name="run_player_names_differ",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='SeedList',
+            name="SeedList",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose', models.CharField(choices=[('PRACTICE', 'practice'), ('RANKING', 'ranking'), ('FINAL', 'final phase')], max_length=8)),
-                ('seeds', models.JSONField(help_text='Whole numbers, in the order of the episodes.')),
-                ('sha256', models.CharField(help_text='Hash of the seeds as decimal numbers, each ended by a line feed; always public.', max_length=64)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('revealed_at', models.DateTimeField(blank=True, help_text='When the seeds became public.', null=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='seed_lists', to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[("PRACTICE", "practice"), ("RANKING", "ranking"), ("FINAL", "final phase")],
+                        max_length=8,
+                    ),
+                ),
+                ("seeds", models.JSONField(help_text="Whole numbers, in the order of the episodes.")),
+                (
+                    "sha256",
+                    models.CharField(
+                        help_text="Hash of the seeds as decimal numbers, each ended by a line feed; always public.",
+                        max_length=64,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("revealed_at", models.DateTimeField(blank=True, help_text="When the seeds became public.", null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="seed_lists", to="core.environment"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('purpose__in', ['PRACTICE', 'RANKING', 'FINAL'])), name='seedlist_purpose_known')],
+                "ordering": ["pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("purpose__in", ["PRACTICE", "RANKING", "FINAL"])),
+                        name="seedlist_purpose_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TournamentSchedule',
+            name="TournamentSchedule",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Its name on the command line.', max_length=80, unique=True)),
-                ('cron', models.CharField(help_text='When a tournament is planned: minute, hour, day of the month, month and day of the week, in UTC. “0 18 * * 5” is every Friday at 18:00.', max_length=100)),
-                ('title', models.CharField(default='{schedule}, {date}', help_text='Name of each tournament; {schedule} and {date} are filled in.', max_length=80)),
-                ('format', models.SlugField(default='round-robin', max_length=30)),
-                ('settings', models.JSONField(blank=True, default=dict, help_text='Settings of the format, as plain values.')),
-                ('registration_hours', models.PositiveIntegerField(default=0, help_text='Length of the registration, which starts at the time above; the tournament begins at its end. 0: it begins at once, with every agent that may play.')),
-                ('freeze_hours', models.PositiveIntegerField(default=0, help_text='Versions uploaded less than this many hours before the beginning do not take part.')),
-                ('teams', models.JSONField(blank=True, default=list, help_text='Names of teams that may take part; empty for all.')),
-                ('max_participants', models.PositiveIntegerField(blank=True, help_text='Empty for no limit.', null=True)),
-                ('is_rated', models.BooleanField(default=True, help_text='Whether its duels count for ratings.')),
-                ('results', models.CharField(choices=[('PUBLIC', 'everyone'), ('PARTICIPANTS', 'participants'), ('HIDDEN', 'organisers')], default='PUBLIC', max_length=12)),
-                ('in_season', models.BooleanField(default=False, help_text="Each tournament belongs to the environment's season at its beginning.")),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('handled_until', models.DateTimeField(editable=False, help_text='Its times up to this one have been handled.')),
-                ('last_note', models.CharField(blank=True, editable=False, help_text='The outcome of its last time, as a sentence.', max_length=300)),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='schedules', to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(help_text="Its name on the command line.", max_length=80, unique=True)),
+                (
+                    "cron",
+                    models.CharField(
+                        help_text="When a tournament is planned: minute, hour, day of the month, month and day of the week, in UTC. “0 18 * * 5” is every Friday at 18:00.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "title",
+                    models.CharField(
+                        default="{schedule}, {date}",
+                        help_text="Name of each tournament; {schedule} and {date} are filled in.",
+                        max_length=80,
+                    ),
+                ),
+                ("format", models.SlugField(default="round-robin", max_length=30)),
+                (
+                    "settings",
+                    models.JSONField(blank=True, default=dict, help_text="Settings of the format, as plain values."),
+                ),
+                (
+                    "registration_hours",
+                    models.PositiveIntegerField(
+                        default=0,
+                        help_text="Length of the registration, which starts at the time above; the tournament begins at its end. 0: it begins at once, with every agent that may play.",
+                    ),
+                ),
+                (
+                    "freeze_hours",
+                    models.PositiveIntegerField(
+                        default=0,
+                        help_text="Versions uploaded less than this many hours before the beginning do not take part.",
+                    ),
+                ),
+                (
+                    "teams",
+                    models.JSONField(
+                        blank=True, default=list, help_text="Names of teams that may take part; empty for all."
+                    ),
+                ),
+                (
+                    "max_participants",
+                    models.PositiveIntegerField(blank=True, help_text="Empty for no limit.", null=True),
+                ),
+                ("is_rated", models.BooleanField(default=True, help_text="Whether its duels count for ratings.")),
+                (
+                    "results",
+                    models.CharField(
+                        choices=[("PUBLIC", "everyone"), ("PARTICIPANTS", "participants"), ("HIDDEN", "organisers")],
+                        default="PUBLIC",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "in_season",
+                    models.BooleanField(
+                        default=False, help_text="Each tournament belongs to the environment's season at its beginning."
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "handled_until",
+                    models.DateTimeField(editable=False, help_text="Its times up to this one have been handled."),
+                ),
+                (
+                    "last_note",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The outcome of its last time, as a sentence.",
+                        max_length=300,
+                    ),
+                ),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="schedules", to="core.environment"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('max_participants', None), ('max_participants__gte', 2), _connector='OR'), name='schedule_has_room')],
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("max_participants", None), ("max_participants__gte", 2), _connector="OR"),
+                        name="schedule_has_room",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Tournament',
+            name="Tournament",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('edition', models.PositiveIntegerField()),
-                ('name', models.CharField(blank=True, help_text='Empty for automatic editions.', max_length=100)),
-                ('state', models.CharField(choices=[('PLANNED', 'planned'), ('RUNNING', 'running'), ('FINISHED', 'finished'), ('CANCELLED', 'cancelled')], default='RUNNING', max_length=10)),
-                ('format', models.SlugField(default='round-robin', help_text='arena_kit.ranking.formats, or ladder.', max_length=30)),
-                ('settings', models.JSONField(blank=True, default=dict, help_text='Settings of the format, as plain values.')),
-                ('seed', models.PositiveBigIntegerField(default=0, help_text='All seeds of its duels follow from it.')),
-                ('is_automatic', models.BooleanField(default=True, help_text='Created by the arena, not by an organiser.')),
-                ('is_rated', models.BooleanField(default=True, help_text='Whether its duels count for ratings.')),
-                ('results', models.CharField(choices=[('PUBLIC', 'everyone'), ('PARTICIPANTS', 'participants'), ('HIDDEN', 'organisers')], default='PUBLIC', help_text='Who sees results. They count for ratings as soon as everyone may see them.', max_length=12)),
-                ('registration_opens_at', models.DateTimeField(blank=True, null=True)),
-                ('registration_closes_at', models.DateTimeField(blank=True, null=True)),
-                ('registration_told_at', models.DateTimeField(editable=False, help_text='When owners were told that they may register.', null=True)),
-                ('freezes_at', models.DateTimeField(blank=True, help_text='Versions uploaded later do not take part.', null=True)),
-                ('starts_at', models.DateTimeField(blank=True, help_text='When a planned tournament begins.', null=True)),
-                ('ends_at', models.DateTimeField(blank=True, help_text='When a ladder ends; empty: never.', null=True)),
-                ('eligibility', models.CharField(choices=[('EVERYBODY', 'everyone'), ('TEAMS', 'members of certain teams'), ('INVITED', 'invited people')], default='EVERYBODY', max_length=9)),
-                ('teams', models.JSONField(blank=True, default=list, help_text='Names of teams that may register.')),
-                ('max_participants', models.PositiveIntegerField(blank=True, help_text='Empty for no limit.', null=True)),
-                ('ledger_version', models.PositiveBigIntegerField(default=0, editable=False, help_text='Ledger version that last changed its table other than by a result.')),
-                ('table_version', models.PositiveBigIntegerField(default=0, editable=False, help_text='Ledger version of its table; if lower, the table is out of date.')),
-                ('shortfall', models.CharField(blank=True, editable=False, help_text='Why no new duels are made now, as a sentence.', max_length=200)),
-                ('due_at', models.DateTimeField(blank=True, help_text='The time of its schedule that it is for.', null=True)),
-                ('cancel_reason', models.CharField(blank=True, help_text='Why it was cancelled, shown on its page.', max_length=200)),
-                ('started_at', models.DateTimeField(blank=True, default=django.utils.timezone.now, null=True)),
-                ('ended_at', models.DateTimeField(blank=True, null=True)),
-                ('created_by', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tournaments', to='core.environment')),
-                ('invited', models.ManyToManyField(blank=True, related_name='invitations', to=settings.AUTH_USER_MODEL)),
-                ('season', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='tournaments', to='core.season')),
-                ('schedule', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='tournaments', to='core.tournamentschedule')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("edition", models.PositiveIntegerField()),
+                ("name", models.CharField(blank=True, help_text="Empty for automatic editions.", max_length=100)),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("PLANNED", "planned"),
+                            ("RUNNING", "running"),
+                            ("FINISHED", "finished"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="RUNNING",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "format",
+                    models.SlugField(
+                        default="round-robin", help_text="arena_kit.ranking.formats, or ladder.", max_length=30
+                    ),
+                ),
+                (
+                    "settings",
+                    models.JSONField(blank=True, default=dict, help_text="Settings of the format, as plain values."),
+                ),
+                ("seed", models.PositiveBigIntegerField(default=0, help_text="All seeds of its duels follow from it.")),
+                (
+                    "is_automatic",
+                    models.BooleanField(default=True, help_text="Created by the arena, not by an organiser."),
+                ),
+                ("is_rated", models.BooleanField(default=True, help_text="Whether its duels count for ratings.")),
+                (
+                    "results",
+                    models.CharField(
+                        choices=[("PUBLIC", "everyone"), ("PARTICIPANTS", "participants"), ("HIDDEN", "organisers")],
+                        default="PUBLIC",
+                        help_text="Who sees results. They count for ratings as soon as everyone may see them.",
+                        max_length=12,
+                    ),
+                ),
+                ("registration_opens_at", models.DateTimeField(blank=True, null=True)),
+                ("registration_closes_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "registration_told_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When owners were told that they may register.", null=True
+                    ),
+                ),
+                (
+                    "freezes_at",
+                    models.DateTimeField(blank=True, help_text="Versions uploaded later do not take part.", null=True),
+                ),
+                (
+                    "starts_at",
+                    models.DateTimeField(blank=True, help_text="When a planned tournament begins.", null=True),
+                ),
+                ("ends_at", models.DateTimeField(blank=True, help_text="When a ladder ends; empty: never.", null=True)),
+                (
+                    "eligibility",
+                    models.CharField(
+                        choices=[
+                            ("EVERYBODY", "everyone"),
+                            ("TEAMS", "members of certain teams"),
+                            ("INVITED", "invited people"),
+                        ],
+                        default="EVERYBODY",
+                        max_length=9,
+                    ),
+                ),
+                ("teams", models.JSONField(blank=True, default=list, help_text="Names of teams that may register.")),
+                (
+                    "max_participants",
+                    models.PositiveIntegerField(blank=True, help_text="Empty for no limit.", null=True),
+                ),
+                (
+                    "ledger_version",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Ledger version that last changed its table other than by a result.",
+                    ),
+                ),
+                (
+                    "table_version",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Ledger version of its table; if lower, the table is out of date.",
+                    ),
+                ),
+                (
+                    "shortfall",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Why no new duels are made now, as a sentence.",
+                        max_length=200,
+                    ),
+                ),
+                (
+                    "due_at",
+                    models.DateTimeField(blank=True, help_text="The time of its schedule that it is for.", null=True),
+                ),
+                (
+                    "cancel_reason",
+                    models.CharField(blank=True, help_text="Why it was cancelled, shown on its page.", max_length=200),
+                ),
+                ("started_at", models.DateTimeField(blank=True, default=django.utils.timezone.now, null=True)),
+                ("ended_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="tournaments", to="core.environment"
+                    ),
+                ),
+                (
+                    "invited",
+                    models.ManyToManyField(blank=True, related_name="invitations", to=settings.AUTH_USER_MODEL),
+                ),
+                (
+                    "season",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="tournaments",
+                        to="core.season",
+                    ),
+                ),
+                (
+                    "schedule",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="tournaments",
+                        to="core.tournamentschedule",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['environment', '-edition'],
-                'indexes': [models.Index(condition=models.Q(('ledger_version__gt', models.F('table_version'))), fields=['environment'], name='tournament_outdated')],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'edition'), name='tournament_edition_unique'), models.UniqueConstraint(condition=models.Q(('is_automatic', True), ('state', 'RUNNING')), fields=('environment',), name='tournament_one_running'), models.UniqueConstraint(fields=('schedule', 'due_at'), name='tournament_scheduled_once'), models.CheckConstraint(condition=models.Q(models.Q(('edition__gte', 1), ('ended_at', None), ('is_automatic', False), ('started_at', None), ('state', 'PLANNED')), models.Q(('edition__gte', 1), ('ended_at', None), ('started_at__isnull', False), ('state', 'RUNNING')), models.Q(('edition__gte', 1), ('ended_at__isnull', False), ('started_at__isnull', False), ('state', 'FINISHED')), models.Q(('edition__gte', 1), ('ended_at__isnull', False), ('state', 'CANCELLED')), _connector='OR'), name='tournament_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('registration_closes_at', None), ('registration_opens_at', None), ('registration_closes_at__gt', models.F('registration_opens_at')), _connector='OR'), models.Q(('starts_at', None), ('registration_closes_at', None), ('starts_at__gte', models.F('registration_closes_at')), _connector='OR'), models.Q(('starts_at', None), ('ends_at', None), ('ends_at__gt', models.F('starts_at')), _connector='OR'), models.Q(('max_participants', None), ('max_participants__gte', 2), _connector='OR')), name='tournament_windows_in_order')],
+                "ordering": ["environment", "-edition"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("ledger_version__gt", models.F("table_version"))),
+                        fields=["environment"],
+                        name="tournament_outdated",
+                    )
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("environment", "edition"), name="tournament_edition_unique"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_automatic", True), ("state", "RUNNING")),
+                        fields=("environment",),
+                        name="tournament_one_running",
+                    ),
+                    models.UniqueConstraint(fields=("schedule", "due_at"), name="tournament_scheduled_once"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("edition__gte", 1),
+                                ("ended_at", None),
+                                ("is_automatic", False),
+                                ("started_at", None),
+                                ("state", "PLANNED"),
+                            ),
+                            models.Q(
+                                ("edition__gte", 1),
+                                ("ended_at", None),
+                                ("started_at__isnull", False),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("edition__gte", 1),
+                                ("ended_at__isnull", False),
+                                ("started_at__isnull", False),
+                                ("state", "FINISHED"),
+                            ),
+                            models.Q(("edition__gte", 1), ("ended_at__isnull", False), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="tournament_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("registration_closes_at", None),
+                                ("registration_opens_at", None),
+                                ("registration_closes_at__gt", models.F("registration_opens_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("starts_at", None),
+                                ("registration_closes_at", None),
+                                ("starts_at__gte", models.F("registration_closes_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                ("starts_at", None),
+                                ("ends_at", None),
+                                ("ends_at__gt", models.F("starts_at")),
+                                _connector="OR",
+                            ),
+                            models.Q(("max_participants", None), ("max_participants__gte", 2), _connector="OR"),
+                        ),
+                        name="tournament_windows_in_order",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Webhook',
+            name="Webhook",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=100, unique=True)),
-                ('secret_url', models.CharField(help_text='It is never shown again after it is saved.', max_length=500, verbose_name='address')),
-                ('secret', models.CharField(editable=False, help_text='Key of the signature, for the receiver.', max_length=100)),
-                ('format', models.CharField(choices=[('GENERIC', 'JSON of the arena, signed'), ('DISCORD', 'Discord'), ('SLACK', 'Slack')], default='GENERIC', max_length=7)),
-                ('kinds', models.JSONField(default=list, help_text='Events that are sent.')),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(blank=True, help_text='Empty: all environments.', null=True, on_delete=django.db.models.deletion.CASCADE, to='core.environment')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(max_length=100, unique=True)),
+                (
+                    "secret_url",
+                    models.CharField(
+                        help_text="It is never shown again after it is saved.", max_length=500, verbose_name="address"
+                    ),
+                ),
+                (
+                    "secret",
+                    models.CharField(
+                        editable=False, help_text="Key of the signature, for the receiver.", max_length=100
+                    ),
+                ),
+                (
+                    "format",
+                    models.CharField(
+                        choices=[("GENERIC", "JSON of the arena, signed"), ("DISCORD", "Discord"), ("SLACK", "Slack")],
+                        default="GENERIC",
+                        max_length=7,
+                    ),
+                ),
+                ("kinds", models.JSONField(default=list, help_text="Events that are sent.")),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="Empty: all environments.",
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        to="core.environment",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
+                "ordering": ["name"],
             },
         ),
         migrations.CreateModel(
-            name='Delivery',
+            name="Delivery",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('event_id', models.UUIDField(help_text='The same for all webhooks and every attempt.')),
-                ('kind', models.CharField(choices=[('TOURNAMENT_STARTED', 'a tournament begins'), ('TOURNAMENT_ENDED', 'a tournament is over'), ('LEADER_CHANGED', 'another agent leads a table'), ('ALARM', 'an alarm is raised'), ('TEST', 'a test by an organiser')], max_length=20)),
-                ('body', models.TextField(help_text='The body as sent and signed.')),
-                ('state', models.CharField(choices=[('WAITING', 'waiting'), ('DONE', 'delivered'), ('GIVEN_UP', 'given up')], default='WAITING', max_length=8)),
-                ('attempt', models.PositiveIntegerField(default=0)),
-                ('next_at', models.DateTimeField(help_text='Time of the next attempt.', null=True)),
-                ('response_code', models.PositiveIntegerField(help_text="The receiver's last answer.", null=True)),
-                ('error', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField()),
-                ('done_at', models.DateTimeField(null=True)),
-                ('webhook', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='core.webhook')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("event_id", models.UUIDField(help_text="The same for all webhooks and every attempt.")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("TOURNAMENT_STARTED", "a tournament begins"),
+                            ("TOURNAMENT_ENDED", "a tournament is over"),
+                            ("LEADER_CHANGED", "another agent leads a table"),
+                            ("ALARM", "an alarm is raised"),
+                            ("TEST", "a test by an organiser"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("body", models.TextField(help_text="The body as sent and signed.")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[("WAITING", "waiting"), ("DONE", "delivered"), ("GIVEN_UP", "given up")],
+                        default="WAITING",
+                        max_length=8,
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField(default=0)),
+                ("next_at", models.DateTimeField(help_text="Time of the next attempt.", null=True)),
+                ("response_code", models.PositiveIntegerField(help_text="The receiver's last answer.", null=True)),
+                ("error", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField()),
+                ("done_at", models.DateTimeField(null=True)),
+                (
+                    "webhook",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="deliveries", to="core.webhook"
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'deliveries',
-                'ordering': ['-pk'],
-                'indexes': [models.Index(condition=models.Q(('state', 'WAITING')), fields=['next_at'], name='delivery_due'), models.Index(fields=['created_at'], name='delivery_created')],
-                'constraints': [models.CheckConstraint(condition=models.Q(models.Q(('done_at', None), ('next_at__isnull', False), ('state', 'WAITING')), models.Q(('done_at__isnull', False), ('next_at', None), ('state__in', ['DONE', 'GIVEN_UP'])), _connector='OR'), name='delivery_state_is_whole')],
+                "verbose_name_plural": "deliveries",
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(condition=models.Q(("state", "WAITING")), fields=["next_at"], name="delivery_due"),
+                    models.Index(fields=["created_at"], name="delivery_created"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("done_at", None), ("next_at__isnull", False), ("state", "WAITING")),
+                            models.Q(
+                                ("done_at__isnull", False), ("next_at", None), ("state__in", ["DONE", "GIVEN_UP"])
+                            ),
+                            _connector="OR",
+                        ),
+                        name="delivery_state_is_whole",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Agent',
+            name="Agent",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=50, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\\Z', 'Use only letters, digits, hyphens and underscores, with a letter or digit at both ends.')])),
-                ('is_public', models.BooleanField(default=False, help_text='Everyone can read its source and logs.')),
-                ('shares_moves', models.BooleanField(help_text='Whether its matches are part of public data sets; empty: if it is public.', null=True)),
-                ('description', models.TextField(blank=True, help_text='What its owner says about it, in Markdown.', max_length=2000)),
-                ('is_disabled', models.BooleanField(default=False, help_text='A disabled agent does not take part.')),
-                ('disabled_reason', models.CharField(blank=True, max_length=200)),
-                ('is_resting', models.BooleanField(default=False, help_text='Its owner keeps it out of everything new.')),
-                ('quarantined_at', models.DateTimeField(editable=False, help_text='When the arena disabled it for crashing; empty otherwise.', null=True)),
-                ('quarantined_number', models.PositiveIntegerField(editable=False, help_text='The version that crashed; a later one that validates ends the quarantine.', null=True)),
-                ('forgiven_entry', models.PositiveBigIntegerField(default=0, editable=False, help_text='Crashes up to this ledger entry no longer count.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agents', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='agents', to='core.environment')),
-                ('opponents', models.CharField(choices=[('NOBODY', 'no other person'), ('MEMBERS', 'people with an account'), ('EVERYONE', 'everyone')], default='MEMBERS', help_text='Who may play it in the browser. Agents of organisers are open to everyone, unless closed.', max_length=8)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=50,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[A-Za-z0-9](?:[A-Za-z0-9_-]{0,48}[A-Za-z0-9])?\\Z",
+                                "Use only letters, digits, hyphens and underscores, with a letter or digit at both ends.",
+                            )
+                        ],
+                    ),
+                ),
+                ("is_public", models.BooleanField(default=False, help_text="Everyone can read its source and logs.")),
+                (
+                    "shares_moves",
+                    models.BooleanField(
+                        help_text="Whether its matches are part of public data sets; empty: if it is public.", null=True
+                    ),
+                ),
+                (
+                    "description",
+                    models.TextField(
+                        blank=True, help_text="What its owner says about it, in Markdown.", max_length=2000
+                    ),
+                ),
+                ("is_disabled", models.BooleanField(default=False, help_text="A disabled agent does not take part.")),
+                ("disabled_reason", models.CharField(blank=True, max_length=200)),
+                (
+                    "is_resting",
+                    models.BooleanField(default=False, help_text="Its owner keeps it out of everything new."),
+                ),
+                (
+                    "quarantined_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When the arena disabled it for crashing; empty otherwise.", null=True
+                    ),
+                ),
+                (
+                    "quarantined_number",
+                    models.PositiveIntegerField(
+                        editable=False,
+                        help_text="The version that crashed; a later one that validates ends the quarantine.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "forgiven_entry",
+                    models.PositiveBigIntegerField(
+                        default=0, editable=False, help_text="Crashes up to this ledger entry no longer count."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="agents", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="agents", to="core.environment"
+                    ),
+                ),
+                (
+                    "opponents",
+                    models.CharField(
+                        choices=[
+                            ("NOBODY", "no other person"),
+                            ("MEMBERS", "people with an account"),
+                            ("EVERYONE", "everyone"),
+                        ],
+                        default="MEMBERS",
+                        help_text="Who may play it in the browser. Agents of organisers are open to everyone, unless closed.",
+                        max_length=8,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['name'],
-                'indexes': [models.Index(fields=['environment', 'owner'], name='agent_owned'), models.Index(condition=models.Q(('is_disabled', True)), fields=['environment'], name='agent_disabled')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('opponents__in', ['NOBODY', 'MEMBERS', 'EVERYONE'])), name='agent_opponents_known'), models.UniqueConstraint(models.F('environment'), django.db.models.functions.text.Lower('name'), name='agent_name_unique'), models.CheckConstraint(condition=models.Q(models.Q(('quarantined_at', None), ('quarantined_number', None)), models.Q(('is_disabled', True), ('quarantined_at__isnull', False), ('quarantined_number__isnull', False)), _connector='OR'), name='agent_quarantine_whole')],
+                "ordering": ["name"],
+                "indexes": [
+                    models.Index(fields=["environment", "owner"], name="agent_owned"),
+                    models.Index(
+                        condition=models.Q(("is_disabled", True)), fields=["environment"], name="agent_disabled"
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("opponents__in", ["NOBODY", "MEMBERS", "EVERYONE"])),
+                        name="agent_opponents_known",
+                    ),
+                    models.UniqueConstraint(
+                        models.F("environment"), django.db.models.functions.text.Lower("name"), name="agent_name_unique"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("quarantined_at", None), ("quarantined_number", None)),
+                            models.Q(
+                                ("is_disabled", True),
+                                ("quarantined_at__isnull", False),
+                                ("quarantined_number__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="agent_quarantine_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Submission',
+            name="Submission",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text='From 1 within the agent.')),
-                ('public_id', models.UUIDField(default=uuid.uuid4, help_text='Its id for clients of the API, who may choose it.', unique=True)),
-                ('form', models.CharField(choices=[('PLAYER', 'player'), ('SCRIPT', 'script'), ('IMAGE', 'container image')], default='PLAYER', help_text='A script plays its environment itself and reports its score; a container image holds a player.', max_length=6)),
-                ('algorithm', models.CharField(blank=True, help_text="The owner's name for the method.", max_length=100)),
-                ('address_digest', models.CharField(blank=True, editable=False, help_text='For an anonymous client: a hash of its address and the day, which its quota is counted by.', max_length=32)),
-                ('user_label', models.CharField(blank=True, help_text='The name that an anonymous client gave; it is not verified.', max_length=100)),
-                ('archive', models.FileField(max_length=200, upload_to=core.models.agent.archive_name)),
-                ('archive_sha256', models.CharField(max_length=64)),
-                ('archive_bytes', models.PositiveBigIntegerField()),
-                ('image', models.CharField(blank=True, help_text='Set by the build.', max_length=200)),
-                ('image_digest', models.CharField(blank=True, max_length=100)),
-                ('registry_digest', models.CharField(blank=True, editable=False, help_text='Digest of its manifest in PLAYER_REGISTRY.', max_length=100)),
-                ('image_removed_at', models.DateTimeField(editable=False, help_text='When its image was removed; it can no longer play.', null=True)),
-                ('needs_fresh_container', models.BooleanField(default=False, help_text='It cannot be forked; the validation found this out.')),
-                ('warnings', models.JSONField(default=list, help_text='Warnings of the build for the owner, as sentences.')),
-                ('is_benched', models.BooleanField(default=False, help_text='It does not play for its agent; the newest version that is not benched does.')),
-                ('is_trial', models.BooleanField(default=False, editable=False, help_text='It was sent to be tried: it plays for no agent and is deleted afterwards.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('deleted_at', models.DateTimeField(blank=True, null=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='submissions', to='core.agent')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField(help_text="From 1 within the agent.")),
+                (
+                    "public_id",
+                    models.UUIDField(
+                        default=uuid.uuid4, help_text="Its id for clients of the API, who may choose it.", unique=True
+                    ),
+                ),
+                (
+                    "form",
+                    models.CharField(
+                        choices=[("PLAYER", "player"), ("SCRIPT", "script"), ("IMAGE", "container image")],
+                        default="PLAYER",
+                        help_text="A script plays its environment itself and reports its score; a container image holds a player.",
+                        max_length=6,
+                    ),
+                ),
+                (
+                    "algorithm",
+                    models.CharField(blank=True, help_text="The owner's name for the method.", max_length=100),
+                ),
+                (
+                    "address_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="For an anonymous client: a hash of its address and the day, which its quota is counted by.",
+                        max_length=32,
+                    ),
+                ),
+                (
+                    "user_label",
+                    models.CharField(
+                        blank=True,
+                        help_text="The name that an anonymous client gave; it is not verified.",
+                        max_length=100,
+                    ),
+                ),
+                ("archive", models.FileField(max_length=200, upload_to=core.models.agent.archive_name)),
+                ("archive_sha256", models.CharField(max_length=64)),
+                ("archive_bytes", models.PositiveBigIntegerField()),
+                ("image", models.CharField(blank=True, help_text="Set by the build.", max_length=200)),
+                ("image_digest", models.CharField(blank=True, max_length=100)),
+                (
+                    "registry_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Digest of its manifest in PLAYER_REGISTRY.",
+                        max_length=100,
+                    ),
+                ),
+                (
+                    "image_name",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The image that was submitted, as its uploader named it.",
+                        max_length=255,
+                    ),
+                ),
+                (
+                    "image_removed_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When its image was removed; it can no longer play.", null=True
+                    ),
+                ),
+                (
+                    "needs_fresh_container",
+                    models.BooleanField(default=False, help_text="It cannot be forked; the validation found this out."),
+                ),
+                (
+                    "warnings",
+                    models.JSONField(default=list, help_text="Warnings of the build for the owner, as sentences."),
+                ),
+                (
+                    "is_benched",
+                    models.BooleanField(
+                        default=False,
+                        help_text="It does not play for its agent; the newest version that is not benched does.",
+                    ),
+                ),
+                (
+                    "is_trial",
+                    models.BooleanField(
+                        default=False,
+                        editable=False,
+                        help_text="It was sent to be tried: it plays for no agent and is deleted afterwards.",
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("deleted_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="submissions", to="core.agent"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['agent', 'number'],
-                'indexes': [models.Index(fields=['created_at'], name='submission_created'), models.Index(condition=models.Q(('address_digest', ''), _negated=True), fields=['address_digest'], name='submission_of_address')],
-                'constraints': [models.UniqueConstraint(fields=('agent', 'number'), name='submission_number_unique'), models.CheckConstraint(condition=models.Q(('form__in', ['PLAYER', 'SCRIPT', 'IMAGE']), ('number__gte', 1), models.Q(('image_removed_at', None), ('image', ''), _connector='OR')), name='submission_is_whole')],
+                "ordering": ["agent", "number"],
+                "indexes": [
+                    models.Index(fields=["created_at"], name="submission_created"),
+                    models.Index(
+                        condition=models.Q(("address_digest", ""), _negated=True),
+                        fields=["address_digest"],
+                        name="submission_of_address",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("agent", "number"), name="submission_number_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("form__in", ["PLAYER", "SCRIPT", "IMAGE"]),
+                            ("number__gte", 1),
+                            models.Q(("image_removed_at", None), ("image", ""), _connector="OR"),
+                        ),
+                        name="submission_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Build',
+            name="Build",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('base_image', models.CharField(blank=True, editable=False, help_text='Name of the base image, and its Python.', max_length=200)),
-                ('base_digest', models.CharField(blank=True, editable=False, help_text='Digest of the base image.', max_length=100)),
-                ('requirements_digest', models.CharField(blank=True, editable=False, help_text='Digest of packages.', max_length=100)),
-                ('sbom', models.FileField(blank=True, editable=False, help_text='Software bill of materials.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='builds', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "base_image",
+                    models.CharField(
+                        blank=True, editable=False, help_text="Name of the base image, and its Python.", max_length=200
+                    ),
+                ),
+                (
+                    "base_digest",
+                    models.CharField(blank=True, editable=False, help_text="Digest of the base image.", max_length=100),
+                ),
+                (
+                    "requirements_digest",
+                    models.CharField(blank=True, editable=False, help_text="Digest of packages.", max_length=100),
+                ),
+                (
+                    "sbom",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="Software bill of materials.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="builds", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='build_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='build_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='build_begun_turn'), models.Index(fields=['flow', '-turn'], name='build_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='build_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='build_running'), models.Index(fields=['created_at', 'id'], name='build_created'), models.Index(fields=['state', '-ended_at'], name='build_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='build_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='build_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='build_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='build_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='build_cancelled_has_code')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="build_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="build_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="build_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="build_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="build_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="build_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="build_created"),
+                    models.Index(fields=["state", "-ended_at"], name="build_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="build_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="build_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="build_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="build_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="build_cancelled_has_code",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Evaluation',
+            name="Evaluation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('verified_at', models.DateTimeField(editable=False, help_text='When its record was last checked.', null=True)),
-                ('verdict', models.CharField(blank=True, choices=[('', 'not checked yet'), ('VERIFIED', 'verified'), ('MISMATCH', 'does not verify'), ('UNCHECKABLE', 'cannot be checked here')], editable=False, max_length=11)),
-                ('verification', models.TextField(blank=True, editable=False, help_text='What was checked, or what is wrong.')),
-                ('environment_version', models.CharField(help_text='Id of the spec that it is played with.', max_length=60)),
-                ('order_secret', models.CharField(default=core.models.evaluation.new_order_secret, editable=False, help_text='The order of the episodes follows from it; with it, the seed of every episode is known.', max_length=64)),
-                ('is_verified', models.BooleanField(default=True, help_text='Whether the arena itself stepped the environment.')),
-                ('is_heavy', models.BooleanField(default=False, editable=False, help_text='Whether its environment was heavy when it was put in line.')),
-                ('is_current', models.BooleanField(default=False, editable=False, help_text='Whether its agent stands on the board with it.')),
-                ('episode_count', models.PositiveIntegerField(default=0, help_text='Episodes to play, or played by a script.')),
-                ('episodes_done', models.PositiveIntegerField(default=0, editable=False)),
-                ('score', models.FloatField(editable=False, help_text="Mean score of the episodes, or a script's report.", null=True)),
-                ('score_low', models.FloatField(editable=False, help_text="Lower end of the mean's 95% interval.", null=True)),
-                ('score_high', models.FloatField(editable=False, null=True)),
-                ('interquartile_mean', models.FloatField(editable=False, null=True)),
-                ('median', models.FloatField(editable=False, null=True)),
-                ('worst_decile', models.FloatField(editable=False, help_text='Mean of the worst tenth of the episodes.', null=True)),
-                ('seconds_per_move', models.FloatField(editable=False, null=True)),
-                ('episodes', models.JSONField(default=list, editable=False, help_text='By episode: place of its seed in the list, score, length, thinking seconds. Only for staff while the seeds are hidden.')),
-                ('metrics', models.JSONField(default=list, editable=False, help_text='What a script reported besides its score.')),
-                ('runtime', models.CharField(blank=True, editable=False, help_text='Versions of the environment.', max_length=200)),
-                ('records', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('record_sha256', models.CharField(blank=True, editable=False, help_text='Hash of the play.', max_length=64)),
-                ('player_log', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_digest', models.CharField(blank=True, editable=False, help_text='Content id of the image.', max_length=100)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='core.agent')),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='core.environment')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='core.submission')),
-                ('run', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='evaluation', to='core.run')),
-                ('seed_list', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='core.seedlist')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "verified_at",
+                    models.DateTimeField(editable=False, help_text="When its record was last checked.", null=True),
+                ),
+                (
+                    "verdict",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not checked yet"),
+                            ("VERIFIED", "verified"),
+                            ("MISMATCH", "does not verify"),
+                            ("UNCHECKABLE", "cannot be checked here"),
+                        ],
+                        editable=False,
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "verification",
+                    models.TextField(blank=True, editable=False, help_text="What was checked, or what is wrong."),
+                ),
+                (
+                    "environment_version",
+                    models.CharField(help_text="Id of the spec that it is played with.", max_length=60),
+                ),
+                (
+                    "order_secret",
+                    models.CharField(
+                        default=core.models.evaluation.new_order_secret,
+                        editable=False,
+                        help_text="The order of the episodes follows from it; with it, the seed of every episode is known.",
+                        max_length=64,
+                    ),
+                ),
+                (
+                    "is_verified",
+                    models.BooleanField(default=True, help_text="Whether the arena itself stepped the environment."),
+                ),
+                (
+                    "is_heavy",
+                    models.BooleanField(
+                        default=False,
+                        editable=False,
+                        help_text="Whether its environment was heavy when it was put in line.",
+                    ),
+                ),
+                (
+                    "is_current",
+                    models.BooleanField(
+                        default=False, editable=False, help_text="Whether its agent stands on the board with it."
+                    ),
+                ),
+                (
+                    "episode_count",
+                    models.PositiveIntegerField(default=0, help_text="Episodes to play, or played by a script."),
+                ),
+                ("episodes_done", models.PositiveIntegerField(default=0, editable=False)),
+                (
+                    "score",
+                    models.FloatField(
+                        editable=False, help_text="Mean score of the episodes, or a script's report.", null=True
+                    ),
+                ),
+                (
+                    "score_low",
+                    models.FloatField(editable=False, help_text="Lower end of the mean's 95% interval.", null=True),
+                ),
+                ("score_high", models.FloatField(editable=False, null=True)),
+                ("interquartile_mean", models.FloatField(editable=False, null=True)),
+                ("median", models.FloatField(editable=False, null=True)),
+                (
+                    "worst_decile",
+                    models.FloatField(editable=False, help_text="Mean of the worst tenth of the episodes.", null=True),
+                ),
+                ("seconds_per_move", models.FloatField(editable=False, null=True)),
+                (
+                    "episodes",
+                    models.JSONField(
+                        default=list,
+                        editable=False,
+                        help_text="By episode: place of its seed in the list, score, length, thinking seconds. Only for staff while the seeds are hidden.",
+                    ),
+                ),
+                (
+                    "metrics",
+                    models.JSONField(
+                        default=list, editable=False, help_text="What a script reported besides its score."
+                    ),
+                ),
+                (
+                    "runtime",
+                    models.CharField(
+                        blank=True, editable=False, help_text="Versions of the environment.", max_length=200
+                    ),
+                ),
+                (
+                    "records",
+                    models.FileField(
+                        blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name
+                    ),
+                ),
+                (
+                    "record_sha256",
+                    models.CharField(blank=True, editable=False, help_text="Hash of the play.", max_length=64),
+                ),
+                (
+                    "player_log",
+                    models.FileField(
+                        blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name
+                    ),
+                ),
+                (
+                    "player_digest",
+                    models.CharField(blank=True, editable=False, help_text="Content id of the image.", max_length=100),
+                ),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="core.agent"
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="core.environment"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="core.submission"
+                    ),
+                ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="evaluation",
+                        to="core.run",
+                    ),
+                ),
+                (
+                    "seed_list",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="evaluations",
+                        to="core.seedlist",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='evaluation_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['is_heavy', 'is_verified', 'sort_key', 'id'], name='evaluation_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['is_heavy', 'is_verified', '-begun_turn'], name='evaluation_begun_turn'), models.Index(fields=['flow', '-turn'], name='evaluation_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='evaluation_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='evaluation_running'), models.Index(fields=['created_at', 'id'], name='evaluation_created'), models.Index(fields=['state', '-ended_at'], name='evaluation_ended'), models.Index(models.F('environment'), models.OrderBy(models.F('is_verified'), descending=True), models.OrderBy(models.F('score'), descending=True), models.F('created_at'), models.F('id'), models.F('agent'), condition=models.Q(('is_current', True)), name='evaluation_board'), models.Index(models.F('environment'), models.OrderBy(models.F('created_at'), descending=True), models.OrderBy(models.F('id'), descending=True), models.F('agent'), condition=models.Q(('is_current', True)), name='evaluation_newest')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='evaluation_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='evaluation_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='evaluation_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='evaluation_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='evaluation_cancelled_has_code'), models.CheckConstraint(condition=models.Q(models.Q(('verdict', ''), ('verified_at', None)), models.Q(('verdict__in', ['VERIFIED', 'MISMATCH', 'UNCHECKABLE']), ('verified_at__isnull', False)), _connector='OR'), name='evaluation_verdict_is_dated'), models.CheckConstraint(condition=models.Q(models.Q(models.Q(('state', 'SUCCEEDED'), _negated=True), ('score__isnull', False), _connector='OR'), ('episodes_done__lte', models.F('episode_count')), ('score__gte', -1e+300), ('score__lte', 1e+300), ('score_low__gte', -1e+300), ('score_low__lte', 1e+300), ('score_high__gte', -1e+300), ('score_high__lte', 1e+300)), name='evaluation_result_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('is_verified', True), ('seed_list__isnull', False)), models.Q(('is_verified', False), ('seed_list', None)), _connector='OR'), name='evaluation_verified_has_seeds'), models.CheckConstraint(condition=models.Q(('is_current', False), models.Q(('run', None), ('score__isnull', False), ('state', 'SUCCEEDED')), _connector='OR'), name='evaluation_current_has_score'), models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('agent',), name='evaluation_one_current_an_agent')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="evaluation_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["is_heavy", "is_verified", "sort_key", "id"],
+                        name="evaluation_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)),
+                        fields=["is_heavy", "is_verified", "-begun_turn"],
+                        name="evaluation_begun_turn",
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="evaluation_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="evaluation_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="evaluation_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="evaluation_created"),
+                    models.Index(fields=["state", "-ended_at"], name="evaluation_ended"),
+                    models.Index(
+                        models.F("environment"),
+                        models.OrderBy(models.F("is_verified"), descending=True),
+                        models.OrderBy(models.F("score"), descending=True),
+                        models.F("created_at"),
+                        models.F("id"),
+                        models.F("agent"),
+                        condition=models.Q(("is_current", True)),
+                        name="evaluation_board",
+                    ),
+                    models.Index(
+                        models.F("environment"),
+                        models.OrderBy(models.F("created_at"), descending=True),
+                        models.OrderBy(models.F("id"), descending=True),
+                        models.F("agent"),
+                        condition=models.Q(("is_current", True)),
+                        name="evaluation_newest",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="evaluation_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="evaluation_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="evaluation_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="evaluation_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="evaluation_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verdict", ""), ("verified_at", None)),
+                            models.Q(
+                                ("verdict__in", ["VERIFIED", "MISMATCH", "UNCHECKABLE"]), ("verified_at__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="evaluation_verdict_is_dated",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                models.Q(("state", "SUCCEEDED"), _negated=True),
+                                ("score__isnull", False),
+                                _connector="OR",
+                            ),
+                            ("episodes_done__lte", models.F("episode_count")),
+                            ("score__gte", -1e300),
+                            ("score__lte", 1e300),
+                            ("score_low__gte", -1e300),
+                            ("score_low__lte", 1e300),
+                            ("score_high__gte", -1e300),
+                            ("score_high__lte", 1e300),
+                        ),
+                        name="evaluation_result_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("is_verified", True), ("seed_list__isnull", False)),
+                            models.Q(("is_verified", False), ("seed_list", None)),
+                            _connector="OR",
+                        ),
+                        name="evaluation_verified_has_seeds",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("is_current", False),
+                            models.Q(("run", None), ("score__isnull", False), ("state", "SUCCEEDED")),
+                            _connector="OR",
+                        ),
+                        name="evaluation_current_has_score",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_current", True)),
+                        fields=("agent",),
+                        name="evaluation_one_current_an_agent",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LiveCheckpoint',
+            name="LiveCheckpoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('version', models.PositiveBigIntegerField()),
-                ('value', models.FloatField()),
-                ('duel_count', models.PositiveIntegerField()),
-                ('environment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.environment')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("version", models.PositiveBigIntegerField()),
+                ("value", models.FloatField()),
+                ("duel_count", models.PositiveIntegerField()),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.environment",
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.UniqueConstraint(fields=('environment', 'version', 'submission'), name='live_checkpoint_unique'), models.CheckConstraint(condition=models.Q(('value__gte', -1e+300), ('value__lte', 1e+300)), name='live_checkpoint_is_finite')],
+                "constraints": [
+                    models.UniqueConstraint(
+                        fields=("environment", "version", "submission"), name="live_checkpoint_unique"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("value__gte", -1e300), ("value__lte", 1e300)),
+                        name="live_checkpoint_is_finite",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='PairTotal',
+            name="PairTotal",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('wins', models.PositiveBigIntegerField(default=0, help_text='Wins of the first submission.')),
-                ('draws', models.PositiveBigIntegerField(default=0)),
-                ('losses', models.PositiveBigIntegerField(default=0)),
-                ('duel_count', models.PositiveIntegerField(default=0, help_text='Duels with the first submission as player_1.')),
-                ('latest_duel', models.PositiveBigIntegerField(default=0, help_text='Id of their newest duel.')),
-                ('environment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.environment')),
-                ('first', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.submission')),
-                ('second', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("wins", models.PositiveBigIntegerField(default=0, help_text="Wins of the first submission.")),
+                ("draws", models.PositiveBigIntegerField(default=0)),
+                ("losses", models.PositiveBigIntegerField(default=0)),
+                (
+                    "duel_count",
+                    models.PositiveIntegerField(default=0, help_text="Duels with the first submission as player_1."),
+                ),
+                ("latest_duel", models.PositiveBigIntegerField(default=0, help_text="Id of their newest duel.")),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.environment",
+                    ),
+                ),
+                (
+                    "first",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "second",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'indexes': [models.Index(fields=['environment'], name='pair_total_environment')],
-                'constraints': [models.UniqueConstraint(fields=('first', 'second'), name='pair_total_unique'), models.CheckConstraint(condition=models.Q(('first', models.F('second')), _negated=True), name='pair_total_players_differ')],
+                "indexes": [models.Index(fields=["environment"], name="pair_total_environment")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("first", "second"), name="pair_total_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(("first", models.F("second")), _negated=True),
+                        name="pair_total_players_differ",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Participant',
+            name="Participant",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('wins', models.PositiveIntegerField(default=0, help_text='Duels won.')),
-                ('draws', models.PositiveIntegerField(default=0)),
-                ('losses', models.PositiveIntegerField(default=0)),
-                ('points', models.PositiveIntegerField(default=0, help_text='2 for each duel won, 1 for each draw.')),
-                ('total_score', models.FloatField(default=0.0, help_text='Sum of the scores of its matches.')),
-                ('rank', models.PositiveIntegerField(default=1, help_text='Ties share: 1, 1, 3.')),
-                ('seeding', models.PositiveIntegerField(blank=True, help_text='Place in the seeding, from 1.', null=True)),
-                ('joined_after', models.PositiveIntegerField(editable=False, help_text='Last round drawn before it joined a ladder; 0 for none.', null=True)),
-                ('left_after', models.PositiveIntegerField(editable=False, help_text='Last round drawn before it was taken out; 0 for none.', null=True)),
-                ('withdrawn_at', models.DateTimeField(editable=False, help_text='When it was taken out of a running edition: its duels no longer count for standings. In a ladder they do count, and it may join again.', null=True)),
-                ('rating', models.FloatField(blank=True, help_text='Rating at the end of the edition.', null=True)),
-                ('rating_low', models.FloatField(blank=True, help_text='Lower end of its 95% interval at that time.', null=True)),
-                ('rating_high', models.FloatField(blank=True, help_text='Upper end of its 95% interval at that time.', null=True)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='participations', to='core.submission')),
-                ('tournament', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='participants', to='core.tournament')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("wins", models.PositiveIntegerField(default=0, help_text="Duels won.")),
+                ("draws", models.PositiveIntegerField(default=0)),
+                ("losses", models.PositiveIntegerField(default=0)),
+                ("points", models.PositiveIntegerField(default=0, help_text="2 for each duel won, 1 for each draw.")),
+                ("total_score", models.FloatField(default=0.0, help_text="Sum of the scores of its matches.")),
+                ("rank", models.PositiveIntegerField(default=1, help_text="Ties share: 1, 1, 3.")),
+                (
+                    "seeding",
+                    models.PositiveIntegerField(blank=True, help_text="Place in the seeding, from 1.", null=True),
+                ),
+                (
+                    "joined_after",
+                    models.PositiveIntegerField(
+                        editable=False, help_text="Last round drawn before it joined a ladder; 0 for none.", null=True
+                    ),
+                ),
+                (
+                    "left_after",
+                    models.PositiveIntegerField(
+                        editable=False, help_text="Last round drawn before it was taken out; 0 for none.", null=True
+                    ),
+                ),
+                (
+                    "withdrawn_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When it was taken out of a running edition: its duels no longer count for standings. In a ladder they do count, and it may join again.",
+                        null=True,
+                    ),
+                ),
+                ("rating", models.FloatField(blank=True, help_text="Rating at the end of the edition.", null=True)),
+                (
+                    "rating_low",
+                    models.FloatField(blank=True, help_text="Lower end of its 95% interval at that time.", null=True),
+                ),
+                (
+                    "rating_high",
+                    models.FloatField(blank=True, help_text="Upper end of its 95% interval at that time.", null=True),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="participations", to="core.submission"
+                    ),
+                ),
+                (
+                    "tournament",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="participants", to="core.tournament"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['rank', 'submission__agent__name'],
-                'indexes': [models.Index(fields=['tournament', 'rank', 'id'], name='participant_ranked'), models.Index(condition=models.Q(('withdrawn_at__isnull', False)), fields=['tournament'], name='participant_withdrawn')],
-                'constraints': [models.UniqueConstraint(fields=('tournament', 'submission'), name='participant_unique'), models.CheckConstraint(condition=models.Q(('points', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.Value(2), '*', models.F('wins')), '+', models.F('draws'))), ('rank__gte', 1), ('total_score__gte', -1e+300), ('total_score__lte', 1e+300), ('rating__gte', -1e+300), ('rating__lte', 1e+300)), name='participant_adds_up'), models.CheckConstraint(condition=models.Q(models.Q(('rating_high', None), ('rating_low', None)), models.Q(('rating__gte', models.F('rating_low')), ('rating__isnull', False), ('rating__lte', models.F('rating_high')), ('rating_high__isnull', False), ('rating_low__isnull', False), ('rating_low__gte', -1e+300), ('rating_low__lte', 1e+300), ('rating_high__gte', -1e+300), ('rating_high__lte', 1e+300)), _connector='OR'), name='participant_rating_in_interval')],
+                "ordering": ["rank", "submission__agent__name"],
+                "indexes": [
+                    models.Index(fields=["tournament", "rank", "id"], name="participant_ranked"),
+                    models.Index(
+                        condition=models.Q(("withdrawn_at__isnull", False)),
+                        fields=["tournament"],
+                        name="participant_withdrawn",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("tournament", "submission"), name="participant_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "points",
+                                django.db.models.expressions.CombinedExpression(
+                                    django.db.models.expressions.CombinedExpression(
+                                        models.Value(2), "*", models.F("wins")
+                                    ),
+                                    "+",
+                                    models.F("draws"),
+                                ),
+                            ),
+                            ("rank__gte", 1),
+                            ("total_score__gte", -1e300),
+                            ("total_score__lte", 1e300),
+                            ("rating__gte", -1e300),
+                            ("rating__lte", 1e300),
+                        ),
+                        name="participant_adds_up",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("rating_high", None), ("rating_low", None)),
+                            models.Q(
+                                ("rating__gte", models.F("rating_low")),
+                                ("rating__isnull", False),
+                                ("rating__lte", models.F("rating_high")),
+                                ("rating_high__isnull", False),
+                                ("rating_low__isnull", False),
+                                ("rating_low__gte", -1e300),
+                                ("rating_low__lte", 1e300),
+                                ("rating_high__gte", -1e300),
+                                ("rating_high__lte", 1e300),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="participant_rating_in_interval",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Promotion',
+            name="Promotion",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('TESTING', 'being tested'), ('ACTIVATED', 'activated'), ('BENCHED', 'benched'), ('CHOICE', 'left to its owner'), ('CANCELLED', 'cancelled')], default='TESTING', max_length=9)),
-                ('test', models.JSONField(help_text='Bounds of the test, fixed before the first match.')),
-                ('verdict', models.TextField(blank=True, help_text='The outcome and the reason, in sentences for people.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('decided_at', models.DateTimeField(blank=True, null=True)),
-                ('candidate', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='promotions', to='core.submission')),
-                ('incumbent', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("TESTING", "being tested"),
+                            ("ACTIVATED", "activated"),
+                            ("BENCHED", "benched"),
+                            ("CHOICE", "left to its owner"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="TESTING",
+                        max_length=9,
+                    ),
+                ),
+                ("test", models.JSONField(help_text="Bounds of the test, fixed before the first match.")),
+                (
+                    "verdict",
+                    models.TextField(blank=True, help_text="The outcome and the reason, in sentences for people."),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("decided_at", models.DateTimeField(blank=True, null=True)),
+                (
+                    "candidate",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="promotions", to="core.submission"
+                    ),
+                ),
+                (
+                    "incumbent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="+", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'constraints': [models.UniqueConstraint(condition=models.Q(('state', 'TESTING')), fields=('candidate',), name='promotion_one_at_a_time'), models.CheckConstraint(condition=models.Q(models.Q(('decided_at', None), ('state', 'TESTING')), models.Q(('decided_at__isnull', False), ('state__in', ['ACTIVATED', 'BENCHED', 'CHOICE', 'CANCELLED'])), _connector='OR'), name='promotion_state_is_whole'), models.CheckConstraint(condition=models.Q(('candidate', models.F('incumbent')), _negated=True), name='promotion_versions_differ')],
+                "ordering": ["pk"],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "TESTING")), fields=("candidate",), name="promotion_one_at_a_time"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("decided_at", None), ("state", "TESTING")),
+                            models.Q(
+                                ("decided_at__isnull", False),
+                                ("state__in", ["ACTIVATED", "BENCHED", "CHOICE", "CANCELLED"]),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="promotion_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("candidate", models.F("incumbent")), _negated=True),
+                        name="promotion_versions_differ",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Publication',
+            name="Publication",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('url', models.URLField(blank=True, max_length=500)),
-                ('folder', models.CharField(blank=True, editable=False, help_text='Its folder in the repository, known before the push.', max_length=150)),
-                ('removed_at', models.DateTimeField(editable=False, help_text="When its folder was removed; the repository's history still has it.", null=True)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='publications', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                ("url", models.URLField(blank=True, max_length=500)),
+                (
+                    "folder",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Its folder in the repository, known before the push.",
+                        max_length=150,
+                    ),
+                ),
+                (
+                    "removed_at",
+                    models.DateTimeField(
+                        editable=False,
+                        help_text="When its folder was removed; the repository's history still has it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="publications", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='publication_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='publication_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='publication_begun_turn'), models.Index(fields=['flow', '-turn'], name='publication_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='publication_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='publication_running'), models.Index(fields=['created_at', 'id'], name='publication_created'), models.Index(fields=['state', '-ended_at'], name='publication_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='publication_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='publication_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='publication_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='publication_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='publication_cancelled_has_code'), models.CheckConstraint(condition=models.Q(('removed_at', None), models.Q(('ended_at__isnull', False), ('url', ''), models.Q(('folder', ''), _negated=True)), _connector='OR'), name='publication_removed_was_there')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="publication_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="publication_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="publication_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="publication_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="publication_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")),
+                        fields=["lease_expires_at"],
+                        name="publication_running",
+                    ),
+                    models.Index(fields=["created_at", "id"], name="publication_created"),
+                    models.Index(fields=["state", "-ended_at"], name="publication_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="publication_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="publication_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="publication_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="publication_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="publication_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("removed_at", None),
+                            models.Q(("ended_at__isnull", False), ("url", ""), models.Q(("folder", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="publication_removed_was_there",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Rating',
+            name="Rating",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('value', models.FloatField()),
-                ('low', models.FloatField(help_text='Lower end of its 95% interval.')),
-                ('high', models.FloatField(help_text='Upper end of its 95% interval.')),
-                ('rank', models.PositiveIntegerField(blank=True, help_text='Ties share: 1, 1, 3.', null=True)),
-                ('best_rank', models.PositiveIntegerField(blank=True, help_text='Best of the ranks that are compatible with the results.', null=True)),
-                ('worst_rank', models.PositiveIntegerField(blank=True, help_text='Worst of those ranks.', null=True)),
-                ('best_chance', models.FloatField(blank=True, help_text='Probability to be the strongest ranked one.', null=True)),
-                ('live', models.FloatField(help_text='Elo, updated after every duel, or with the next fit if a great many were played.')),
-                ('duel_count', models.PositiveIntegerField()),
-                ('match_count', models.PositiveIntegerField()),
-                ('updated_at', models.DateTimeField(auto_now=True)),
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, related_name='rating', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("value", models.FloatField()),
+                ("low", models.FloatField(help_text="Lower end of its 95% interval.")),
+                ("high", models.FloatField(help_text="Upper end of its 95% interval.")),
+                ("rank", models.PositiveIntegerField(blank=True, help_text="Ties share: 1, 1, 3.", null=True)),
+                (
+                    "best_rank",
+                    models.PositiveIntegerField(
+                        blank=True, help_text="Best of the ranks that are compatible with the results.", null=True
+                    ),
+                ),
+                ("worst_rank", models.PositiveIntegerField(blank=True, help_text="Worst of those ranks.", null=True)),
+                (
+                    "best_chance",
+                    models.FloatField(blank=True, help_text="Probability to be the strongest ranked one.", null=True),
+                ),
+                (
+                    "live",
+                    models.FloatField(
+                        help_text="Elo, updated after every duel, or with the next fit if a great many were played."
+                    ),
+                ),
+                ("duel_count", models.PositiveIntegerField()),
+                ("match_count", models.PositiveIntegerField()),
+                ("updated_at", models.DateTimeField(auto_now=True)),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="rating", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-value'],
-                'indexes': [models.Index(fields=['-value', 'id'], name='rating_best')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('low__gte', -1e+300), ('low__lte', 1e+300), ('high__gte', -1e+300), ('high__lte', 1e+300), ('live__gte', -1e+300), ('live__lte', 1e+300), ('high__gte', models.F('value')), ('low__lte', models.F('value'))), name='rating_in_interval'), models.CheckConstraint(condition=models.Q(models.Q(('best_chance', None), ('best_rank', None), ('rank', None), ('worst_rank', None)), models.Q(('best_chance__gte', 0), ('best_chance__isnull', False), ('best_chance__lte', 1), ('best_rank__gte', 1), ('best_rank__isnull', False), ('rank__gte', models.F('best_rank')), ('rank__isnull', False), ('worst_rank__gte', models.F('rank')), ('worst_rank__isnull', False)), _connector='OR'), name='rating_rank_is_whole')],
+                "ordering": ["-value"],
+                "indexes": [models.Index(fields=["-value", "id"], name="rating_best")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("low__gte", -1e300),
+                            ("low__lte", 1e300),
+                            ("high__gte", -1e300),
+                            ("high__lte", 1e300),
+                            ("live__gte", -1e300),
+                            ("live__lte", 1e300),
+                            ("high__gte", models.F("value")),
+                            ("low__lte", models.F("value")),
+                        ),
+                        name="rating_in_interval",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("best_chance", None), ("best_rank", None), ("rank", None), ("worst_rank", None)),
+                            models.Q(
+                                ("best_chance__gte", 0),
+                                ("best_chance__isnull", False),
+                                ("best_chance__lte", 1),
+                                ("best_rank__gte", 1),
+                                ("best_rank__isnull", False),
+                                ("rank__gte", models.F("best_rank")),
+                                ("rank__isnull", False),
+                                ("worst_rank__gte", models.F("rank")),
+                                ("worst_rank__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="rating_rank_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RatingPoint',
+            name="RatingPoint",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField()),
-                ('value', models.FloatField()),
-                ('low', models.FloatField(help_text='Lower end of its 95% interval. Empty for the earliest editions.', null=True)),
-                ('high', models.FloatField(help_text='Upper end of its 95% interval.', null=True)),
-                ('rank', models.PositiveIntegerField(help_text='Ties share: 1, 1, 3. Empty where it was not kept.', null=True)),
-                ('best_rank', models.PositiveIntegerField(help_text='Best rank compatible with the results then.', null=True)),
-                ('worst_rank', models.PositiveIntegerField(help_text='Worst of those ranks.', null=True)),
-                ('live', models.FloatField(help_text='Elo.', null=True)),
-                ('environment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.environment')),
-                ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='rating_points', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField()),
+                ("value", models.FloatField()),
+                (
+                    "low",
+                    models.FloatField(
+                        help_text="Lower end of its 95% interval. Empty for the earliest editions.", null=True
+                    ),
+                ),
+                ("high", models.FloatField(help_text="Upper end of its 95% interval.", null=True)),
+                (
+                    "rank",
+                    models.PositiveIntegerField(
+                        help_text="Ties share: 1, 1, 3. Empty where it was not kept.", null=True
+                    ),
+                ),
+                (
+                    "best_rank",
+                    models.PositiveIntegerField(help_text="Best rank compatible with the results then.", null=True),
+                ),
+                ("worst_rank", models.PositiveIntegerField(help_text="Worst of those ranks.", null=True)),
+                ("live", models.FloatField(help_text="Elo.", null=True)),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.environment",
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rating_points",
+                        to="core.submission",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['at', 'pk'],
-                'indexes': [models.Index(fields=['environment', 'at'], name='rating_point_moment')],
-                'constraints': [models.UniqueConstraint(fields=('submission', 'at'), name='rating_point_unique'), models.CheckConstraint(condition=models.Q(('value__gte', -1e+300), ('value__lte', 1e+300), ('low__gte', -1e+300), ('low__lte', 1e+300), ('high__gte', -1e+300), ('high__lte', 1e+300), ('live__gte', -1e+300), ('live__lte', 1e+300), models.Q(models.Q(('high', None), ('low', None)), models.Q(('high__gte', models.F('value')), ('high__isnull', False), ('low__isnull', False), ('low__lte', models.F('value'))), _connector='OR'), models.Q(models.Q(('best_rank', None), ('rank', None), ('worst_rank', None)), models.Q(('best_rank__gte', 1), ('best_rank__isnull', False), ('rank__gte', models.F('best_rank')), ('rank__isnull', False), ('worst_rank__gte', models.F('rank')), ('worst_rank__isnull', False)), _connector='OR')), name='rating_point_in_range')],
+                "ordering": ["at", "pk"],
+                "indexes": [models.Index(fields=["environment", "at"], name="rating_point_moment")],
+                "constraints": [
+                    models.UniqueConstraint(fields=("submission", "at"), name="rating_point_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("value__gte", -1e300),
+                            ("value__lte", 1e300),
+                            ("low__gte", -1e300),
+                            ("low__lte", 1e300),
+                            ("high__gte", -1e300),
+                            ("high__lte", 1e300),
+                            ("live__gte", -1e300),
+                            ("live__lte", 1e300),
+                            models.Q(
+                                models.Q(("high", None), ("low", None)),
+                                models.Q(
+                                    ("high__gte", models.F("value")),
+                                    ("high__isnull", False),
+                                    ("low__isnull", False),
+                                    ("low__lte", models.F("value")),
+                                ),
+                                _connector="OR",
+                            ),
+                            models.Q(
+                                models.Q(("best_rank", None), ("rank", None), ("worst_rank", None)),
+                                models.Q(
+                                    ("best_rank__gte", 1),
+                                    ("best_rank__isnull", False),
+                                    ("rank__gte", models.F("best_rank")),
+                                    ("rank__isnull", False),
+                                    ("worst_rank__gte", models.F("rank")),
+                                    ("worst_rank__isnull", False),
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="rating_point_in_range",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='InviteLink',
+            name="InviteLink",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text='Who it is for, e.g. a class.', max_length=100)),
-                ('team', models.CharField(blank=True, help_text='The team of the new accounts.', max_length=100)),
-                ('most_accounts', models.PositiveIntegerField(default=30, help_text='How many accounts it can create.')),
-                ('account_count', models.PositiveIntegerField(default=0, editable=False, help_text='How many it has created.')),
-                ('expires_at', models.DateTimeField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('tournament', models.ForeignKey(blank=True, help_text='A tournament that the new accounts are invited to.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='invite_links', to='core.tournament')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(help_text="Who it is for, e.g. a class.", max_length=100)),
+                ("team", models.CharField(blank=True, help_text="The team of the new accounts.", max_length=100)),
+                (
+                    "most_accounts",
+                    models.PositiveIntegerField(default=30, help_text="How many accounts it can create."),
+                ),
+                (
+                    "account_count",
+                    models.PositiveIntegerField(default=0, editable=False, help_text="How many it has created."),
+                ),
+                ("expires_at", models.DateTimeField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "tournament",
+                    models.ForeignKey(
+                        blank=True,
+                        help_text="A tournament that the new accounts are invited to.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="invite_links",
+                        to="core.tournament",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('account_count__lte', models.F('most_accounts'))), name='invite_link_has_room')],
+                "ordering": ["-pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("account_count__lte", models.F("most_accounts"))),
+                        name="invite_link_has_room",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Registration',
+            name="Registration",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('agent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='registrations', to='core.agent')),
-                ('tournament', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='registrations', to='core.tournament')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "agent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="registrations", to="core.agent"
+                    ),
+                ),
+                (
+                    "tournament",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="registrations", to="core.tournament"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'constraints': [models.UniqueConstraint(fields=('tournament', 'agent'), name='registration_unique')],
+                "ordering": ["pk"],
+                "constraints": [models.UniqueConstraint(fields=("tournament", "agent"), name="registration_unique")],
             },
         ),
         migrations.CreateModel(
-            name='Validation',
+            name="Validation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('environment_version', models.CharField(help_text='Id of the spec for its matches, e.g. quarto-v1.', max_length=60)),
-                ('seed', models.PositiveBigIntegerField()),
-                ('match_count', models.PositiveIntegerField()),
-                ('matches_done', models.PositiveIntegerField(default=0, editable=False)),
-                ('records', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_2_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_digest', models.CharField(blank=True, editable=False, help_text='Content id of the image that played; empty for a folder.', max_length=100)),
-                ('player_2_digest', models.CharField(blank=True, editable=False, max_length=100)),
-                ('record_sha256', models.CharField(blank=True, editable=False, help_text='Hash of the play.', max_length=64)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='validations', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "environment_version",
+                    models.CharField(help_text="Id of the spec for its matches, e.g. quarto-v1.", max_length=60),
+                ),
+                ("seed", models.PositiveBigIntegerField()),
+                ("match_count", models.PositiveIntegerField()),
+                ("matches_done", models.PositiveIntegerField(default=0, editable=False)),
+                ("records", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_1_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_2_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                (
+                    "player_1_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Content id of the image that played; empty for a folder.",
+                        max_length=100,
+                    ),
+                ),
+                ("player_2_digest", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "record_sha256",
+                    models.CharField(blank=True, editable=False, help_text="Hash of the play.", max_length=64),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="validations", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='validation_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='validation_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='validation_begun_turn'), models.Index(fields=['flow', '-turn'], name='validation_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='validation_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='validation_running'), models.Index(fields=['created_at', 'id'], name='validation_created'), models.Index(fields=['state', '-ended_at'], name='validation_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='validation_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='validation_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='validation_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='validation_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='validation_cancelled_has_code')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="validation_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="validation_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="validation_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="validation_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="validation_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="validation_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="validation_created"),
+                    models.Index(fields=["state", "-ended_at"], name="validation_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="validation_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="validation_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="validation_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="validation_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="validation_cancelled_has_code",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Recording',
+            name="Recording",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('choice', models.CharField(choices=[('BEST', 'best'), ('MEDIAN', 'median'), ('WORST', 'worst')], max_length=6)),
-                ('episode_number', models.PositiveIntegerField()),
-                ('video', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('poster', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('steps', models.FileField(blank=True, editable=False, help_text='JSON: rewards and returns by step.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('text', models.FileField(blank=True, editable=False, help_text='JSON: states as text.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('replay_document', models.FileField(blank=True, editable=False, help_text='The replay for programs, gzip.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('replay_page', models.FileField(blank=True, editable=False, help_text='The replay as HTML, gzip.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('evaluation', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='recordings', to='core.evaluation')),
-                ('practice', models.ForeignKey(help_text='The practice run on public seeds that the episode is from; empty for the evaluation itself.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='recordings', to='core.validation')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "choice",
+                    models.CharField(
+                        choices=[("BEST", "best"), ("MEDIAN", "median"), ("WORST", "worst")], max_length=6
+                    ),
+                ),
+                ("episode_number", models.PositiveIntegerField()),
+                (
+                    "video",
+                    models.FileField(
+                        blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name
+                    ),
+                ),
+                (
+                    "poster",
+                    models.FileField(
+                        blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name
+                    ),
+                ),
+                (
+                    "steps",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="JSON: rewards and returns by step.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "text",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="JSON: states as text.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "replay_document",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The replay for programs, gzip.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "replay_page",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The replay as HTML, gzip.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "evaluation",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="recordings", to="core.evaluation"
+                    ),
+                ),
+                (
+                    "practice",
+                    models.ForeignKey(
+                        help_text="The practice run on public seeds that the episode is from; empty for the evaluation itself.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="recordings",
+                        to="core.validation",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='recording_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='recording_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='recording_begun_turn'), models.Index(fields=['flow', '-turn'], name='recording_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='recording_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='recording_running'), models.Index(fields=['created_at', 'id'], name='recording_created'), models.Index(fields=['state', '-ended_at'], name='recording_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='recording_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='recording_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='recording_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='recording_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='recording_cancelled_has_code'), models.CheckConstraint(condition=models.Q(('choice__in', ['BEST', 'MEDIAN', 'WORST']), ('episode_number__gte', 1)), name='recording_in_range'), models.UniqueConstraint(fields=('evaluation', 'choice'), name='recording_choice_unique')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="recording_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="recording_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="recording_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="recording_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="recording_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="recording_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="recording_created"),
+                    models.Index(fields=["state", "-ended_at"], name="recording_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="recording_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="recording_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="recording_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="recording_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="recording_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("choice__in", ["BEST", "MEDIAN", "WORST"]), ("episode_number__gte", 1)),
+                        name="recording_in_range",
+                    ),
+                    models.UniqueConstraint(fields=("evaluation", "choice"), name="recording_choice_unique"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='ApiToken',
+            name="ApiToken",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(help_text="Its purpose, in its owner's words.", max_length=50)),
-                ('scope', models.CharField(choices=[('api', 'the API'), ('executor', 'the executor (gRPC)')], default='api', max_length=8)),
-                ('digest', models.CharField(editable=False, help_text='SHA-256 of the token in hex.', max_length=64, unique=True)),
-                ('hint', models.CharField(editable=False, help_text='Its first characters, to recognise it by.', max_length=8)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('expires_at', models.DateTimeField(blank=True, help_text='Empty: never.', null=True)),
-                ('last_used_at', models.DateTimeField(editable=False, help_text='Exact to the day.', null=True)),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='api_tokens', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("name", models.CharField(help_text="Its purpose, in its owner's words.", max_length=50)),
+                (
+                    "scope",
+                    models.CharField(
+                        choices=[("api", "the API"), ("executor", "the executor (gRPC)")], default="api", max_length=8
+                    ),
+                ),
+                (
+                    "digest",
+                    models.CharField(
+                        editable=False, help_text="SHA-256 of the token in hex.", max_length=64, unique=True
+                    ),
+                ),
+                (
+                    "hint",
+                    models.CharField(
+                        editable=False, help_text="Its first characters, to recognise it by.", max_length=8
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("expires_at", models.DateTimeField(blank=True, help_text="Empty: never.", null=True)),
+                ("last_used_at", models.DateTimeField(editable=False, help_text="Exact to the day.", null=True)),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="api_tokens",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'API token',
-                'ordering': ['-pk'],
+                "verbose_name": "API token",
+                "ordering": ["-pk"],
             },
         ),
         migrations.CreateModel(
-            name='AuditEntry',
+            name="AuditEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True)),
-                ('channel', models.CharField(choices=[('ADMIN', 'admin'), ('API', 'API'), ('SITE', 'site'), ('COMMAND', 'command line')], max_length=8)),
-                ('operator', models.CharField(db_index=True, help_text='User name on the site or on the machine.', max_length=200)),
-                ('operator_id', models.BigIntegerField(help_text='Id of the account; empty for the command line.', null=True)),
-                ('address', models.CharField(blank=True, help_text='Address that the request came from.', max_length=100)),
-                ('request_id', models.CharField(blank=True, help_text="The same id as in the site's log.", max_length=100)),
-                ('action', models.CharField(db_index=True, max_length=100)),
-                ('model', models.CharField(blank=True, help_text='Kind of row, as app.model.', max_length=100)),
-                ('object_id', models.CharField(blank=True, max_length=100)),
-                ('object_name', models.CharField(blank=True, help_text='Name of the row at that time.', max_length=200)),
-                ('note', models.TextField(blank=True, help_text='The outcome, and the reason that was given.')),
-                ('changes', models.JSONField(default=dict, help_text='Field to [before, after], without secrets.')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now(), db_index=True)),
+                (
+                    "channel",
+                    models.CharField(
+                        choices=[("ADMIN", "admin"), ("API", "API"), ("SITE", "site"), ("COMMAND", "command line")],
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "operator",
+                    models.CharField(
+                        db_index=True, help_text="User name on the site or on the machine.", max_length=200
+                    ),
+                ),
+                (
+                    "operator_id",
+                    models.BigIntegerField(help_text="Id of the account; empty for the command line.", null=True),
+                ),
+                (
+                    "address",
+                    models.CharField(blank=True, help_text="Address that the request came from.", max_length=100),
+                ),
+                (
+                    "request_id",
+                    models.CharField(blank=True, help_text="The same id as in the site's log.", max_length=100),
+                ),
+                ("action", models.CharField(db_index=True, max_length=100)),
+                ("model", models.CharField(blank=True, help_text="Kind of row, as app.model.", max_length=100)),
+                ("object_id", models.CharField(blank=True, max_length=100)),
+                (
+                    "object_name",
+                    models.CharField(blank=True, help_text="Name of the row at that time.", max_length=200),
+                ),
+                ("note", models.TextField(blank=True, help_text="The outcome, and the reason that was given.")),
+                ("changes", models.JSONField(default=dict, help_text="Field to [before, after], without secrets.")),
             ],
             options={
-                'verbose_name_plural': 'audit entries',
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['model', 'object_id'], name='audit_of_object')],
+                "verbose_name_plural": "audit entries",
+                "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["model", "object_id"], name="audit_of_object")],
             },
         ),
         migrations.CreateModel(
-            name='Challenge',
+            name="Challenge",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('kind', models.CharField(choices=[('AGENT', 'one agent'), ('TOP_TEN', 'the top ten'), ('BRANCH', 'another agent from a position'), ('PLAYOUT', 'another agent from positions of a match'), ('VERSION', 'another version of its agent')], max_length=7)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('ended_at', models.DateTimeField(blank=True, help_text='When its owner got the report.', null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='challenges', to=settings.AUTH_USER_MODEL)),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='challenges', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("AGENT", "one agent"),
+                            ("TOP_TEN", "the top ten"),
+                            ("BRANCH", "another agent from a position"),
+                            ("PLAYOUT", "another agent from positions of a match"),
+                            ("VERSION", "another version of its agent"),
+                        ],
+                        max_length=7,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("ended_at", models.DateTimeField(blank=True, help_text="When its owner got the report.", null=True)),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="challenges",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="challenges", to="core.submission"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(fields=['user', 'created_at'], name='challenge_of_user')],
+                "ordering": ["-pk"],
+                "indexes": [models.Index(fields=["user", "created_at"], name="challenge_of_user")],
             },
         ),
         migrations.CreateModel(
-            name='Duel',
+            name="Duel",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('environment_version', models.CharField(help_text='Id of the spec for its matches, e.g. quarto-v1.', max_length=60)),
-                ('seed', models.PositiveBigIntegerField()),
-                ('match_count', models.PositiveIntegerField()),
-                ('matches_done', models.PositiveIntegerField(default=0, editable=False)),
-                ('records', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_2_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_digest', models.CharField(blank=True, editable=False, help_text='Content id of the image that played; empty for a folder.', max_length=100)),
-                ('player_2_digest', models.CharField(blank=True, editable=False, max_length=100)),
-                ('record_sha256', models.CharField(blank=True, editable=False, help_text='Hash of the play.', max_length=64)),
-                ('verified_at', models.DateTimeField(editable=False, help_text='When its record was last checked.', null=True)),
-                ('verdict', models.CharField(blank=True, choices=[('', 'not checked yet'), ('VERIFIED', 'verified'), ('MISMATCH', 'does not verify'), ('UNCHECKABLE', 'cannot be checked here')], editable=False, max_length=11)),
-                ('verification', models.TextField(blank=True, editable=False, help_text='What was checked, or what is wrong.')),
-                ('is_heavy', models.BooleanField(default=False, editable=False, help_text='Whether its environment was heavy when it was put in line.')),
-                ('number', models.PositiveIntegerField(help_text='Order in the schedule, from 1.')),
-                ('round', models.PositiveIntegerField(help_text='Round of the schedule, from 1.')),
-                ('outcome', models.CharField(blank=True, choices=[('', 'undecided'), ('PLAYER_1', 'player 1 won'), ('PLAYER_2', 'player 2 won'), ('DRAW', 'draw')], editable=False, max_length=8)),
-                ('player_1_wins', models.PositiveIntegerField(default=0, editable=False)),
-                ('player_2_wins', models.PositiveIntegerField(default=0, editable=False)),
-                ('player_1_errors', models.PositiveIntegerField(default=0, editable=False, help_text='Matches that it forfeited.')),
-                ('player_2_errors', models.PositiveIntegerField(default=0, editable=False)),
-                ('draws', models.PositiveIntegerField(default=0, editable=False)),
-                ('player_1_score', models.FloatField(default=0.0, editable=False)),
-                ('player_2_score', models.FloatField(default=0.0, editable=False)),
-                ('distinct_matches', models.PositiveIntegerField(editable=False, help_text='Matches that do not merely repeat others; empty where not counted.', null=True)),
-                ('expected', models.FloatField(editable=False, help_text='Share of the points predicted for player 1 at the start, 0 to 1.', null=True)),
-                ('reason', models.CharField(blank=True, editable=False, help_text='A sentence why the two meet.', max_length=200)),
-                ('test', models.JSONField(editable=False, help_text='The sequential test that may end it early.', null=True)),
-                ('test_result', models.JSONField(editable=False, help_text='The result of that test.', null=True)),
-                ('challenge', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='duels', to='core.challenge')),
-                ('player_1', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='duels_as_player_1', to='core.submission')),
-                ('player_2', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='duels_as_player_2', to='core.submission')),
-                ('tournament', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='duels', to='core.tournament')),
-                ('promotion', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='duels', to='core.promotion')),
-                ('run', models.OneToOneField(blank=True, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='duel', to='core.run')),
-                ('opening', models.JSONField(blank=True, editable=False, help_text='The actions that its matches begin with; null without origin.', null=True)),
-                ('origin', models.ForeignKey(blank=True, editable=False, help_text='The duel with the match that it goes on from.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='core.duel')),
-                ('origin_match', models.PositiveIntegerField(editable=False, help_text='The number of that match.', null=True)),
-                ('origin_ply', models.PositiveIntegerField(editable=False, help_text='The state of it, from 0.', null=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "environment_version",
+                    models.CharField(help_text="Id of the spec for its matches, e.g. quarto-v1.", max_length=60),
+                ),
+                ("seed", models.PositiveBigIntegerField()),
+                ("match_count", models.PositiveIntegerField()),
+                ("matches_done", models.PositiveIntegerField(default=0, editable=False)),
+                ("records", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_1_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_2_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                (
+                    "player_1_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Content id of the image that played; empty for a folder.",
+                        max_length=100,
+                    ),
+                ),
+                ("player_2_digest", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "record_sha256",
+                    models.CharField(blank=True, editable=False, help_text="Hash of the play.", max_length=64),
+                ),
+                (
+                    "verified_at",
+                    models.DateTimeField(editable=False, help_text="When its record was last checked.", null=True),
+                ),
+                (
+                    "verdict",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not checked yet"),
+                            ("VERIFIED", "verified"),
+                            ("MISMATCH", "does not verify"),
+                            ("UNCHECKABLE", "cannot be checked here"),
+                        ],
+                        editable=False,
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "verification",
+                    models.TextField(blank=True, editable=False, help_text="What was checked, or what is wrong."),
+                ),
+                (
+                    "is_heavy",
+                    models.BooleanField(
+                        default=False,
+                        editable=False,
+                        help_text="Whether its environment was heavy when it was put in line.",
+                    ),
+                ),
+                ("number", models.PositiveIntegerField(help_text="Order in the schedule, from 1.")),
+                ("round", models.PositiveIntegerField(help_text="Round of the schedule, from 1.")),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "undecided"),
+                            ("PLAYER_1", "player 1 won"),
+                            ("PLAYER_2", "player 2 won"),
+                            ("DRAW", "draw"),
+                        ],
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("player_1_wins", models.PositiveIntegerField(default=0, editable=False)),
+                ("player_2_wins", models.PositiveIntegerField(default=0, editable=False)),
+                (
+                    "player_1_errors",
+                    models.PositiveIntegerField(default=0, editable=False, help_text="Matches that it forfeited."),
+                ),
+                ("player_2_errors", models.PositiveIntegerField(default=0, editable=False)),
+                ("draws", models.PositiveIntegerField(default=0, editable=False)),
+                ("player_1_score", models.FloatField(default=0.0, editable=False)),
+                ("player_2_score", models.FloatField(default=0.0, editable=False)),
+                (
+                    "distinct_matches",
+                    models.PositiveIntegerField(
+                        editable=False,
+                        help_text="Matches that do not merely repeat others; empty where not counted.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "expected",
+                    models.FloatField(
+                        editable=False,
+                        help_text="Share of the points predicted for player 1 at the start, 0 to 1.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "reason",
+                    models.CharField(
+                        blank=True, editable=False, help_text="A sentence why the two meet.", max_length=200
+                    ),
+                ),
+                (
+                    "test",
+                    models.JSONField(editable=False, help_text="The sequential test that may end it early.", null=True),
+                ),
+                ("test_result", models.JSONField(editable=False, help_text="The result of that test.", null=True)),
+                (
+                    "challenge",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="duels",
+                        to="core.challenge",
+                    ),
+                ),
+                (
+                    "player_1",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="duels_as_player_1",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "player_2",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="duels_as_player_2",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "tournament",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="duels",
+                        to="core.tournament",
+                    ),
+                ),
+                (
+                    "promotion",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="duels",
+                        to="core.promotion",
+                    ),
+                ),
+                (
+                    "run",
+                    models.OneToOneField(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="duel",
+                        to="core.run",
+                    ),
+                ),
+                (
+                    "opening",
+                    models.JSONField(
+                        blank=True,
+                        editable=False,
+                        help_text="The actions that its matches begin with; null without origin.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "origin",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        help_text="The duel with the match that it goes on from.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="core.duel",
+                    ),
+                ),
+                (
+                    "origin_match",
+                    models.PositiveIntegerField(editable=False, help_text="The number of that match.", null=True),
+                ),
+                (
+                    "origin_ply",
+                    models.PositiveIntegerField(editable=False, help_text="The state of it, from 0.", null=True),
+                ),
             ],
             options={
-                'ordering': ['tournament', 'number'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='duel_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['is_heavy', 'sort_key', 'id'], name='duel_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['is_heavy', '-begun_turn'], name='duel_begun_turn'), models.Index(fields=['flow', '-turn'], name='duel_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='duel_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='duel_running'), models.Index(fields=['created_at', 'id'], name='duel_created'), models.Index(fields=['state', '-ended_at'], name='duel_ended'), models.Index(fields=['tournament', 'round'], name='duel_of_round'), models.Index(condition=models.Q(('state', 'SUCCEEDED')), fields=['tournament', '-ended_at'], name='duel_played_last'), models.Index(fields=['player_1', '-id'], name='duel_of_player_1'), models.Index(fields=['player_2', '-id'], name='duel_of_player_2')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('opening', None), ('challenge__isnull', False), _connector='OR'), name='duel_branch_is_unrated'), models.CheckConstraint(condition=models.Q(models.Q(('opening', None), ('origin', None), ('origin_match', None), ('origin_ply', None)), models.Q(('opening__isnull', False), ('origin_match__isnull', False), ('origin_ply__isnull', False)), _connector='OR'), name='duel_branch_is_whole'), models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='duel_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='duel_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='duel_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='duel_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='duel_cancelled_has_code'), models.CheckConstraint(condition=models.Q(models.Q(('verdict', ''), ('verified_at', None)), models.Q(('verdict__in', ['VERIFIED', 'MISMATCH', 'UNCHECKABLE']), ('verified_at__isnull', False)), _connector='OR'), name='duel_verdict_is_dated'), models.CheckConstraint(condition=models.Q(models.Q(('matches_done', django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(django.db.models.expressions.CombinedExpression(models.F('player_1_wins'), '+', models.F('player_2_wins')), '+', models.F('player_1_errors')), '+', models.F('player_2_errors')), '+', models.F('draws'))), ('outcome__in', ['PLAYER_1', 'PLAYER_2', 'DRAW']), ('state', 'SUCCEEDED')), models.Q(models.Q(('state', 'SUCCEEDED'), _negated=True), ('outcome', '')), _connector='OR'), name='duel_result_is_whole'), models.CheckConstraint(condition=models.Q(('number__gte', 1), ('round__gte', 1), ('match_count__gte', 1), ('matches_done__lte', models.F('match_count')), ('player_1_score__gte', -1e+300), ('player_1_score__lte', 1e+300), ('player_2_score__gte', -1e+300), ('player_2_score__lte', 1e+300)), name='duel_numbers_in_range'), models.UniqueConstraint(fields=('tournament', 'number'), name='duel_number_unique'), models.UniqueConstraint(fields=('promotion', 'number'), name='duel_number_in_promotion'), models.UniqueConstraint(fields=('challenge', 'number'), name='duel_number_in_challenge'), models.CheckConstraint(condition=models.Q(models.Q(('challenge', None), ('promotion', None), ('run', None), ('tournament__isnull', False)), models.Q(('challenge', None), ('promotion__isnull', False), ('run', None), ('tournament', None)), models.Q(('challenge__isnull', False), ('promotion', None), ('run', None), ('tournament', None)), models.Q(('challenge', None), ('promotion', None), ('run__isnull', False), ('tournament', None)), _connector='OR'), name='duel_belongs_once'), models.CheckConstraint(condition=models.Q(('expected', None), models.Q(('expected__gte', 0), ('expected__lte', 1)), _connector='OR'), name='duel_expected_is_share'), models.CheckConstraint(condition=models.Q(('player_1', models.F('player_2')), _negated=True), name='duel_players_differ')],
+                "ordering": ["tournament", "number"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="duel_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["is_heavy", "sort_key", "id"],
+                        name="duel_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)),
+                        fields=["is_heavy", "-begun_turn"],
+                        name="duel_begun_turn",
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="duel_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="duel_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="duel_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="duel_created"),
+                    models.Index(fields=["state", "-ended_at"], name="duel_ended"),
+                    models.Index(fields=["tournament", "round"], name="duel_of_round"),
+                    models.Index(
+                        condition=models.Q(("state", "SUCCEEDED")),
+                        fields=["tournament", "-ended_at"],
+                        name="duel_played_last",
+                    ),
+                    models.Index(fields=["player_1", "-id"], name="duel_of_player_1"),
+                    models.Index(fields=["player_2", "-id"], name="duel_of_player_2"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("opening", None), ("challenge__isnull", False), _connector="OR"),
+                        name="duel_branch_is_unrated",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("opening", None), ("origin", None), ("origin_match", None), ("origin_ply", None)),
+                            models.Q(
+                                ("opening__isnull", False),
+                                ("origin_match__isnull", False),
+                                ("origin_ply__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="duel_branch_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="duel_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="duel_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="duel_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)), name="duel_priority_in_range"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="duel_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("verdict", ""), ("verified_at", None)),
+                            models.Q(
+                                ("verdict__in", ["VERIFIED", "MISMATCH", "UNCHECKABLE"]), ("verified_at__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="duel_verdict_is_dated",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "matches_done",
+                                    django.db.models.expressions.CombinedExpression(
+                                        django.db.models.expressions.CombinedExpression(
+                                            django.db.models.expressions.CombinedExpression(
+                                                django.db.models.expressions.CombinedExpression(
+                                                    models.F("player_1_wins"), "+", models.F("player_2_wins")
+                                                ),
+                                                "+",
+                                                models.F("player_1_errors"),
+                                            ),
+                                            "+",
+                                            models.F("player_2_errors"),
+                                        ),
+                                        "+",
+                                        models.F("draws"),
+                                    ),
+                                ),
+                                ("outcome__in", ["PLAYER_1", "PLAYER_2", "DRAW"]),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(models.Q(("state", "SUCCEEDED"), _negated=True), ("outcome", "")),
+                            _connector="OR",
+                        ),
+                        name="duel_result_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("number__gte", 1),
+                            ("round__gte", 1),
+                            ("match_count__gte", 1),
+                            ("matches_done__lte", models.F("match_count")),
+                            ("player_1_score__gte", -1e300),
+                            ("player_1_score__lte", 1e300),
+                            ("player_2_score__gte", -1e300),
+                            ("player_2_score__lte", 1e300),
+                        ),
+                        name="duel_numbers_in_range",
+                    ),
+                    models.UniqueConstraint(fields=("tournament", "number"), name="duel_number_unique"),
+                    models.UniqueConstraint(fields=("promotion", "number"), name="duel_number_in_promotion"),
+                    models.UniqueConstraint(fields=("challenge", "number"), name="duel_number_in_challenge"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("challenge", None), ("promotion", None), ("run", None), ("tournament__isnull", False)
+                            ),
+                            models.Q(
+                                ("challenge", None), ("promotion__isnull", False), ("run", None), ("tournament", None)
+                            ),
+                            models.Q(
+                                ("challenge__isnull", False), ("promotion", None), ("run", None), ("tournament", None)
+                            ),
+                            models.Q(
+                                ("challenge", None), ("promotion", None), ("run__isnull", False), ("tournament", None)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="duel_belongs_once",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("expected", None), models.Q(("expected__gte", 0), ("expected__lte", 1)), _connector="OR"
+                        ),
+                        name="duel_expected_is_share",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("player_1", models.F("player_2")), _negated=True),
+                        name="duel_players_differ",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LedgerVoid',
+            name="LedgerVoid",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reason', models.CharField(max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('duel', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='void', to='core.duel')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("reason", models.CharField(max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "duel",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="void", to="core.duel"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('reason', ''), _negated=True), name='ledger_void_has_reason')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("reason", ""), _negated=True), name="ledger_void_has_reason"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LedgerChange',
+            name="LedgerChange",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('version', models.PositiveBigIntegerField()),
-                ('kind', models.CharField(choices=[('RESULT', "a duel's result"), ('STRIKE', 'results were struck'), ('RELEASE', 'the results of a tournament became public'), ('WITHDRAWAL', 'participants were withdrawn'), ('CANCEL', 'a tournament was cancelled'), ('RECOMPUTE', 'everything was recomputed')], max_length=10)),
-                ('duel', models.OneToOneField(help_text='The duel of a new result.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='ledger_change', to='core.duel')),
-                ('environment', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.environment')),
-                ('tournament', models.ForeignKey(db_index=False, help_text='If only one.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='core.tournament')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("version", models.PositiveBigIntegerField()),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[
+                            ("RESULT", "a duel's result"),
+                            ("STRIKE", "results were struck"),
+                            ("RELEASE", "the results of a tournament became public"),
+                            ("WITHDRAWAL", "participants were withdrawn"),
+                            ("CANCEL", "a tournament was cancelled"),
+                            ("RECOMPUTE", "everything was recomputed"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "duel",
+                    models.OneToOneField(
+                        help_text="The duel of a new result.",
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="ledger_change",
+                        to="core.duel",
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.environment",
+                    ),
+                ),
+                (
+                    "tournament",
+                    models.ForeignKey(
+                        db_index=False,
+                        help_text="If only one.",
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="+",
+                        to="core.tournament",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['environment', 'version'],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'version'), name='ledger_change_version_unique'), models.CheckConstraint(condition=models.Q(models.Q(('duel__isnull', False), ('kind', 'RESULT'), ('tournament__isnull', False)), models.Q(models.Q(('kind', 'RESULT'), _negated=True), ('duel', None)), _connector='OR'), name='ledger_change_is_whole')],
+                "ordering": ["environment", "version"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("environment", "version"), name="ledger_change_version_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("duel__isnull", False), ("kind", "RESULT"), ("tournament__isnull", False)),
+                            models.Q(models.Q(("kind", "RESULT"), _negated=True), ("duel", None)),
+                            _connector="OR",
+                        ),
+                        name="ledger_change_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LedgerEntry',
+            name="LedgerEntry",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seat', models.PositiveSmallIntegerField()),
-                ('wins', models.PositiveIntegerField()),
-                ('losses', models.PositiveIntegerField()),
-                ('draws', models.PositiveIntegerField()),
-                ('errors', models.PositiveIntegerField(help_text='Matches that the submission forfeited.')),
-                ('opponent_errors', models.PositiveIntegerField(help_text='Matches that the opponent forfeited.')),
-                ('score', models.FloatField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('duel', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='ledger_entries', to='core.duel')),
-                ('opponent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.submission')),
-                ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='ledger_entries', to='core.submission')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("seat", models.PositiveSmallIntegerField()),
+                ("wins", models.PositiveIntegerField()),
+                ("losses", models.PositiveIntegerField()),
+                ("draws", models.PositiveIntegerField()),
+                ("errors", models.PositiveIntegerField(help_text="Matches that the submission forfeited.")),
+                ("opponent_errors", models.PositiveIntegerField(help_text="Matches that the opponent forfeited.")),
+                ("score", models.FloatField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "duel",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="ledger_entries", to="core.duel"
+                    ),
+                ),
+                (
+                    "opponent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="core.submission"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="ledger_entries",
+                        to="core.submission",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'ledger entries',
-                'ordering': ['pk'],
-                'indexes': [models.Index(condition=models.Q(('draws', 0), ('errors__gt', 0), ('losses', 0), ('opponent_errors', 0), ('wins', 0)), fields=['submission', 'id'], name='ledger_crashes'), models.Index(fields=['submission', '-id'], name='ledger_latest')],
-                'constraints': [models.UniqueConstraint(fields=('duel', 'submission', 'seat'), name='ledger_entry_unique'), models.CheckConstraint(condition=models.Q(('seat__lte', 1), models.Q(('submission', models.F('opponent')), _negated=True), ('score__gte', -1e+300), ('score__lte', 1e+300)), name='ledger_entry_in_range'), models.CheckConstraint(condition=models.Q(('wins__gt', 0), ('losses__gt', 0), ('draws__gt', 0), ('errors__gt', 0), ('opponent_errors__gt', 0), _connector='OR'), name='ledger_entry_has_matches')],
+                "verbose_name_plural": "ledger entries",
+                "ordering": ["pk"],
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(
+                            ("draws", 0), ("errors__gt", 0), ("losses", 0), ("opponent_errors", 0), ("wins", 0)
+                        ),
+                        fields=["submission", "id"],
+                        name="ledger_crashes",
+                    ),
+                    models.Index(fields=["submission", "-id"], name="ledger_latest"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("duel", "submission", "seat"), name="ledger_entry_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("seat__lte", 1),
+                            models.Q(("submission", models.F("opponent")), _negated=True),
+                            ("score__gte", -1e300),
+                            ("score__lte", 1e300),
+                        ),
+                        name="ledger_entry_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("wins__gt", 0),
+                            ("losses__gt", 0),
+                            ("draws__gt", 0),
+                            ("errors__gt", 0),
+                            ("opponent_errors__gt", 0),
+                            _connector="OR",
+                        ),
+                        name="ledger_entry_has_matches",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Ledger',
+            name="Ledger",
             fields=[
-                ('environment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='ledger', serialize=False, to='core.environment')),
-                ('version', models.PositiveBigIntegerField(default=0)),
+                (
+                    "environment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="ledger",
+                        serialize=False,
+                        to="core.environment",
+                    ),
+                ),
+                ("version", models.PositiveBigIntegerField(default=0)),
             ],
         ),
         migrations.CreateModel(
-            name='LedgerSums',
+            name="LedgerSums",
             fields=[
-                ('environment', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='ledger_sums', serialize=False, to='core.environment')),
-                ('version', models.PositiveBigIntegerField(default=0)),
-                ('rated_version', models.PositiveBigIntegerField(default=0, help_text='Last version that changed rated results.')),
-                ('rewritten_version', models.PositiveBigIntegerField(default=0, help_text='Last version that struck a rated result.')),
-                ('checkpoint_version', models.PositiveBigIntegerField(default=0, help_text='Version of the newest checkpoint.')),
-                ('last_result_at', models.DateTimeField(help_text='When the newest rated entry was written.', null=True)),
+                (
+                    "environment",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="ledger_sums",
+                        serialize=False,
+                        to="core.environment",
+                    ),
+                ),
+                ("version", models.PositiveBigIntegerField(default=0)),
+                (
+                    "rated_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Last version that changed rated results."),
+                ),
+                (
+                    "rewritten_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Last version that struck a rated result."),
+                ),
+                (
+                    "checkpoint_version",
+                    models.PositiveBigIntegerField(default=0, help_text="Version of the newest checkpoint."),
+                ),
+                (
+                    "last_result_at",
+                    models.DateTimeField(help_text="When the newest rated entry was written.", null=True),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('rated_version__lte', models.F('version')), ('rewritten_version__lte', models.F('rated_version'))), name='ledger_sums_in_order')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("rated_version__lte", models.F("version")),
+                            ("rewritten_version__lte", models.F("rated_version")),
+                        ),
+                        name="ledger_sums_in_order",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='FollowedStrike',
+            name="FollowedStrike",
             fields=[
-                ('void', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='followed', serialize=False, to='core.ledgervoid')),
+                (
+                    "void",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="followed",
+                        serialize=False,
+                        to="core.ledgervoid",
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='LiveRating',
+            name="LiveRating",
             fields=[
-                ('submission', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='live_rating', serialize=False, to='core.submission')),
-                ('value', models.FloatField()),
-                ('duel_count', models.PositiveIntegerField()),
+                (
+                    "submission",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="live_rating",
+                        serialize=False,
+                        to="core.submission",
+                    ),
+                ),
+                ("value", models.FloatField()),
+                ("duel_count", models.PositiveIntegerField()),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('value__gte', -1e+300), ('value__lte', 1e+300)), name='live_rating_is_finite')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("value__gte", -1e300), ("value__lte", 1e300)), name="live_rating_is_finite"
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Plan',
+            name="Plan",
             fields=[
-                ('tournament', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='plan', serialize=False, to='core.tournament')),
-                ('version', models.PositiveBigIntegerField(default=0, help_text='Raised by every change of the plan.')),
-                ('round', models.PositiveIntegerField(help_text='Earliest unfinished round; null when all are finished.', null=True)),
-                ('columns', models.JSONField(default=list, help_text='Names of the figures in the rows of its table.')),
-                ('notes', models.JSONField(default=list, help_text='Sentences about the whole tournament.')),
+                (
+                    "tournament",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="plan",
+                        serialize=False,
+                        to="core.tournament",
+                    ),
+                ),
+                ("version", models.PositiveBigIntegerField(default=0, help_text="Raised by every change of the plan.")),
+                (
+                    "round",
+                    models.PositiveIntegerField(
+                        help_text="Earliest unfinished round; null when all are finished.", null=True
+                    ),
+                ),
+                ("columns", models.JSONField(default=list, help_text="Names of the figures in the rows of its table.")),
+                ("notes", models.JSONField(default=list, help_text="Sentences about the whole tournament.")),
             ],
         ),
         migrations.CreateModel(
-            name='PlanStage',
+            name="PlanStage",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('place', models.PositiveIntegerField(help_text='Place in the order of the stages, from 0.')),
-                ('key', models.CharField(max_length=30)),
-                ('name', models.CharField(max_length=100)),
-                ('kind', models.CharField(choices=[('all play all', 'all play all'), ('swiss', 'swiss'), ('bracket', 'bracket')], max_length=12)),
-                ('columns', models.JSONField(help_text='Names of the figures in its table; null without a table.', null=True)),
-                ('plan', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='stages', to='core.plan')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("place", models.PositiveIntegerField(help_text="Place in the order of the stages, from 0.")),
+                ("key", models.CharField(max_length=30)),
+                ("name", models.CharField(max_length=100)),
+                (
+                    "kind",
+                    models.CharField(
+                        choices=[("all play all", "all play all"), ("swiss", "swiss"), ("bracket", "bracket")],
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "columns",
+                    models.JSONField(help_text="Names of the figures in its table; null without a table.", null=True),
+                ),
+                (
+                    "plan",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="stages",
+                        to="core.plan",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['place'],
-                'constraints': [models.UniqueConstraint(fields=('plan', 'place'), name='plan_stage_unique')],
+                "ordering": ["place"],
+                "constraints": [models.UniqueConstraint(fields=("plan", "place"), name="plan_stage_unique")],
             },
         ),
         migrations.CreateModel(
-            name='PlanMeeting',
+            name="PlanMeeting",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('column', models.PositiveIntegerField(help_text='Column of the stage in which it is drawn, from 0.')),
-                ('place', models.PositiveIntegerField(help_text='Place in that column from the top, from 0.')),
-                ('key', models.CharField(max_length=30)),
-                ('number', models.PositiveIntegerField(help_text='Its place in the round, from 1.')),
-                ('round', models.PositiveIntegerField(help_text='Round of the tournament.')),
-                ('source_1', models.CharField(blank=True, help_text='Where the side comes from, e.g. winner W1.2.', max_length=40)),
-                ('source_2', models.CharField(blank=True, max_length=40)),
-                ('points_1', models.PositiveIntegerField(default=0)),
-                ('points_2', models.PositiveIntegerField(default=0)),
-                ('score_1', models.FloatField(default=0.0)),
-                ('score_2', models.FloatField(default=0.0)),
-                ('decision', models.CharField(blank=True, choices=[('PLAYED', 'Played.'), ('EXTENDED', 'Tied at first, then decided by more matches.'), ('BETTER_SEED', 'Still tied after all extensions: the better seed advances.'), ('UNPLAYABLE', 'The arena could not play this meeting.'), ('WALKOVER', 'The opponent has withdrawn.'), ('ANNULLED', 'A participant has withdrawn: the meeting does not count.'), ('BYE', 'No opponent in this round.'), ('NOT_NEEDED', 'No longer needed.')], max_length=20)),
-                ('winner', models.PositiveSmallIntegerField(help_text='The winning side, 1 or 2.', null=True)),
-                ('side_1', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.submission')),
-                ('side_2', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.submission')),
-                ('stage', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='meetings', to='core.planstage')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("column", models.PositiveIntegerField(help_text="Column of the stage in which it is drawn, from 0.")),
+                ("place", models.PositiveIntegerField(help_text="Place in that column from the top, from 0.")),
+                ("key", models.CharField(max_length=30)),
+                ("number", models.PositiveIntegerField(help_text="Its place in the round, from 1.")),
+                ("round", models.PositiveIntegerField(help_text="Round of the tournament.")),
+                (
+                    "source_1",
+                    models.CharField(
+                        blank=True, help_text="Where the side comes from, e.g. winner W1.2.", max_length=40
+                    ),
+                ),
+                ("source_2", models.CharField(blank=True, max_length=40)),
+                ("points_1", models.PositiveIntegerField(default=0)),
+                ("points_2", models.PositiveIntegerField(default=0)),
+                ("score_1", models.FloatField(default=0.0)),
+                ("score_2", models.FloatField(default=0.0)),
+                (
+                    "decision",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("PLAYED", "Played."),
+                            ("EXTENDED", "Tied at first, then decided by more matches."),
+                            ("BETTER_SEED", "Still tied after all extensions: the better seed advances."),
+                            ("UNPLAYABLE", "The arena could not play this meeting."),
+                            ("WALKOVER", "The opponent has withdrawn."),
+                            ("ANNULLED", "A participant has withdrawn: the meeting does not count."),
+                            ("BYE", "No opponent in this round."),
+                            ("NOT_NEEDED", "No longer needed."),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("winner", models.PositiveSmallIntegerField(help_text="The winning side, 1 or 2.", null=True)),
+                (
+                    "side_1",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "side_2",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "stage",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="meetings",
+                        to="core.planstage",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['stage', 'column', 'place'],
-                'constraints': [models.UniqueConstraint(fields=('stage', 'column', 'place'), name='plan_meeting_unique'), models.CheckConstraint(condition=models.Q(models.Q(('winner', None), ('winner__in', [1, 2]), _connector='OR'), ('score_1__gte', -1e+300), ('score_1__lte', 1e+300), ('score_2__gte', -1e+300), ('score_2__lte', 1e+300)), name='plan_meeting_in_range')],
+                "ordering": ["stage", "column", "place"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("stage", "column", "place"), name="plan_meeting_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("winner", None), ("winner__in", [1, 2]), _connector="OR"),
+                            ("score_1__gte", -1e300),
+                            ("score_1__lte", 1e300),
+                            ("score_2__gte", -1e300),
+                            ("score_2__lte", 1e300),
+                        ),
+                        name="plan_meeting_in_range",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='PlanRow',
+            name="PlanRow",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('place', models.PositiveIntegerField(help_text='Place from the best, from 0.')),
-                ('rank', models.PositiveIntegerField(help_text='Ties share: 1, 1, 3.')),
-                ('values', models.JSONField(help_text='Its figures, one for each column.')),
-                ('notes', models.JSONField(default=list, help_text='Remarks, as sentences.')),
-                ('submission', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.submission')),
-                ('stage', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='core.planstage')),
-                ('plan', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rows', to='core.plan')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("place", models.PositiveIntegerField(help_text="Place from the best, from 0.")),
+                ("rank", models.PositiveIntegerField(help_text="Ties share: 1, 1, 3.")),
+                ("values", models.JSONField(help_text="Its figures, one for each column.")),
+                ("notes", models.JSONField(default=list, help_text="Remarks, as sentences.")),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "stage",
+                    models.ForeignKey(
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="rows",
+                        to="core.planstage",
+                    ),
+                ),
+                (
+                    "plan",
+                    models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name="rows", to="core.plan"),
+                ),
             ],
             options={
-                'ordering': ['stage', 'place'],
-                'constraints': [models.UniqueConstraint(fields=('stage', 'place'), name='plan_row_in_stage_unique'), models.UniqueConstraint(condition=models.Q(('stage', None)), fields=('plan', 'place'), name='plan_row_in_table_unique')],
+                "ordering": ["stage", "place"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("stage", "place"), name="plan_row_in_stage_unique"),
+                    models.UniqueConstraint(
+                        condition=models.Q(("stage", None)), fields=("plan", "place"), name="plan_row_in_table_unique"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='LanguageModel',
+            name="LanguageModel",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('name', models.CharField(max_length=80, unique=True, validators=[django.core.validators.RegexValidator('\\A[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9])?\\Z', 'Use letters, digits, dots, hyphens and underscores, with a letter or digit at both ends.')])),
-                ('url', models.CharField(help_text='Address of the endpoint, such as https://example.org/v1.', max_length=300)),
-                ('model_id', models.CharField(help_text='Its name at the endpoint.', max_length=200)),
-                ('form', models.CharField(choices=[('openai', 'chat completions'), ('gemini', 'generateContent')], default='openai', max_length=6)),
-                ('key_name', models.CharField(blank=True, help_text='Name of its key in MODEL_KEYS of the workers; empty for none.', max_length=50)),
-                ('price_in_micros', models.PositiveBigIntegerField(default=0, help_text='Millionths of the unit for a million tokens of questions.')),
-                ('price_cached_micros', models.PositiveBigIntegerField(default=0, help_text='Millionths of the unit for a million tokens of questions that were cached.')),
-                ('price_out_micros', models.PositiveBigIntegerField(default=0, help_text='Millionths of the unit for a million tokens of answers.')),
-                ('parallel', models.PositiveSmallIntegerField(default=4, help_text='Rollouts that use it at once. 0: no limit.')),
-                ('sampling', models.JSONField(blank=True, default=dict, help_text='Fixed parameters of every request, such as a temperature.')),
-                ('users', models.CharField(choices=[('STAFF', 'organisers'), ('MEMBERS', 'everyone with an account')], default='STAFF', max_length=7)),
-                ('cost_per_day_micros', models.PositiveBigIntegerField(blank=True, help_text='From this cost on, no rollout with it begins that day (UTC). Empty: no limit.', null=True)),
-                ('is_active', models.BooleanField(default=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "name",
+                    models.CharField(
+                        max_length=80,
+                        unique=True,
+                        validators=[
+                            django.core.validators.RegexValidator(
+                                "\\A[A-Za-z0-9](?:[A-Za-z0-9._-]{0,78}[A-Za-z0-9])?\\Z",
+                                "Use letters, digits, dots, hyphens and underscores, with a letter or digit at both ends.",
+                            )
+                        ],
+                    ),
+                ),
+                (
+                    "url",
+                    models.CharField(
+                        help_text="Address of the endpoint, such as https://example.org/v1.", max_length=300
+                    ),
+                ),
+                ("model_id", models.CharField(help_text="Its name at the endpoint.", max_length=200)),
+                (
+                    "form",
+                    models.CharField(
+                        choices=[("openai", "chat completions"), ("gemini", "generateContent")],
+                        default="openai",
+                        max_length=6,
+                    ),
+                ),
+                (
+                    "key_name",
+                    models.CharField(
+                        blank=True,
+                        help_text="Name of its key in MODEL_KEYS of the workers; empty for none.",
+                        max_length=50,
+                    ),
+                ),
+                (
+                    "price_in_micros",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="Millionths of the unit for a million tokens of questions."
+                    ),
+                ),
+                (
+                    "price_cached_micros",
+                    models.PositiveBigIntegerField(
+                        default=0,
+                        help_text="Millionths of the unit for a million tokens of questions that were cached.",
+                    ),
+                ),
+                (
+                    "price_out_micros",
+                    models.PositiveBigIntegerField(
+                        default=0, help_text="Millionths of the unit for a million tokens of answers."
+                    ),
+                ),
+                (
+                    "parallel",
+                    models.PositiveSmallIntegerField(default=4, help_text="Rollouts that use it at once. 0: no limit."),
+                ),
+                (
+                    "sampling",
+                    models.JSONField(
+                        blank=True, default=dict, help_text="Fixed parameters of every request, such as a temperature."
+                    ),
+                ),
+                (
+                    "users",
+                    models.CharField(
+                        choices=[("STAFF", "organisers"), ("MEMBERS", "everyone with an account")],
+                        default="STAFF",
+                        max_length=7,
+                    ),
+                ),
+                (
+                    "cost_per_day_micros",
+                    models.PositiveBigIntegerField(
+                        blank=True,
+                        help_text="From this cost on, no rollout with it begins that day (UTC). Empty: no limit.",
+                        null=True,
+                    ),
+                ),
+                ("is_active", models.BooleanField(default=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
             ],
             options={
-                'ordering': ['name'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('form__in', ['openai', 'gemini']), ('users__in', ['STAFF', 'MEMBERS'])), name='languagemodel_known')],
+                "ordering": ["name"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("form__in", ["openai", "gemini"]), ("users__in", ["STAFF", "MEMBERS"])),
+                        name="languagemodel_known",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Package',
+            name="Package",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('number', models.PositiveIntegerField(help_text='From 1 within the environment.')),
-                ('archive', models.FileField(max_length=200, upload_to=core.models.package.package_name)),
-                ('archive_sha256', models.CharField(max_length=64)),
-                ('archive_bytes', models.PositiveBigIntegerField()),
-                ('manifest', models.JSONField(help_text='What everyone may know of it; core.rollouts.packages has the keys.')),
-                ('memory_bytes', models.PositiveBigIntegerField(help_text='Memory of a whole world, without the browser.')),
-                ('is_public', models.BooleanField(default=False, help_text='Everyone may download the zip, which holds data, passwords and answers.')),
-                ('note', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='packages', to='core.environment')),
-                ('uploaded_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='packages', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("number", models.PositiveIntegerField(help_text="From 1 within the environment.")),
+                ("archive", models.FileField(max_length=200, upload_to=core.models.package.package_name)),
+                ("archive_sha256", models.CharField(max_length=64)),
+                ("archive_bytes", models.PositiveBigIntegerField()),
+                (
+                    "manifest",
+                    models.JSONField(help_text="What everyone may know of it; core.rollouts.packages has the keys."),
+                ),
+                (
+                    "memory_bytes",
+                    models.PositiveBigIntegerField(help_text="Memory of a whole world, without the browser."),
+                ),
+                (
+                    "is_public",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Everyone may download the zip, which holds data, passwords and answers.",
+                    ),
+                ),
+                ("note", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="packages", to="core.environment"
+                    ),
+                ),
+                (
+                    "uploaded_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="packages",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['environment', 'number'],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'number'), name='package_number_unique'), models.CheckConstraint(condition=models.Q(('memory_bytes__gte', 1), ('number__gte', 1)), name='package_numbers_in_range')],
+                "ordering": ["environment", "number"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("environment", "number"), name="package_number_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(("memory_bytes__gte", 1), ("number__gte", 1)),
+                        name="package_numbers_in_range",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Batch',
+            name="Batch",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('purpose', models.CharField(choices=[('ASKED', 'a person asked for it'), ('RANKING', 'the board'), ('ACCEPTANCE', 'to try tasks')], default='ASKED', max_length=10)),
-                ('agent_kind', models.CharField(choices=[('SCRIPTED', 'the oracle of each task'), ('NULL', 'nothing'), ('MODEL', 'a language model'), ('SUBMISSION', 'a version of an agent')], max_length=10)),
-                ('agent_config', models.JSONField(default=dict, help_text='vision, temperature, prompt.')),
-                ('task_filter', models.JSONField(default=dict, help_text='How its tasks were chosen, for people.')),
-                ('attempts', models.PositiveSmallIntegerField(help_text='Attempts at each task.')),
-                ('limits', models.JSONField(default=dict, help_text='Limits that are tighter than those of the tasks.')),
-                ('note', models.CharField(blank=True, max_length=200)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('hidden_at', models.DateTimeField(editable=False, help_text='When its owner took it out of the lists.', null=True)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='batches', to='core.environment')),
-                ('owner', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='batches', to=settings.AUTH_USER_MODEL)),
-                ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='batches', to='core.submission')),
-                ('model', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='batches', to='core.languagemodel')),
-                ('package', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='batches', to='core.package')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("public_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[
+                            ("ASKED", "a person asked for it"),
+                            ("RANKING", "the board"),
+                            ("ACCEPTANCE", "to try tasks"),
+                        ],
+                        default="ASKED",
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "agent_kind",
+                    models.CharField(
+                        choices=[
+                            ("SCRIPTED", "the oracle of each task"),
+                            ("NULL", "nothing"),
+                            ("MODEL", "a language model"),
+                            ("SUBMISSION", "a version of an agent"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("agent_config", models.JSONField(default=dict, help_text="vision, temperature, prompt.")),
+                ("task_filter", models.JSONField(default=dict, help_text="How its tasks were chosen, for people.")),
+                ("attempts", models.PositiveSmallIntegerField(help_text="Attempts at each task.")),
+                (
+                    "limits",
+                    models.JSONField(default=dict, help_text="Limits that are tighter than those of the tasks."),
+                ),
+                ("note", models.CharField(blank=True, max_length=200)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "hidden_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When its owner took it out of the lists.", null=True
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="batches", to="core.environment"
+                    ),
+                ),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="batches", to=settings.AUTH_USER_MODEL
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="batches",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "model",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="batches",
+                        to="core.languagemodel",
+                    ),
+                ),
+                (
+                    "package",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="batches", to="core.package"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'verbose_name_plural': 'batches',
-                'indexes': [models.Index(fields=['environment', '-id'], name='batch_of_environment')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('attempts__gte', 1), ('purpose__in', ['ASKED', 'RANKING', 'ACCEPTANCE']), models.Q(models.Q(('agent_kind', 'SUBMISSION'), ('submission__isnull', False)), models.Q(('agent_kind', 'MODEL'), ('model__isnull', False), ('submission', None)), models.Q(('agent_kind__in', ['SCRIPTED', 'NULL']), ('model', None), ('submission', None)), _connector='OR')), name='batch_is_whole')],
+                "ordering": ["-pk"],
+                "verbose_name_plural": "batches",
+                "indexes": [models.Index(fields=["environment", "-id"], name="batch_of_environment")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("attempts__gte", 1),
+                            ("purpose__in", ["ASKED", "RANKING", "ACCEPTANCE"]),
+                            models.Q(
+                                models.Q(("agent_kind", "SUBMISSION"), ("submission__isnull", False)),
+                                models.Q(("agent_kind", "MODEL"), ("model__isnull", False), ("submission", None)),
+                                models.Q(
+                                    ("agent_kind__in", ["SCRIPTED", "NULL"]), ("model", None), ("submission", None)
+                                ),
+                                _connector="OR",
+                            ),
+                        ),
+                        name="batch_is_whole",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='PackageBuild',
+            name="PackageBuild",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('seed', models.PositiveBigIntegerField(default=0, help_text='What the data are made from.')),
-                ('built', models.JSONField(default=dict, editable=False, help_text='What worlds are started from.')),
-                ('fresh', models.FileField(blank=True, editable=False, help_text='What a fresh world exports.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('state_digest', models.CharField(blank=True, editable=False, help_text='Digest of that state.', max_length=64)),
-                ('package', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='builds', to='core.package')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                ("seed", models.PositiveBigIntegerField(default=0, help_text="What the data are made from.")),
+                ("built", models.JSONField(default=dict, editable=False, help_text="What worlds are started from.")),
+                (
+                    "fresh",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="What a fresh world exports.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "state_digest",
+                    models.CharField(blank=True, editable=False, help_text="Digest of that state.", max_length=64),
+                ),
+                (
+                    "package",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="builds", to="core.package"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='packagebuild_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='packagebuild_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='packagebuild_begun_turn'), models.Index(fields=['flow', '-turn'], name='packagebuild_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='packagebuild_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='packagebuild_running'), models.Index(fields=['created_at', 'id'], name='packagebuild_created'), models.Index(fields=['state', '-ended_at'], name='packagebuild_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='packagebuild_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='packagebuild_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='packagebuild_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='packagebuild_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='packagebuild_cancelled_has_code'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'SUCCEEDED'), _negated=True), models.Q(models.Q(('state_digest', ''), _negated=True), models.Q(('fresh', ''), _negated=True)), _connector='OR'), name='packagebuild_result_is_whole'), models.UniqueConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=('package', 'seed'), name='packagebuild_one_open')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="packagebuild_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="packagebuild_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)),
+                        fields=["-begun_turn"],
+                        name="packagebuild_begun_turn",
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="packagebuild_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="packagebuild_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")),
+                        fields=["lease_expires_at"],
+                        name="packagebuild_running",
+                    ),
+                    models.Index(fields=["created_at", "id"], name="packagebuild_created"),
+                    models.Index(fields=["state", "-ended_at"], name="packagebuild_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="packagebuild_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="packagebuild_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="packagebuild_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="packagebuild_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="packagebuild_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "SUCCEEDED"), _negated=True),
+                            models.Q(
+                                models.Q(("state_digest", ""), _negated=True), models.Q(("fresh", ""), _negated=True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="packagebuild_result_is_whole",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=("package", "seed"),
+                        name="packagebuild_one_open",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='TaskFile',
+            name="TaskFile",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('sha256', models.CharField(max_length=64)),
-                ('report', models.JSONField(help_text='What it changed: count, created, revised, unchanged, duplicates, skipped.')),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='task_files', to='core.environment')),
-                ('package', models.ForeignKey(help_text='If it came in a package.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='task_files', to='core.package')),
-                ('uploaded_by', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='task_files', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "by_organiser",
+                    models.BooleanField(
+                        editable=False,
+                        help_text="Only tasks of organisers are on a board, and they are tested at once.",
+                    ),
+                ),
+                ("sha256", models.CharField(max_length=64)),
+                (
+                    "report",
+                    models.JSONField(
+                        help_text="What it changed: count, created, revised, unchanged, duplicates, skipped."
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="task_files", to="core.environment"
+                    ),
+                ),
+                (
+                    "package",
+                    models.ForeignKey(
+                        help_text="If it came in a package.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="task_files",
+                        to="core.package",
+                    ),
+                ),
+                (
+                    "uploaded_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="task_files",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
+                "ordering": ["pk"],
             },
         ),
         migrations.CreateModel(
-            name='Task',
+            name="Task",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('key', models.CharField(help_text='Its id in the file.', max_length=100)),
-                ('revision', models.PositiveIntegerField(help_text='From 1 within its key.')),
-                ('is_current', models.BooleanField(default=True, help_text='Whether no later revision is there.')),
-                ('instruction', models.TextField()),
-                ('definition', models.JSONField(help_text='Its keys as they were written, without the id.')),
-                ('content_sha256', models.CharField(max_length=64)),
-                ('work_sha256', models.CharField(help_text='Hash of what agents see and are judged by.', max_length=64)),
-                ('fingerprint', models.CharField(help_text='Equal for duplicates.', max_length=64)),
-                ('is_judged', models.BooleanField(help_text='Whether there is anything to judge a rollout by.')),
-                ('has_oracle', models.BooleanField()),
-                ('seed', models.PositiveBigIntegerField(default=0)),
-                ('split', models.CharField(choices=[('PRACTICE', 'practice'), ('RANKING', 'ranking'), ('HIDDEN', 'hidden')], default='PRACTICE', max_length=8)),
-                ('difficulty', models.CharField(blank=True, max_length=6)),
-                ('tag_line', models.TextField(blank=True, help_text='Its tags, each between commas, for filters.')),
-                ('acceptance', models.CharField(blank=True, choices=[('', 'not tried'), ('ACCEPTED', 'accepted'), ('REFUSED', 'refused')], editable=False, max_length=8)),
-                ('acceptance_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('acceptance_sentence', models.TextField(blank=True, editable=False)),
-                ('verified_at', models.DateTimeField(editable=False, help_text='When it was last tried.', null=True)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='core.environment')),
-                ('file', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='tasks', to='core.taskfile')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("key", models.CharField(help_text="Its id in the file.", max_length=100)),
+                ("revision", models.PositiveIntegerField(help_text="From 1 within its key.")),
+                ("is_current", models.BooleanField(default=True, help_text="Whether no later revision is there.")),
+                ("instruction", models.TextField()),
+                ("definition", models.JSONField(help_text="Its keys as they were written, without the id.")),
+                ("content_sha256", models.CharField(max_length=64)),
+                (
+                    "work_sha256",
+                    models.CharField(help_text="Hash of what agents see and are judged by.", max_length=64),
+                ),
+                ("fingerprint", models.CharField(help_text="Equal for duplicates.", max_length=64)),
+                ("is_judged", models.BooleanField(help_text="Whether there is anything to judge a rollout by.")),
+                ("has_oracle", models.BooleanField()),
+                ("seed", models.PositiveBigIntegerField(default=0)),
+                (
+                    "split",
+                    models.CharField(
+                        choices=[("PRACTICE", "practice"), ("RANKING", "ranking"), ("HIDDEN", "hidden")],
+                        default="PRACTICE",
+                        max_length=8,
+                    ),
+                ),
+                ("difficulty", models.CharField(blank=True, max_length=6)),
+                ("tag_line", models.TextField(blank=True, help_text="Its tags, each between commas, for filters.")),
+                (
+                    "acceptance",
+                    models.CharField(
+                        blank=True,
+                        choices=[("", "not tried"), ("ACCEPTED", "accepted"), ("REFUSED", "refused")],
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("acceptance_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("acceptance_sentence", models.TextField(blank=True, editable=False)),
+                ("verified_at", models.DateTimeField(editable=False, help_text="When it was last tried.", null=True)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="core.environment"
+                    ),
+                ),
+                (
+                    "file",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="tasks", to="core.taskfile"
+                    ),
+                ),
+                (
+                    "member",
+                    models.ForeignKey(
+                        editable=False,
+                        help_text="The member who wrote it, among whose tasks its key is unique; empty for a task of the organisers.",
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'ordering': ['environment', 'key', 'revision'],
-                'indexes': [models.Index(fields=['environment', 'fingerprint'], name='task_of_fingerprint'), models.Index(condition=models.Q(('is_current', True)), fields=['key'], name='task_of_key')],
-                'constraints': [models.UniqueConstraint(fields=('environment', 'key', 'revision'), name='task_revision_unique'), models.UniqueConstraint(condition=models.Q(('is_current', True)), fields=('environment', 'key'), name='task_one_current'), models.CheckConstraint(condition=models.Q(('acceptance__in', ['', 'ACCEPTED', 'REFUSED']), ('revision__gte', 1), ('split__in', ['PRACTICE', 'RANKING', 'HIDDEN']), models.Q(('key', ''), _negated=True)), name='task_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('acceptance', ''), ('verified_at', None)), models.Q(models.Q(('acceptance', ''), _negated=True), ('verified_at__isnull', False)), _connector='OR'), name='task_acceptance_is_dated')],
+                "ordering": ["environment", "key", "revision"],
+                "indexes": [
+                    models.Index(fields=["environment", "fingerprint"], name="task_of_fingerprint"),
+                    models.Index(condition=models.Q(("is_current", True)), fields=["key"], name="task_of_key"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("member", None)),
+                        fields=("environment", "key", "revision"),
+                        name="task_revision_unique",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_current", True), ("member", None)),
+                        fields=("environment", "key"),
+                        name="task_one_current",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("environment", "member", "key", "revision"), name="task_of_member_revision_unique"
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("is_current", True)),
+                        fields=("environment", "member", "key"),
+                        name="task_of_member_one_current",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("acceptance__in", ["", "ACCEPTED", "REFUSED"]),
+                            ("revision__gte", 1),
+                            ("split__in", ["PRACTICE", "RANKING", "HIDDEN"]),
+                            models.Q(("key", ""), _negated=True),
+                        ),
+                        name="task_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("acceptance", ""), ("verified_at", None)),
+                            models.Q(models.Q(("acceptance", ""), _negated=True), ("verified_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="task_acceptance_is_dated",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Rollout',
+            name="Rollout",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
-                ('is_ranked', models.BooleanField(default=False, editable=False, help_text='Whether the board counts it.')),
-                ('attempt_number', models.PositiveSmallIntegerField(help_text='From 1 within its batch and task.')),
-                ('seed', models.PositiveBigIntegerField(default=0)),
-                ('phase', models.CharField(blank=True, choices=[('', 'waiting'), ('PROVISIONING', 'provisioning'), ('WORKING', 'working'), ('EXPORTING', 'exporting'), ('CLEANING', 'cleaning up'), ('JUDGING', 'judging'), ('STORING', 'storing')], editable=False, max_length=12)),
-                ('live', models.JSONField(default=dict, editable=False, help_text='The latest steps while it runs.')),
-                ('ended_by', models.CharField(blank=True, choices=[('', 'not over'), ('done', 'it answered'), ('gave_up', 'it gave up'), ('step_limit', 'its steps were used up'), ('token_limit', 'its tokens were used up'), ('cost_limit', 'its money was used up'), ('time_limit', 'its time was over'), ('agent_fault', 'it broke'), ('cancelled', 'it was cancelled')], editable=False, max_length=11)),
-                ('outcome', models.CharField(blank=True, choices=[('', 'not over'), ('SOLVED', 'solved'), ('PARTIAL', 'partly solved'), ('NOT_SOLVED', 'not solved'), ('UNJUDGED', 'not judged')], editable=False, max_length=10)),
-                ('score', models.FloatField(editable=False, help_text='From 0 to 1.', null=True)),
-                ('verdict_code', models.CharField(blank=True, editable=False, help_text='Why it is not solved.', max_length=50)),
-                ('verdict_sentence', models.TextField(blank=True, editable=False)),
-                ('judge_version', models.PositiveSmallIntegerField(editable=False, null=True)),
-                ('answer', models.JSONField(editable=False, null=True)),
-                ('has_answer', models.BooleanField(default=False, editable=False, help_text='Null may be an answer.')),
-                ('answer_status', models.CharField(blank=True, editable=False, max_length=30)),
-                ('step_count', models.PositiveIntegerField(default=0, editable=False)),
-                ('seconds', models.FloatField(default=0.0, editable=False, help_text='From the first observation to the last.')),
-                ('provision_seconds', models.FloatField(editable=False, help_text='From the claim to that observation.', null=True)),
-                ('agent_seconds', models.FloatField(default=0.0, editable=False)),
-                ('tokens_in', models.PositiveBigIntegerField(default=0, editable=False)),
-                ('tokens_out', models.PositiveBigIntegerField(default=0, editable=False)),
-                ('tokens_cached', models.PositiveBigIntegerField(default=0, editable=False)),
-                ('cost_micros', models.PositiveBigIntegerField(default=0, editable=False)),
-                ('record', models.FileField(blank=True, editable=False, help_text='The record, JSON.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('steps', models.FileField(blank=True, editable=False, help_text='A line of JSON a step, gzip.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('pages', models.FileField(blank=True, editable=False, help_text='Snapshots and pictures.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('video', models.FileField(blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('trace', models.FileField(blank=True, editable=False, help_text="For Playwright's viewer.", max_length=200, upload_to=core.models.job.artifact_name)),
-                ('har', models.FileField(blank=True, editable=False, help_text='The network log.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('export', models.FileField(blank=True, editable=False, help_text='The exported state.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('changes', models.FileField(blank=True, editable=False, help_text='How it differs from that of a fresh world, JSON.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('world_log', models.FileField(blank=True, editable=False, help_text='What the services have printed.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('model_log', models.FileField(blank=True, editable=False, help_text='The log of the gateway.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_log', models.FileField(blank=True, editable=False, help_text='What the agent has printed.', max_length=200, upload_to=core.models.job.artifact_name)),
-                ('record_sha256', models.CharField(blank=True, editable=False, max_length=64)),
-                ('player_digest', models.CharField(blank=True, editable=False, help_text='Content id of the image.', max_length=100)),
-                ('hidden_at', models.DateTimeField(editable=False, help_text='When its owner took it out of the lists.', null=True)),
-                ('judging_asked', models.CharField(blank=True, choices=[('FIRST', 'first'), ('AGAIN', 'again'), ('TASK_CHANGED', 'the task was corrected'), ('REPLAY', 'played again in a fresh world')], editable=False, help_text='AGAIN or TASK_CHANGED while another verdict is waited for.', max_length=12)),
-                ('judging_error', models.TextField(blank=True, editable=False, help_text='Why the last one could not be made.')),
-                ('batch', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rollouts', to='core.batch')),
-                ('judging_asked_by', models.ForeignKey(editable=False, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('environment', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rollouts', to='core.environment')),
-                ('package', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rollouts', to='core.package')),
-                ('submission', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rollouts', to='core.submission')),
-                ('task', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='rollouts', to='core.task')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                ("public_id", models.UUIDField(default=uuid.uuid4, editable=False, unique=True)),
+                (
+                    "is_ranked",
+                    models.BooleanField(default=False, editable=False, help_text="Whether the board counts it."),
+                ),
+                ("attempt_number", models.PositiveSmallIntegerField(help_text="From 1 within its batch and task.")),
+                ("seed", models.PositiveBigIntegerField(default=0)),
+                (
+                    "phase",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "waiting"),
+                            ("PROVISIONING", "provisioning"),
+                            ("WORKING", "working"),
+                            ("EXPORTING", "exporting"),
+                            ("CLEANING", "cleaning up"),
+                            ("JUDGING", "judging"),
+                            ("STORING", "storing"),
+                        ],
+                        editable=False,
+                        max_length=12,
+                    ),
+                ),
+                ("live", models.JSONField(default=dict, editable=False, help_text="The latest steps while it runs.")),
+                (
+                    "ended_by",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not over"),
+                            ("done", "it answered"),
+                            ("gave_up", "it gave up"),
+                            ("step_limit", "its steps were used up"),
+                            ("token_limit", "its tokens were used up"),
+                            ("cost_limit", "its money was used up"),
+                            ("time_limit", "its time was over"),
+                            ("agent_fault", "it broke"),
+                            ("cancelled", "it was cancelled"),
+                        ],
+                        editable=False,
+                        max_length=11,
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "not over"),
+                            ("SOLVED", "solved"),
+                            ("PARTIAL", "partly solved"),
+                            ("NOT_SOLVED", "not solved"),
+                            ("UNJUDGED", "not judged"),
+                        ],
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                ("score", models.FloatField(editable=False, help_text="From 0 to 1.", null=True)),
+                (
+                    "verdict_code",
+                    models.CharField(blank=True, editable=False, help_text="Why it is not solved.", max_length=50),
+                ),
+                ("verdict_sentence", models.TextField(blank=True, editable=False)),
+                ("judge_version", models.PositiveSmallIntegerField(editable=False, null=True)),
+                ("answer", models.JSONField(editable=False, null=True)),
+                ("has_answer", models.BooleanField(default=False, editable=False, help_text="Null may be an answer.")),
+                ("answer_status", models.CharField(blank=True, editable=False, max_length=30)),
+                ("step_count", models.PositiveIntegerField(default=0, editable=False)),
+                (
+                    "seconds",
+                    models.FloatField(default=0.0, editable=False, help_text="From the first observation to the last."),
+                ),
+                (
+                    "provision_seconds",
+                    models.FloatField(editable=False, help_text="From the claim to that observation.", null=True),
+                ),
+                ("agent_seconds", models.FloatField(default=0.0, editable=False)),
+                ("tokens_in", models.PositiveBigIntegerField(default=0, editable=False)),
+                ("tokens_out", models.PositiveBigIntegerField(default=0, editable=False)),
+                ("tokens_cached", models.PositiveBigIntegerField(default=0, editable=False)),
+                ("cost_micros", models.PositiveBigIntegerField(default=0, editable=False)),
+                (
+                    "record",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The record, JSON.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "steps",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="A line of JSON a step, gzip.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "pages",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="Snapshots and pictures.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "video",
+                    models.FileField(
+                        blank=True, editable=False, max_length=200, upload_to=core.models.job.artifact_name
+                    ),
+                ),
+                (
+                    "trace",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="For Playwright's viewer.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "har",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The network log.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "export",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The exported state.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "changes",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="How it differs from that of a fresh world, JSON.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "world_log",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="What the services have printed.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "model_log",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="The log of the gateway.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                (
+                    "player_log",
+                    models.FileField(
+                        blank=True,
+                        editable=False,
+                        help_text="What the agent has printed.",
+                        max_length=200,
+                        upload_to=core.models.job.artifact_name,
+                    ),
+                ),
+                ("record_sha256", models.CharField(blank=True, editable=False, max_length=64)),
+                (
+                    "player_digest",
+                    models.CharField(blank=True, editable=False, help_text="Content id of the image.", max_length=100),
+                ),
+                (
+                    "hidden_at",
+                    models.DateTimeField(
+                        editable=False, help_text="When its owner took it out of the lists.", null=True
+                    ),
+                ),
+                (
+                    "judging_asked",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("FIRST", "first"),
+                            ("AGAIN", "again"),
+                            ("TASK_CHANGED", "the task was corrected"),
+                            ("REPLAY", "played again in a fresh world"),
+                        ],
+                        editable=False,
+                        help_text="AGAIN or TASK_CHANGED while another verdict is waited for.",
+                        max_length=12,
+                    ),
+                ),
+                (
+                    "judging_error",
+                    models.TextField(blank=True, editable=False, help_text="Why the last one could not be made."),
+                ),
+                (
+                    "batch",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="rollouts", to="core.batch"
+                    ),
+                ),
+                (
+                    "judging_asked_by",
+                    models.ForeignKey(
+                        editable=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "environment",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="rollouts", to="core.environment"
+                    ),
+                ),
+                (
+                    "package",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="rollouts", to="core.package"
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="rollouts",
+                        to="core.submission",
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="rollouts", to="core.task"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='rollout_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='rollout_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='rollout_begun_turn'), models.Index(fields=['flow', '-turn'], name='rollout_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='rollout_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='rollout_running'), models.Index(fields=['created_at', 'id'], name='rollout_created'), models.Index(fields=['state', '-ended_at'], name='rollout_ended'), models.Index(condition=models.Q(('judging_asked', ''), _negated=True), fields=['judging_asked'], name='rollout_judging'), models.Index(fields=['batch', 'task', 'attempt_number'], name='rollout_of_batch'), models.Index(fields=['task', '-id'], name='rollout_of_task'), models.Index(condition=models.Q(('is_ranked', True)), fields=['environment', 'submission', 'task'], name='rollout_board')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='rollout_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='rollout_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='rollout_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='rollout_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='rollout_cancelled_has_code'), models.CheckConstraint(condition=models.Q(('outcome__in', ['', 'SOLVED', 'PARTIAL', 'NOT_SOLVED', 'UNJUDGED']), ('phase__in', ['', 'PROVISIONING', 'WORKING', 'EXPORTING', 'CLEANING', 'JUDGING', 'STORING']), ('attempt_number__gte', 1), ('ended_by__in', ['', 'done', 'gave_up', 'step_limit', 'token_limit', 'cost_limit', 'time_limit', 'agent_fault', 'cancelled']), models.Q(('score', None), models.Q(('score__gte', 0), ('score__lte', 1)), _connector='OR')), name='rollout_in_range'), models.CheckConstraint(condition=models.Q(models.Q(models.Q(('outcome', ''), _negated=True), ('judge_version__isnull', False), ('score__isnull', False), ('state', 'SUCCEEDED')), models.Q(('fault', 'PLAYER'), ('outcome', 'NOT_SOLVED'), ('score__isnull', False), ('state', 'FAILED')), models.Q(models.Q(('state', 'SUCCEEDED'), _negated=True), models.Q(('fault', 'PLAYER'), ('state', 'FAILED'), _negated=True), ('outcome', '')), _connector='OR'), name='rollout_result_is_whole'), models.UniqueConstraint(fields=('batch', 'task', 'attempt_number'), name='rollout_attempt_unique')],
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="rollout_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="rollout_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="rollout_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="rollout_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="rollout_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="rollout_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="rollout_created"),
+                    models.Index(fields=["state", "-ended_at"], name="rollout_ended"),
+                    models.Index(
+                        condition=models.Q(("judging_asked", ""), _negated=True),
+                        fields=["judging_asked"],
+                        name="rollout_judging",
+                    ),
+                    models.Index(fields=["batch", "task", "attempt_number"], name="rollout_of_batch"),
+                    models.Index(fields=["task", "-id"], name="rollout_of_task"),
+                    models.Index(
+                        condition=models.Q(("is_ranked", True)),
+                        fields=["environment", "submission", "task"],
+                        name="rollout_board",
+                    ),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="rollout_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="rollout_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="rollout_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="rollout_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="rollout_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("outcome__in", ["", "SOLVED", "PARTIAL", "NOT_SOLVED", "UNJUDGED"]),
+                            (
+                                "phase__in",
+                                ["", "PROVISIONING", "WORKING", "EXPORTING", "CLEANING", "JUDGING", "STORING"],
+                            ),
+                            ("attempt_number__gte", 1),
+                            (
+                                "ended_by__in",
+                                [
+                                    "",
+                                    "done",
+                                    "gave_up",
+                                    "step_limit",
+                                    "token_limit",
+                                    "cost_limit",
+                                    "time_limit",
+                                    "agent_fault",
+                                    "cancelled",
+                                ],
+                            ),
+                            models.Q(("score", None), models.Q(("score__gte", 0), ("score__lte", 1)), _connector="OR"),
+                        ),
+                        name="rollout_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                models.Q(("outcome", ""), _negated=True),
+                                ("judge_version__isnull", False),
+                                ("score__isnull", False),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("fault", "PLAYER"),
+                                ("outcome", "NOT_SOLVED"),
+                                ("score__isnull", False),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(
+                                models.Q(("state", "SUCCEEDED"), _negated=True),
+                                models.Q(("fault", "PLAYER"), ("state", "FAILED"), _negated=True),
+                                ("outcome", ""),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="rollout_result_is_whole",
+                    ),
+                    models.UniqueConstraint(fields=("batch", "task", "attempt_number"), name="rollout_attempt_unique"),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='RolloutVerdict',
+            name="RolloutVerdict",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('reason', models.CharField(choices=[('FIRST', 'first'), ('AGAIN', 'again'), ('TASK_CHANGED', 'the task was corrected'), ('REPLAY', 'played again in a fresh world')], max_length=12)),
-                ('judge_version', models.PositiveSmallIntegerField()),
-                ('outcome', models.CharField(choices=[('', 'not over'), ('SOLVED', 'solved'), ('PARTIAL', 'partly solved'), ('NOT_SOLVED', 'not solved'), ('UNJUDGED', 'not judged')], max_length=10)),
-                ('fault', models.CharField(max_length=8)),
-                ('score', models.FloatField()),
-                ('code', models.CharField(blank=True, max_length=50)),
-                ('sentence', models.TextField(blank=True)),
-                ('checks', models.JSONField(default=list)),
-                ('guards', models.JSONField(default=list)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('made_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('rollout', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='verdicts', to='core.rollout')),
-                ('task', models.ForeignKey(help_text='The revision it is by.', on_delete=django.db.models.deletion.PROTECT, related_name='+', to='core.task')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "reason",
+                    models.CharField(
+                        choices=[
+                            ("FIRST", "first"),
+                            ("AGAIN", "again"),
+                            ("TASK_CHANGED", "the task was corrected"),
+                            ("REPLAY", "played again in a fresh world"),
+                        ],
+                        max_length=12,
+                    ),
+                ),
+                ("judge_version", models.PositiveSmallIntegerField()),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("", "not over"),
+                            ("SOLVED", "solved"),
+                            ("PARTIAL", "partly solved"),
+                            ("NOT_SOLVED", "not solved"),
+                            ("UNJUDGED", "not judged"),
+                        ],
+                        max_length=10,
+                    ),
+                ),
+                ("fault", models.CharField(max_length=8)),
+                ("score", models.FloatField()),
+                ("code", models.CharField(blank=True, max_length=50)),
+                ("sentence", models.TextField(blank=True)),
+                ("checks", models.JSONField(default=list)),
+                ("guards", models.JSONField(default=list)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "made_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "rollout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="verdicts", to="core.rollout"
+                    ),
+                ),
+                (
+                    "task",
+                    models.ForeignKey(
+                        help_text="The revision it is by.",
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to="core.task",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['pk'],
-                'constraints': [models.CheckConstraint(condition=models.Q(('reason__in', ['FIRST', 'AGAIN', 'TASK_CHANGED', 'REPLAY']), ('score__gte', 0), ('score__lte', 1)), name='rolloutverdict_in_range')],
+                "ordering": ["pk"],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("reason__in", ["FIRST", "AGAIN", "TASK_CHANGED", "REPLAY"]),
+                            ("score__gte", 0),
+                            ("score__lte", 1),
+                        ),
+                        name="rolloutverdict_in_range",
+                    )
+                ],
             },
         ),
         migrations.CreateModel(
-            name='WorldLease',
+            name="WorldLease",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('token', models.CharField(help_text='The label arena.world of its containers.', max_length=64, unique=True)),
-                ('host', models.CharField(max_length=80)),
-                ('worker', models.CharField(max_length=100)),
-                ('memory_bytes', models.PositiveBigIntegerField(help_text='Reserved: the package, the browser, the player.')),
-                ('opened_at', models.DateTimeField(auto_now_add=True)),
-                ('deadline_at', models.DateTimeField(help_text='When any reaper may remove it.')),
-                ('closed_at', models.DateTimeField(help_text='When its containers were gone.', null=True)),
-                ('rollout', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='worlds', to='core.rollout')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "token",
+                    models.CharField(help_text="The label arena.world of its containers.", max_length=64, unique=True),
+                ),
+                ("host", models.CharField(max_length=80)),
+                ("worker", models.CharField(max_length=100)),
+                (
+                    "memory_bytes",
+                    models.PositiveBigIntegerField(help_text="Reserved: the package, the browser, the player."),
+                ),
+                ("opened_at", models.DateTimeField(auto_now_add=True)),
+                ("deadline_at", models.DateTimeField(help_text="When any reaper may remove it.")),
+                ("closed_at", models.DateTimeField(help_text="When its containers were gone.", null=True)),
+                (
+                    "rollout",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="worlds", to="core.rollout"
+                    ),
+                ),
             ],
             options={
-                'ordering': ['-pk'],
-                'indexes': [models.Index(condition=models.Q(('closed_at', None)), fields=['host'], name='worldlease_open')],
+                "ordering": ["-pk"],
+                "indexes": [
+                    models.Index(condition=models.Q(("closed_at", None)), fields=["host"], name="worldlease_open")
+                ],
             },
         ),
         migrations.CreateModel(
-            name='Sitting',
+            name="Sitting",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('environment_version', models.CharField(help_text='Id of the spec for its matches, e.g. quarto-v1.', max_length=60)),
-                ('seed', models.PositiveBigIntegerField()),
-                ('match_count', models.PositiveIntegerField()),
-                ('matches_done', models.PositiveIntegerField(default=0, editable=False)),
-                ('records', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_2_log', models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
-                ('player_1_digest', models.CharField(blank=True, editable=False, help_text='Content id of the image that played; empty for a folder.', max_length=100)),
-                ('player_2_digest', models.CharField(blank=True, editable=False, max_length=100)),
-                ('record_sha256', models.CharField(blank=True, editable=False, help_text='Hash of the play.', max_length=64)),
-                ('opening', models.JSONField(blank=True, editable=False, help_text='The actions that its matches begin with; null without origin.', null=True)),
-                ('origin_match', models.PositiveIntegerField(editable=False, help_text='The number of that match.', null=True)),
-                ('origin_ply', models.PositiveIntegerField(editable=False, help_text='The state of it, from 0.', null=True)),
-                ('public_id', models.UUIDField(default=uuid.uuid4, editable=False, help_text='Its name in addresses.', unique=True)),
-                ('address_digest', models.CharField(blank=True, editable=False, help_text='For a visitor: a hash of their address and the day, which their quota is counted by.', max_length=32)),
-                ('persons_seat', models.PositiveSmallIntegerField(help_text='From 0.')),
-                ('persons_turn_at', models.DateTimeField(help_text='When the person acted last, or their turn began; a long time after it the sitting ends.')),
-                ('resigned_at', models.DateTimeField(editable=False, null=True)),
-                ('outcome', models.CharField(blank=True, choices=[('', 'undecided'), ('PLAYER_1', 'player 1 won'), ('PLAYER_2', 'player 2 won'), ('DRAW', 'draw')], editable=False, max_length=8)),
-                ('origin', models.ForeignKey(blank=True, editable=False, help_text='The duel with the match that it goes on from.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='core.duel')),
-                ('submission', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sittings', to='core.submission')),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='sittings', to=settings.AUTH_USER_MODEL)),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "environment_version",
+                    models.CharField(help_text="Id of the spec for its matches, e.g. quarto-v1.", max_length=60),
+                ),
+                ("seed", models.PositiveBigIntegerField()),
+                ("match_count", models.PositiveIntegerField()),
+                ("matches_done", models.PositiveIntegerField(default=0, editable=False)),
+                ("records", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_1_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                ("player_2_log", models.FileField(blank=True, max_length=200, upload_to=core.models.job.artifact_name)),
+                (
+                    "player_1_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="Content id of the image that played; empty for a folder.",
+                        max_length=100,
+                    ),
+                ),
+                ("player_2_digest", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "record_sha256",
+                    models.CharField(blank=True, editable=False, help_text="Hash of the play.", max_length=64),
+                ),
+                (
+                    "opening",
+                    models.JSONField(
+                        blank=True,
+                        editable=False,
+                        help_text="The actions that its matches begin with; null without origin.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "origin_match",
+                    models.PositiveIntegerField(editable=False, help_text="The number of that match.", null=True),
+                ),
+                (
+                    "origin_ply",
+                    models.PositiveIntegerField(editable=False, help_text="The state of it, from 0.", null=True),
+                ),
+                (
+                    "public_id",
+                    models.UUIDField(
+                        default=uuid.uuid4, editable=False, help_text="Its name in addresses.", unique=True
+                    ),
+                ),
+                (
+                    "address_digest",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="For a visitor: a hash of their address and the day, which their quota is counted by.",
+                        max_length=32,
+                    ),
+                ),
+                ("persons_seat", models.PositiveSmallIntegerField(help_text="From 0.")),
+                (
+                    "persons_turn_at",
+                    models.DateTimeField(
+                        help_text="When the person acted last, or their turn began; a long time after it the sitting ends."
+                    ),
+                ),
+                ("resigned_at", models.DateTimeField(editable=False, null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "undecided"),
+                            ("PLAYER_1", "player 1 won"),
+                            ("PLAYER_2", "player 2 won"),
+                            ("DRAW", "draw"),
+                        ],
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "origin",
+                    models.ForeignKey(
+                        blank=True,
+                        editable=False,
+                        help_text="The duel with the match that it goes on from.",
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to="core.duel",
+                    ),
+                ),
+                (
+                    "submission",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="sittings", to="core.submission"
+                    ),
+                ),
+                (
+                    "user",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="sittings",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('match_count', 1), ('persons_seat__in', [0, 1])), name='sitting_is_one_match_of_two'), models.CheckConstraint(condition=models.Q(models.Q(('outcome__in', ['PLAYER_1', 'PLAYER_2', 'DRAW']), ('state', 'SUCCEEDED')), models.Q(models.Q(('state', 'SUCCEEDED'), _negated=True), ('outcome', '')), _connector='OR'), name='sitting_result_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('opening', None), ('origin', None), ('origin_match', None), ('origin_ply', None)), models.Q(('opening__isnull', False), ('origin_match__isnull', False), ('origin_ply__isnull', False)), _connector='OR'), name='sitting_branch_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='sitting_cancelled_has_code'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='sitting_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='sitting_running_is_claimed'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='sitting_state_is_whole'), models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='sitting_state_known')],
-                'indexes': [models.Index(fields=['submission', '-id'], name='sitting_of_submission'), models.Index(fields=['user', '-created_at'], name='sitting_of_user'), models.Index(fields=['state', '-ended_at'], name='sitting_ended'), models.Index(fields=['created_at', 'id'], name='sitting_created'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='sitting_running'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='sitting_waiting'), models.Index(fields=['flow', '-turn'], name='sitting_flow'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='sitting_begun_turn'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='sitting_in_line'), models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='sitting_open')],
-                'ordering': ['pk'],
-                'abstract': False,
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("match_count", 1), ("persons_seat__in", [0, 1])),
+                        name="sitting_is_one_match_of_two",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("outcome__in", ["PLAYER_1", "PLAYER_2", "DRAW"]), ("state", "SUCCEEDED")),
+                            models.Q(models.Q(("state", "SUCCEEDED"), _negated=True), ("outcome", "")),
+                            _connector="OR",
+                        ),
+                        name="sitting_result_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("opening", None), ("origin", None), ("origin_match", None), ("origin_ply", None)),
+                            models.Q(
+                                ("opening__isnull", False),
+                                ("origin_match__isnull", False),
+                                ("origin_ply__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="sitting_branch_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="sitting_cancelled_has_code",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="sitting_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="sitting_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="sitting_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="sitting_state_known",
+                    ),
+                ],
+                "indexes": [
+                    models.Index(fields=["submission", "-id"], name="sitting_of_submission"),
+                    models.Index(fields=["user", "-created_at"], name="sitting_of_user"),
+                    models.Index(fields=["state", "-ended_at"], name="sitting_ended"),
+                    models.Index(fields=["created_at", "id"], name="sitting_created"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="sitting_running"
+                    ),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="sitting_waiting"),
+                    models.Index(fields=["flow", "-turn"], name="sitting_flow"),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="sitting_begun_turn"
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="sitting_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="sitting_open",
+                    ),
+                ],
+                "ordering": ["pk"],
+                "abstract": False,
             },
         ),
         migrations.CreateModel(
-            name='SittingMove',
+            name="SittingMove",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('step', models.PositiveIntegerField(help_text='Counted from 0 after the opening.')),
-                ('seat', models.PositiveSmallIntegerField()),
-                ('action', models.PositiveIntegerField()),
-                ('seconds', models.FloatField(default=0.0, help_text='How long the submission thought.')),
-                ('sitting', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='moves', to='core.sitting')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("step", models.PositiveIntegerField(help_text="Counted from 0 after the opening.")),
+                ("seat", models.PositiveSmallIntegerField()),
+                ("action", models.PositiveIntegerField()),
+                ("seconds", models.FloatField(default=0.0, help_text="How long the submission thought.")),
+                (
+                    "sitting",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE, related_name="moves", to="core.sitting"
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('seconds__gte', -1e+300), ('seconds__lte', 1e+300), ('seconds__gte', 0)), name='sitting_move_took_time'), models.UniqueConstraint(fields=('sitting', 'step', 'seat'), name='sitting_move_unique')],
-                'ordering': ['sitting', 'step', 'seat'],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("seconds__gte", -1e300), ("seconds__lte", 1e300), ("seconds__gte", 0)),
+                        name="sitting_move_took_time",
+                    ),
+                    models.UniqueConstraint(fields=("sitting", "step", "seat"), name="sitting_move_unique"),
+                ],
+                "ordering": ["sitting", "step", "seat"],
             },
         ),
         migrations.CreateModel(
-            name='Analysis',
+            name="Analysis",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('QUEUED', 'waiting'), ('RUNNING', 'running'), ('SUCCEEDED', 'succeeded'), ('FAILED', 'failed'), ('CANCELLED', 'cancelled')], default='QUEUED', editable=False, max_length=10)),
-                ('attempt', models.PositiveSmallIntegerField(default=0, editable=False, help_text='Number of claims so far.')),
-                ('claim_token', models.UUIDField(editable=False, help_text='Token of the worker that runs it.', null=True)),
-                ('lease_expires_at', models.DateTimeField(editable=False, null=True)),
-                ('worker', models.CharField(blank=True, editable=False, max_length=100)),
-                ('fault', models.CharField(choices=[('NONE', 'none'), ('PLAYER', 'player'), ('PLATFORM', 'platform')], default='NONE', editable=False, max_length=8)),
-                ('error_code', models.CharField(blank=True, editable=False, max_length=50)),
-                ('error', models.TextField(blank=True, editable=False, help_text='A sentence for a person.')),
-                ('public_error', models.TextField(blank=True, editable=False, help_text="The part of the error that strangers may read: the arena's own words.")),
-                ('cancel_code', models.CharField(blank=True, choices=[('by_owner', 'by its owner'), ('by_organiser', 'by an organiser'), ('owner_banned', "its owner's account was closed"), ('agent_disabled', 'its agent was disabled'), ('quarantined', 'a player was paused for crashing'), ('player_barred', 'a player may no longer take part'), ('player_left', 'a player left the tournament'), ('submission_deleted', 'its submission was deleted'), ('superseded', 'newer work takes its place'), ('result_struck', 'a result that it depended on was struck'), ('time_over', 'the time that its caller gave it was over'), ('test_over', 'the test of a version is over'), ('tournament_over', 'its tournament is over'), ('not_public', 'there is nothing to publish'), ('environment_retired', 'its environment is no longer part of the arena')], editable=False, max_length=20)),
-                ('log', models.TextField(blank=True, editable=False)),
-                ('history', models.JSONField(default=list, editable=False, help_text='Failed attempts; see core.jobs.selectors.attempts_of.')),
-                ('flow', models.CharField(blank=True, editable=False, help_text='The owner, promotions or tournament whose jobs share turns with it.', max_length=40)),
-                ('turn', models.PositiveBigIntegerField(default=0, editable=False, help_text='Its round within its line.')),
-                ('begun_turn', models.BigIntegerField(editable=False, help_text="Its turn less its priority's turns, once a worker has begun it.", null=True)),
-                ('sort_key', models.BigIntegerField(default=0, editable=False, help_text='Jobs are taken by (sort_key, id): turn, priority and round combined.')),
-                ('priority', models.SmallIntegerField(default=0, editable=False, help_text='From -10 (later) to 10 (earlier), set by organisers.')),
-                ('trace_context', models.CharField(blank=True, default=core.tracing.traceparent, editable=False, help_text='The span in which it was made, as a W3C traceparent; empty without tracing.', max_length=55)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('not_before', models.DateTimeField(editable=False, help_text='It is delayed until then.', null=True)),
-                ('started_at', models.DateTimeField(editable=False, null=True)),
-                ('ended_at', models.DateTimeField(editable=False, null=True)),
-                ('match_number', models.PositiveIntegerField()),
-                ('asked_by', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='analyses', to=settings.AUTH_USER_MODEL)),
-                ('duel', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='analyses', to='core.duel')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("QUEUED", "waiting"),
+                            ("RUNNING", "running"),
+                            ("SUCCEEDED", "succeeded"),
+                            ("FAILED", "failed"),
+                            ("CANCELLED", "cancelled"),
+                        ],
+                        default="QUEUED",
+                        editable=False,
+                        max_length=10,
+                    ),
+                ),
+                (
+                    "attempt",
+                    models.PositiveSmallIntegerField(default=0, editable=False, help_text="Number of claims so far."),
+                ),
+                (
+                    "claim_token",
+                    models.UUIDField(editable=False, help_text="Token of the worker that runs it.", null=True),
+                ),
+                ("lease_expires_at", models.DateTimeField(editable=False, null=True)),
+                ("worker", models.CharField(blank=True, editable=False, max_length=100)),
+                (
+                    "fault",
+                    models.CharField(
+                        choices=[("NONE", "none"), ("PLAYER", "player"), ("PLATFORM", "platform")],
+                        default="NONE",
+                        editable=False,
+                        max_length=8,
+                    ),
+                ),
+                ("error_code", models.CharField(blank=True, editable=False, max_length=50)),
+                ("error", models.TextField(blank=True, editable=False, help_text="A sentence for a person.")),
+                (
+                    "public_error",
+                    models.TextField(
+                        blank=True,
+                        editable=False,
+                        help_text="The part of the error that strangers may read: the arena's own words.",
+                    ),
+                ),
+                (
+                    "cancel_code",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("by_owner", "by its owner"),
+                            ("by_organiser", "by an organiser"),
+                            ("owner_banned", "its owner's account was closed"),
+                            ("agent_disabled", "its agent was disabled"),
+                            ("quarantined", "a player was paused for crashing"),
+                            ("player_barred", "a player may no longer take part"),
+                            ("player_left", "a player left the tournament"),
+                            ("submission_deleted", "its submission was deleted"),
+                            ("superseded", "newer work takes its place"),
+                            ("result_struck", "a result that it depended on was struck"),
+                            ("time_over", "the time that its caller gave it was over"),
+                            ("test_over", "the test of a version is over"),
+                            ("tournament_over", "its tournament is over"),
+                            ("not_public", "there is nothing to publish"),
+                            ("environment_retired", "its environment is no longer part of the arena"),
+                        ],
+                        editable=False,
+                        max_length=20,
+                    ),
+                ),
+                ("log", models.TextField(blank=True, editable=False)),
+                (
+                    "history",
+                    models.JSONField(
+                        default=list, editable=False, help_text="Failed attempts; see core.jobs.selectors.attempts_of."
+                    ),
+                ),
+                (
+                    "flow",
+                    models.CharField(
+                        blank=True,
+                        editable=False,
+                        help_text="The owner, promotions or tournament whose jobs share turns with it.",
+                        max_length=40,
+                    ),
+                ),
+                (
+                    "turn",
+                    models.PositiveBigIntegerField(default=0, editable=False, help_text="Its round within its line."),
+                ),
+                (
+                    "begun_turn",
+                    models.BigIntegerField(
+                        editable=False,
+                        help_text="Its turn less its priority's turns, once a worker has begun it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "sort_key",
+                    models.BigIntegerField(
+                        default=0,
+                        editable=False,
+                        help_text="Jobs are taken by (sort_key, id): turn, priority and round combined.",
+                    ),
+                ),
+                (
+                    "priority",
+                    models.SmallIntegerField(
+                        default=0, editable=False, help_text="From -10 (later) to 10 (earlier), set by organisers."
+                    ),
+                ),
+                (
+                    "trace_context",
+                    models.CharField(
+                        blank=True,
+                        default=core.tracing.traceparent,
+                        editable=False,
+                        help_text="The span in which it was made, as a W3C traceparent; empty without tracing.",
+                        max_length=55,
+                    ),
+                ),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("not_before", models.DateTimeField(editable=False, help_text="It is delayed until then.", null=True)),
+                ("started_at", models.DateTimeField(editable=False, null=True)),
+                ("ended_at", models.DateTimeField(editable=False, null=True)),
+                ("match_number", models.PositiveIntegerField()),
+                (
+                    "asked_by",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="analyses",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "duel",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="analyses",
+                        to="core.duel",
+                    ),
+                ),
             ],
             options={
-                'verbose_name_plural': 'analyses',
-                'ordering': ['pk'],
-                'abstract': False,
-                'indexes': [models.Index(condition=models.Q(('state__in', ['QUEUED', 'RUNNING'])), fields=['state', 'lease_expires_at'], name='analysis_open'), models.Index(condition=models.Q(('not_before__isnull', True), ('state', 'QUEUED')), fields=['sort_key', 'id'], name='analysis_in_line'), models.Index(condition=models.Q(('begun_turn__gt', 1)), fields=['-begun_turn'], name='analysis_begun_turn'), models.Index(fields=['flow', '-turn'], name='analysis_flow'), models.Index(condition=models.Q(('state', 'QUEUED')), fields=['id'], name='analysis_waiting'), models.Index(condition=models.Q(('state', 'RUNNING')), fields=['lease_expires_at'], name='analysis_running'), models.Index(fields=['created_at', 'id'], name='analysis_created'), models.Index(fields=['state', '-ended_at'], name='analysis_ended')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['QUEUED', 'RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLED'])), name='analysis_state_known'), models.CheckConstraint(condition=models.Q(models.Q(('claim_token', None), ('ended_at', None), ('lease_expires_at', None), ('state', 'QUEUED')), models.Q(models.Q(('started_at__isnull', False)), models.Q(('worker', ''), _negated=True), ('ended_at', None), ('state', 'RUNNING')), models.Q(('ended_at__isnull', False), ('fault', 'NONE'), ('lease_expires_at', None), ('state', 'SUCCEEDED')), models.Q(('ended_at__isnull', False), ('fault__in', ['PLAYER', 'PLATFORM']), ('lease_expires_at', None), ('state', 'FAILED')), models.Q(('ended_at__isnull', False), ('lease_expires_at', None), ('state', 'CANCELLED')), _connector='OR'), name='analysis_state_is_whole'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'RUNNING'), _negated=True), models.Q(('claim_token__isnull', False), ('lease_expires_at__isnull', False)), _connector='OR'), name='analysis_running_is_claimed'), models.CheckConstraint(condition=models.Q(('priority__gte', -10), ('priority__lte', 10)), name='analysis_priority_in_range'), models.CheckConstraint(condition=models.Q(models.Q(('cancel_code__in', ['by_owner', 'by_organiser', 'owner_banned', 'agent_disabled', 'quarantined', 'player_barred', 'player_left', 'submission_deleted', 'superseded', 'result_struck', 'time_over', 'test_over', 'tournament_over', 'not_public', 'environment_retired']), ('state', 'CANCELLED')), models.Q(models.Q(('state', 'CANCELLED'), _negated=True), ('cancel_code', '')), _connector='OR'), name='analysis_cancelled_has_code'), models.UniqueConstraint(fields=('duel', 'match_number'), name='analysis_one_a_match'), models.CheckConstraint(condition=models.Q(('match_number__gte', 1)), name='analysis_match_in_range')],
+                "verbose_name_plural": "analyses",
+                "ordering": ["pk"],
+                "abstract": False,
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING"])),
+                        fields=["state", "lease_expires_at"],
+                        name="analysis_open",
+                    ),
+                    models.Index(
+                        condition=models.Q(("not_before__isnull", True), ("state", "QUEUED")),
+                        fields=["sort_key", "id"],
+                        name="analysis_in_line",
+                    ),
+                    models.Index(
+                        condition=models.Q(("begun_turn__gt", 1)), fields=["-begun_turn"], name="analysis_begun_turn"
+                    ),
+                    models.Index(fields=["flow", "-turn"], name="analysis_flow"),
+                    models.Index(condition=models.Q(("state", "QUEUED")), fields=["id"], name="analysis_waiting"),
+                    models.Index(
+                        condition=models.Q(("state", "RUNNING")), fields=["lease_expires_at"], name="analysis_running"
+                    ),
+                    models.Index(fields=["created_at", "id"], name="analysis_created"),
+                    models.Index(fields=["state", "-ended_at"], name="analysis_ended"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["QUEUED", "RUNNING", "SUCCEEDED", "FAILED", "CANCELLED"])),
+                        name="analysis_state_known",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("claim_token", None),
+                                ("ended_at", None),
+                                ("lease_expires_at", None),
+                                ("state", "QUEUED"),
+                            ),
+                            models.Q(
+                                models.Q(("started_at__isnull", False)),
+                                models.Q(("worker", ""), _negated=True),
+                                ("ended_at", None),
+                                ("state", "RUNNING"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault", "NONE"),
+                                ("lease_expires_at", None),
+                                ("state", "SUCCEEDED"),
+                            ),
+                            models.Q(
+                                ("ended_at__isnull", False),
+                                ("fault__in", ["PLAYER", "PLATFORM"]),
+                                ("lease_expires_at", None),
+                                ("state", "FAILED"),
+                            ),
+                            models.Q(("ended_at__isnull", False), ("lease_expires_at", None), ("state", "CANCELLED")),
+                            _connector="OR",
+                        ),
+                        name="analysis_state_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "RUNNING"), _negated=True),
+                            models.Q(("claim_token__isnull", False), ("lease_expires_at__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="analysis_running_is_claimed",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("priority__gte", -10), ("priority__lte", 10)),
+                        name="analysis_priority_in_range",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                (
+                                    "cancel_code__in",
+                                    [
+                                        "by_owner",
+                                        "by_organiser",
+                                        "owner_banned",
+                                        "agent_disabled",
+                                        "quarantined",
+                                        "player_barred",
+                                        "player_left",
+                                        "submission_deleted",
+                                        "superseded",
+                                        "result_struck",
+                                        "time_over",
+                                        "test_over",
+                                        "tournament_over",
+                                        "not_public",
+                                        "environment_retired",
+                                    ],
+                                ),
+                                ("state", "CANCELLED"),
+                            ),
+                            models.Q(models.Q(("state", "CANCELLED"), _negated=True), ("cancel_code", "")),
+                            _connector="OR",
+                        ),
+                        name="analysis_cancelled_has_code",
+                    ),
+                    models.UniqueConstraint(fields=("duel", "match_number"), name="analysis_one_a_match"),
+                    models.CheckConstraint(
+                        condition=models.Q(("match_number__gte", 1)), name="analysis_match_in_range"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='AnalysedPosition',
+            name="AnalysedPosition",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('ply', models.PositiveIntegerField()),
-                ('to_move', models.PositiveSmallIntegerField(help_text='The seat that moves; empty at the end.', null=True)),
-                ('value', models.SmallIntegerField(help_text='For the first seat: 1 won, 0 drawn, -1 lost; empty if not solved.', null=True)),
-                ('plies', models.PositiveIntegerField(help_text='Steps to the end with perfect play.', null=True)),
-                ('best', models.JSONField(default=list, help_text='The best actions, ascending: a list of numbers.')),
-                ('analysis', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='positions', to='core.analysis')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("ply", models.PositiveIntegerField()),
+                (
+                    "to_move",
+                    models.PositiveSmallIntegerField(help_text="The seat that moves; empty at the end.", null=True),
+                ),
+                (
+                    "value",
+                    models.SmallIntegerField(
+                        help_text="For the first seat: 1 won, 0 drawn, -1 lost; empty if not solved.", null=True
+                    ),
+                ),
+                ("plies", models.PositiveIntegerField(help_text="Steps to the end with perfect play.", null=True)),
+                ("best", models.JSONField(default=list, help_text="The best actions, ascending: a list of numbers.")),
+                (
+                    "analysis",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="positions",
+                        to="core.analysis",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['analysis', 'ply'],
-                'constraints': [models.UniqueConstraint(fields=('analysis', 'ply'), name='analysed_position_unique'), models.CheckConstraint(condition=models.Q(models.Q(('plies', None), ('value', None)), models.Q(('plies__isnull', False), ('value__gte', -1), ('value__lte', 1)), _connector='OR'), name='analysed_position_is_whole')],
+                "ordering": ["analysis", "ply"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("analysis", "ply"), name="analysed_position_unique"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("plies", None), ("value", None)),
+                            models.Q(("plies__isnull", False), ("value__gte", -1), ("value__lte", 1)),
+                            _connector="OR",
+                        ),
+                        name="analysed_position_is_whole",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
-            name='WatchedDuel',
+            name="WatchedDuel",
             fields=[
-                ('duel', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='watched', serialize=False, to='core.duel')),
-                ('asked_at', models.DateTimeField(help_text='When a page that shows it was asked for last.')),
+                (
+                    "duel",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="watched",
+                        serialize=False,
+                        to="core.duel",
+                    ),
+                ),
+                ("asked_at", models.DateTimeField(help_text="When a page that shows it was asked for last.")),
             ],
         ),
         migrations.CreateModel(
-            name='ToldMoves',
+            name="ToldMoves",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('claim_token', models.UUIDField(help_text='Token of the worker that told them: those of an earlier attempt are void.')),
-                ('match', models.PositiveIntegerField(help_text='Its number, from 1.')),
-                ('begin', models.PositiveIntegerField(help_text='How many actions of the match come before these.')),
-                ('actions', models.JSONField(help_text='As in the record of a match, its opening included.')),
-                ('is_followed', models.BooleanField(default=False, help_text='Whether the match is told while it is played, not only once it is over.')),
-                ('outcome', models.CharField(blank=True, choices=[('', 'undecided'), ('PLAYER_1', 'player 1 won'), ('PLAYER_2', 'player 2 won'), ('DRAW', 'draw')], help_text='Of the match, with its last actions.', max_length=8)),
-                ('faulty_player', models.PositiveSmallIntegerField(help_text='Who forfeits the match: 0 or 1.', null=True)),
-                ('score_1', models.FloatField(default=0.0)),
-                ('score_2', models.FloatField(default=0.0)),
-                ('told_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ('duel', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='told_moves', to='core.duel')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "claim_token",
+                    models.UUIDField(
+                        help_text="Token of the worker that told them: those of an earlier attempt are void."
+                    ),
+                ),
+                ("match", models.PositiveIntegerField(help_text="Its number, from 1.")),
+                ("begin", models.PositiveIntegerField(help_text="How many actions of the match come before these.")),
+                ("actions", models.JSONField(help_text="As in the record of a match, its opening included.")),
+                (
+                    "is_followed",
+                    models.BooleanField(
+                        default=False,
+                        help_text="Whether the match is told while it is played, not only once it is over.",
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("", "undecided"),
+                            ("PLAYER_1", "player 1 won"),
+                            ("PLAYER_2", "player 2 won"),
+                            ("DRAW", "draw"),
+                        ],
+                        help_text="Of the match, with its last actions.",
+                        max_length=8,
+                    ),
+                ),
+                (
+                    "faulty_player",
+                    models.PositiveSmallIntegerField(help_text="Who forfeits the match: 0 or 1.", null=True),
+                ),
+                ("score_1", models.FloatField(default=0.0)),
+                ("score_2", models.FloatField(default=0.0)),
+                ("told_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "duel",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="told_moves",
+                        to="core.duel",
+                    ),
+                ),
             ],
             options={
-                'ordering': ['duel', 'match', 'begin'],
-                'constraints': [models.UniqueConstraint(fields=('duel', 'claim_token', 'match', 'begin'), name='told_moves_unique')],
+                "ordering": ["duel", "match", "begin"],
+                "constraints": [
+                    models.UniqueConstraint(fields=("duel", "claim_token", "match", "begin"), name="told_moves_unique")
+                ],
             },
         ),
     ]

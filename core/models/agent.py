@@ -185,6 +185,9 @@ class Submission(models.Model):
     registry_digest = models.CharField(
         max_length=100, blank=True, editable=False, help_text="Digest of its manifest in PLAYER_REGISTRY."
     )
+    image_name = models.CharField(
+        max_length=255, blank=True, editable=False, help_text="The image that was submitted, as its uploader named it."
+    )
     image_removed_at = models.DateTimeField(
         null=True, editable=False, help_text="When its image was removed; it can no longer play."
     )

@@ -75,9 +75,14 @@ class Rollout(Job):
     OWNER = "batch__owner"
     ENVIRONMENT = "environment"
     RELATED = (
-        "batch__model", "batch__owner", "environment", "task", "package",
-        "submission__agent__environment", "submission__agent__owner",
-    )  # fmt: skip
+        "batch__model",
+        "batch__owner",
+        "environment",
+        "task",
+        "package",
+        "submission__agent__environment",
+        "submission__agent__owner",
+    )
 
     public_id = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
     batch = models.ForeignKey(Batch, on_delete=models.PROTECT, related_name="rollouts")
@@ -122,9 +127,12 @@ class Rollout(Job):
     player_digest = models.CharField(max_length=100, blank=True, editable=False, help_text="Content id of the image.")
     hidden_at = models.DateTimeField(null=True, editable=False, help_text="When its owner took it out of the lists.")
     judging_asked = models.CharField(
-        max_length=12, choices=VerdictReason.choices, blank=True, editable=False,
+        max_length=12,
+        choices=VerdictReason.choices,
+        blank=True,
+        editable=False,
         help_text="AGAIN or TASK_CHANGED while another verdict is waited for.",
-    )  # fmt: skip
+    )
     judging_asked_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, editable=False, related_name="+")
     judging_error = models.TextField(blank=True, editable=False, help_text="Why the last one could not be made.")
 

@@ -23,6 +23,9 @@ class Run(models.Model):
     content_sha256 = models.CharField(max_length=64, editable=False, help_text="Hash of the request.")
     player_1_name = models.CharField(max_length=KEY_CHARACTERS, help_text="The caller's id for player 1.")
     player_2_name = models.CharField(max_length=KEY_CHARACTERS, blank=True)
+    player_words = models.JSONField(
+        default=list, editable=False, help_text="The caller's version and metadata of each player, for the result."
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField(help_text="When its time is over: what is not played by then is cancelled.")
 

@@ -33,6 +33,9 @@ class TaskFile(models.Model):
         Package, on_delete=models.PROTECT, null=True, related_name="task_files", help_text="If it came in a package."
     )
     uploaded_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="task_files")
+    by_organiser = models.BooleanField(
+        editable=False, help_text="Only tasks of organisers are on a board, and they are tested at once."
+    )
     sha256 = models.CharField(max_length=64)
     report = models.JSONField(help_text="What it changed: count, created, revised, unchanged, duplicates, skipped.")
     created_at = models.DateTimeField(auto_now_add=True)
@@ -49,6 +52,14 @@ class Task(models.Model):
 
     environment = models.ForeignKey(Environment, on_delete=models.PROTECT, related_name="tasks")
     key = models.CharField(max_length=100, help_text="Its id in the file.")
+    member = models.ForeignKey(
+        User,
+        on_delete=models.PROTECT,
+        null=True,
+        editable=False,
+        related_name="+",
+        help_text="The member who wrote it, among whose tasks its key is unique; empty for a task of the organisers.",
+    )
     revision = models.PositiveIntegerField(help_text="From 1 within its key.")
     is_current = models.BooleanField(default=True, help_text="Whether no later revision is there.")
     file = models.ForeignKey(TaskFile, on_delete=models.PROTECT, related_name="tasks")
@@ -72,9 +83,23 @@ class Task(models.Model):
     class Meta:
         ordering = ["environment", "key", "revision"]
         constraints = [
-            models.UniqueConstraint(fields=["environment", "key", "revision"], name="task_revision_unique"),
             models.UniqueConstraint(
-                fields=["environment", "key"], condition=models.Q(is_current=True), name="task_one_current"
+                fields=["environment", "key", "revision"],
+                condition=models.Q(member=None),
+                name="task_revision_unique",
+            ),
+            models.UniqueConstraint(
+                fields=["environment", "key"],
+                condition=models.Q(member=None, is_current=True),
+                name="task_one_current",
+            ),
+            models.UniqueConstraint(
+                fields=["environment", "member", "key", "revision"], name="task_of_member_revision_unique"
+            ),
+            models.UniqueConstraint(
+                fields=["environment", "member", "key"],
+                condition=models.Q(is_current=True),
+                name="task_of_member_one_current",
             ),
             models.CheckConstraint(
                 condition=models.Q(revision__gte=1, split__in=TaskSplit.values, acceptance__in=Acceptance.values)

@@ -35,11 +35,23 @@ NO_FILE, BAD_FORM = "no_file", "form"
 """Reasons of refused uploads: no file, and other errors that the form finds."""
 SCRIPT_ERROR, UNEXPECTED = "script_error", "unexpected_exception"
 """Reasons of failed evaluations, named as in the arena's predecessors."""
-ENGINE_CODES = frozenset({
-    "engine_unavailable", "engine_refused", "runtime_missing", "image_missing", "base_image_missing",
-    "container_failed", "container_removed", "registry_unavailable", "registry_refused", "registry_failed",
-    "registry_too_slow", "image_too_large", "image_differs",
-})  # fmt: skip
+ENGINE_CODES = frozenset(
+    {
+        "engine_unavailable",
+        "engine_refused",
+        "runtime_missing",
+        "image_missing",
+        "base_image_missing",
+        "container_failed",
+        "container_removed",
+        "registry_unavailable",
+        "registry_refused",
+        "registry_failed",
+        "registry_too_slow",
+        "image_too_large",
+        "image_differs",
+    }
+)
 """Codes of platform faults caused by the container engine or the registry of images."""
 
 SUBMISSIONS_RECEIVED = Counter("submissions_received_total", "New submissions: single, multi or zip.", ["mode"])

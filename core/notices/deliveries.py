@@ -206,5 +206,5 @@ def _alarm(webhook: Webhook, what: str) -> None:
         alarm_raise(
             key=_alarm_key(webhook.pk),
             message=f"The webhook {webhook.name} {what}",
-            address=page("webhooks_admin"),
+            address=page("webhooks"),
         )

@@ -62,7 +62,7 @@ def _put_off(model: type[Job], number: int) -> None:
         key=_poison_key(model, number),
         message=f"The {model.KIND} {number} cannot be taken back from a worker that stopped answering, because "
         "something is wrong with its row; the log of the reaper says what. It is tried again every few minutes.",
-        address=page(f"{model.KIND}_admin", number),
+        address=page("job", model.KIND, number),
     )
 
 

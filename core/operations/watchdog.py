@@ -74,7 +74,7 @@ def queue_watch(*, queue: str, since: datetime, now: datetime) -> None:
     if not message:
         alarm_settle(key=key)
     elif not Alarm.objects.filter(key=key, message=message, settled_at=None).exists():
-        alarm_raise(key=key, message=message, address=page("workers_admin"))
+        alarm_raise(key=key, message=message, address=page("workers"))
 
 
 def _standstill(queue: str, before: datetime) -> str:

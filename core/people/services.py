@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.hashers import make_password
@@ -18,7 +18,7 @@ from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
 from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.notices.letters import letter_write
-from core.people.emails import email_confirmed
+from core.people.emails import email_changed_by_organiser, email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
 NAME_TAKEN = "This user name is taken. Please try a different one."
@@ -92,6 +92,14 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
     if team is not None:
         user.team = team
     user.save(update_fields=["github", "team"])
+
+
+def profile_save(*, user: User, fields: Collection[str]) -> None:
+    """Save what an organiser has changed about a person. A new address has to be confirmed like the first one."""
+    with transaction.atomic():
+        user.save(update_fields=fields)
+        if "email" in fields:
+            email_changed_by_organiser(user=user)
 
 
 def quotas_save(*, user: User, is_exempt: bool, quotas: Mapping[str, int | None]) -> None:

@@ -32,8 +32,18 @@ def ratings_replace(
     the history, in the same transaction, so that both belong to one fit. New and deleted ratings count as differing.
     """
     rows = Rating.objects.filter(submission__agent__environment=environment)
-    columns = ("spread", "first_seat", "first_seat_low", "first_seat_high", "is_connected", "duel_count",
-               "ledger_version", "fitted_at", "fit_seconds", "failed_at")  # fmt: skip
+    columns = (
+        "spread",
+        "first_seat",
+        "first_seat_low",
+        "first_seat_high",
+        "is_connected",
+        "duel_count",
+        "ledger_version",
+        "fitted_at",
+        "fit_seconds",
+        "failed_at",
+    )
     figures = {name: getattr(pool, name) for name in columns}
     with transaction.atomic():
         # First, so that of two workers with new ratings one waits here.

@@ -34,14 +34,14 @@ from core.models import (
 )
 from core.models.job import PRIORITIES
 from core.people.quotas import owner_lock
-from core.rollouts.lining import rollouts_line_up
+from core.people.rights import may
+from core.rollouts.lining import MOST_ROLLOUTS, rollouts_line_up
 from core.rollouts.packages import package_build_ensure
-from core.rollouts.permissions import check_may_ask, models_for, task_visible
+from core.rollouts.permissions import OTHERS, check_may_ask, models_for, task_visible
 from core.rollouts.quotas import rollout_quota_check
 from core.rollouts.reading import newest_package
 
 MOST_ATTEMPTS = 50
-MOST_ROLLOUTS = 2_000
 RANKING_ATTEMPTS = 3
 """Attempts at each task for the board: pass^3 needs three."""
 MOST_PROMPT = 4_000
@@ -125,10 +125,11 @@ def ranking_renew(*, environment: Environment) -> list[Batch]:
 def ranking_tasks(environment: Environment) -> list[Task]:
     """Return the tasks that rank agents: those for ranking and hidden ones, or all tasks without these.
 
-    Tasks without anything to judge by, refused ones, and all but one of equal ones are left out.
+    Only organisers put tasks on a board, so those of members do not count. Tasks without anything to judge by, refused
+    ones, and all but one of equal ones are left out.
     """
-    rows = environment.tasks.filter(is_current=True, is_judged=True).exclude(acceptance=Acceptance.REFUSED)
-    found = list(rows.select_related("file").order_by("pk"))
+    rows = environment.tasks.filter(is_current=True, is_judged=True, file__by_organiser=True)
+    found = list(rows.exclude(acceptance=Acceptance.REFUSED).select_related("file").order_by("pk"))
     chosen = [task for task in found if task.split != TaskSplit.PRACTICE] or found
     return list({task.fingerprint: task for task in reversed(chosen)}.values())[::-1]
 
@@ -200,7 +201,7 @@ def _check_wish(owner: User, environment: Environment, tasks: Sequence[Task], wi
         raise Refused("Choose at least one task.", field="tasks", code="no_tasks")
     if len(tasks) * wish.attempts > MOST_ROLLOUTS:
         raise Refused(f"A batch has at most {MOST_ROLLOUTS:,} rollouts.", field="attempts", code="too_many_rollouts")
-    if wish.priority and not (owner.is_staff and -PRIORITIES <= wish.priority <= PRIORITIES):
+    if wish.priority and not (may(owner, "core.change_rollout") and -PRIORITIES <= wish.priority <= PRIORITIES):
         raise Refused(f"Organisers set priorities, from -{PRIORITIES} to {PRIORITIES}.", field="priority")
     if unknown := sorted(set(wish.limits) - set(LIMITS)):
         raise Refused(
@@ -230,7 +231,7 @@ def _check_agent(owner: User, environment: Environment, agent: AgentChoice, task
 def _check_submission(owner: User, environment: Environment, submission: Submission | None) -> None:
     if submission is None or submission.agent.environment_id != environment.pk:
         raise Refused("Choose a version of an agent of this application.", field="agent", code="no_agent")
-    if submission.agent.owner_id != owner.pk and not owner.is_staff:
+    if submission.agent.owner_id != owner.pk and not may(owner, OTHERS):
         raise Refused("You can start rollouts of your own agents only.", field="agent", code="agent_not_yours")
     if submission.deleted_at is not None or not submission.image or submission.form != SubmissionForm.PLAYER:
         raise Refused("This version is not built.", field="agent", code="agent_not_built")

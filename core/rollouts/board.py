@@ -56,9 +56,13 @@ def board(environment: Environment) -> TaskBoard:
     tasks = ranking_tasks(environment)
     keys = {task.pk: task.key for task in tasks}
     ranked = Rollout.objects.filter(
-        environment=environment, is_ranked=True, task__in=keys, submission__deleted_at=None,
-        submission__agent__is_disabled=False, submission__agent__owner__is_active=True,
-    )  # fmt: skip
+        environment=environment,
+        is_ranked=True,
+        task__in=keys,
+        submission__deleted_at=None,
+        submission__agent__is_disabled=False,
+        submission__agent__owner__is_active=True,
+    )
     newest = dict(ranked.order_by().values_list("submission__agent").annotate(number=Max("submission__number")))
     submissions = {
         one.pk: one
@@ -77,9 +81,20 @@ def _attempts(rows: QuerySet[Rollout], keys: dict[int, str]) -> tuple[dict[int, 
     waiting: dict[int, int] = defaultdict(int)
     made: dict[tuple[int, int], int] = defaultdict(int)
     found = rows.order_by("pk").values_list(
-        "submission", "task", "state", "outcome", "score", "fault", "history", "ended_by", "step_count", "seconds",
-        "tokens_in", "tokens_out", "cost_micros",
-    )  # fmt: skip
+        "submission",
+        "task",
+        "state",
+        "outcome",
+        "score",
+        "fault",
+        "history",
+        "ended_by",
+        "step_count",
+        "seconds",
+        "tokens_in",
+        "tokens_out",
+        "cost_micros",
+    )
     for version, task, state, outcome, score, fault, history, ended_by, steps, seconds, asked, said, cost in found:
         if state not in OVER:
             waiting[version] += state != JobState.CANCELLED

@@ -8,8 +8,9 @@ from arena_kit.rollout.tasks.file import MOST_BYTES
 from arena_kit.rollout.values.strict_json import NotJson, read_json
 from core.errors import Refused
 from core.models import Environment, LanguageModel, RolloutAgent, Submission, User
+from core.people.rights import may
 from core.rollouts.batches import AgentChoice
-from core.rollouts.permissions import models_for
+from core.rollouts.permissions import OTHERS, models_for
 
 ORACLE, NOTHING, AGENT = "oracle", "nothing", "agent:"
 
@@ -45,7 +46,7 @@ def model_named(owner: User, name: str) -> LanguageModel:
 def submission_named(owner: User, environment: Environment, name: str) -> Submission:
     """Return the newest version of a person's agent that is built; organisers may name anybody's. Raises Refused."""
     rows = Submission.objects.filter(agent__environment=environment, agent__name__iexact=name, deleted_at=None)
-    if not owner.is_staff:
+    if not may(owner, OTHERS):
         rows = rows.filter(agent__owner=owner)
     found = rows.exclude(image="").select_related("agent__owner", "agent__environment").order_by("-number").first()
     if found is None:

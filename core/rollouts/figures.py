@@ -20,6 +20,7 @@ from arena_kit.rollout.numbers.summary import (
     summarise,
 )
 from core.models import Acceptance, BatchPurpose, Environment, JobFault, JobState, Rollout, RolloutOutcome
+from core.rollouts.permissions import Viewer, rollouts_visible, tasks_visible
 
 OVER = (JobState.SUCCEEDED, JobState.FAILED)
 ATTEMPTS_SHOWN = (1, 2, 3, 5, 8)
@@ -53,9 +54,18 @@ class Analytics:
 def attempts_in(rows: QuerySet[Rollout]) -> list[EndedAttempt]:
     """Return rollouts that are over, as the library counts them, with one query."""
     found = rows.filter(state__in=OVER).values_list(
-        "task__key", "outcome", "score", "fault", "history", "ended_by", "step_count", "seconds", "tokens_in",
-        "tokens_out", "cost_micros",
-    )  # fmt: skip
+        "task__key",
+        "outcome",
+        "score",
+        "fault",
+        "history",
+        "ended_by",
+        "step_count",
+        "seconds",
+        "tokens_in",
+        "tokens_out",
+        "cost_micros",
+    )
     return [
         EndedAttempt(
             task=key,
@@ -88,9 +98,10 @@ def batch_figures(rows: QuerySet[Rollout]) -> BatchFigures:
     )
 
 
-def analytics(environment: Environment) -> Analytics:
-    """Return what the rollouts of an application's current tasks tell, trials of the arena's own left out."""
-    rows = environment.rollouts.filter(COUNTED, task__is_current=True).exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
+def analytics(environment: Environment, viewer: Viewer) -> Analytics:
+    """Return what the rollouts that a viewer sees tell about an application's current tasks, without trials."""
+    rows = rollouts_visible(environment.rollouts.filter(COUNTED, task__is_current=True), viewer)
+    rows = rows.exclude(batch__purpose=BatchPurpose.ACCEPTANCE)
     found = rows.order_by().values_list(
         "batch__agent_kind", "submission__agent__name", "batch__model__name", "task__key"
     )
@@ -101,7 +112,7 @@ def analytics(environment: Environment) -> Analytics:
         agents[" with ".join(filter(None, (agent, model))) or kind.lower()][key] = counts
         known = together.get(key, Counts(0, 0))
         together[key] = Counts(known.attempts + made, known.solved + solved)
-    accepted = environment.tasks.filter(is_current=True, acceptance=Acceptance.ACCEPTED)
+    accepted = tasks_visible(environment.tasks.filter(is_current=True, acceptance=Acceptance.ACCEPTED), viewer)
     return Analytics(
         often={key: how_often(each) for key, each in together.items()},
         disagreements=disagreements(agents),

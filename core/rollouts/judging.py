@@ -9,8 +9,12 @@ from core.errors import Refused
 from core.files.removed import REMOVED
 from core.jobs.bells import wake
 from core.models import Rollout, Task, User, VerdictReason
+from core.people.rights import may
+from core.rollouts.selectors import of_task
 
 JUDGE_TASK = "rollouts_judge"
+JUDGING = "core.change_rollout"
+"""The right to have rollouts judged again."""
 NEEDED = ("record", "export", "har", "steps")
 """The files by which a rollout is judged, as far as it has them."""
 
@@ -20,7 +24,7 @@ def judging_ask(*, rollout: Rollout, by: User, by_newest_task: bool = False) -> 
 
     by_newest_task: by the current revision of its task, whose verdict then counts.
     """
-    if not by.is_staff:
+    if not may(by, JUDGING):
         raise Refused("Organisers let rollouts be judged again.", code="not_yours")
     if not can_be_judged(rollout):
         raise Refused("What it was judged by is not kept.", code="not_kept")
@@ -50,5 +54,5 @@ def judgings_asked() -> list[Rollout]:
 
 def newest_revision(task: Task) -> int:
     """Return the number of the current revision of a task."""
-    rows = Task.objects.filter(environment=task.environment_id, key=task.key, is_current=True)
+    rows = Task.objects.filter(of_task(task), is_current=True)
     return rows.values_list("revision", flat=True).first() or task.revision

@@ -14,14 +14,23 @@ KEPT = timedelta(days=30)
 
 
 def world_opened(
-    *, token: str, rollout: Rollout, host: str, worker: str, memory_bytes: int,
+    *,
+    token: str,
+    rollout: Rollout,
+    host: str,
+    worker: str,
+    memory_bytes: int,
     deadline: float,
-) -> WorldLease:  # fmt: skip
+) -> WorldLease:
     """Note that a worker holds a world. deadline: seconds since 1970 at which any reaper may remove it."""
     return WorldLease.objects.create(
-        token=token, rollout=rollout, host=host[:80], worker=worker[:100], memory_bytes=memory_bytes,
+        token=token,
+        rollout=rollout,
+        host=host[:80],
+        worker=worker[:100],
+        memory_bytes=memory_bytes,
         deadline_at=datetime.fromtimestamp(deadline, UTC),
-    )  # fmt: skip
+    )
 
 
 def world_closed(*, token: str) -> None:

@@ -8,9 +8,17 @@ from core.jobs.lifecycle import job_ring
 from core.jobs.turns import rollouts_turn
 from core.models import Batch, BatchPurpose, Rollout, Task
 
+MOST_ROLLOUTS = 2_000
+"""How many rollouts a person may ask for at once."""
 
-def rollouts_line_up(*, batch: Batch, tasks: Sequence[Task], attempts: int, priority: int = 0) -> list[Rollout]:
-    """Create the rollouts of a new batch with a fixed number of queries. Call it in a transaction."""
+
+def rollouts_line_up(
+    *, batch: Batch, tasks: Sequence[Task], attempts: int, priority: int = 0, is_last: bool = False
+) -> list[Rollout]:
+    """Create the rollouts of a new batch with a fixed number of queries. Call it in a transaction.
+
+    is_last: behind all other rollouts that wait.
+    """
     rows = [
         Rollout(
             batch=batch,
@@ -26,7 +34,7 @@ def rollouts_line_up(*, batch: Batch, tasks: Sequence[Task], attempts: int, prio
         for number in range(1, attempts + 1)
         for task in tasks
     ]
-    rollouts_turn(owner=batch.owner, environment=batch.environment, rollouts=rows)
+    rollouts_turn(owner=batch.owner, environment=batch.environment, rollouts=rows, is_last=is_last)
     made = Rollout.objects.bulk_create(rows)
     if made:
         job_ring(job=made[0])

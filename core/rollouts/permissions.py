@@ -25,8 +25,11 @@ from core.models import (
     TaskSplit,
     User,
 )
+from core.people.rights import may
 
 Viewer = User | AnonymousUser
+ANSWERS, OTHERS = "core.view_task", "core.change_batch"
+"""The rights to see all of every task, and to act on what other people have asked for."""
 STAFF, MEMBERS = "staff", "members"
 
 
@@ -34,7 +37,7 @@ def may_ask(viewer: Viewer) -> bool:
     """Return whether a person may ask for rollouts and upload tasks here."""
     if not viewer.is_authenticated or not viewer.is_active:
         return False
-    return settings.ROLLOUTS == MEMBERS or (settings.ROLLOUTS == STAFF and viewer.is_staff)
+    return settings.ROLLOUTS == MEMBERS or (settings.ROLLOUTS == STAFF and may(viewer, "core.add_batch"))
 
 
 def check_may_ask(viewer: Viewer) -> None:
@@ -48,7 +51,7 @@ def check_may_ask(viewer: Viewer) -> None:
 
 def may_upload_packages(viewer: Viewer) -> bool:
     """Return whether a person may upload packages: organisers, because a package runs programs of its own."""
-    return bool(viewer.is_staff) and settings.ROLLOUTS != "false"
+    return settings.ROLLOUTS != "false" and may(viewer, "core.add_package")
 
 
 def is_author(task: Task, viewer: Viewer) -> bool:
@@ -58,7 +61,7 @@ def is_author(task: Task, viewer: Viewer) -> bool:
 
 def answers_visible(task: Task, viewer: Viewer) -> bool:
     """Return whether a person sees the answer, the checks and the oracle of a task."""
-    return bool(viewer.is_staff) or is_author(task, viewer)
+    return is_author(task, viewer) or may(viewer, ANSWERS)
 
 
 def task_visible(task: Task, viewer: Viewer) -> bool:
@@ -66,28 +69,36 @@ def task_visible(task: Task, viewer: Viewer) -> bool:
     return task.split != TaskSplit.HIDDEN or answers_visible(task, viewer)
 
 
+def answers_seen(viewer: Viewer) -> Q:
+    """Return the condition of tasks whose answers a person sees, as `answers_visible`."""
+    return ~Q(pk__in=[]) if may(viewer, ANSWERS) else Q(file__uploaded_by=viewer.pk) if viewer.pk else Q(pk__in=[])
+
+
 def tasks_visible(rows: QuerySet[Task], viewer: Viewer) -> QuerySet[Task]:
     """Return the tasks among some that a person sees."""
-    if viewer.is_staff:
-        return rows
-    open_ones = ~Q(split=TaskSplit.HIDDEN)
-    return rows.filter(open_ones | Q(file__uploaded_by=viewer.pk)) if viewer.pk else rows.filter(open_ones)
+    return rows.filter(~Q(split=TaskSplit.HIDDEN) | answers_seen(viewer))
 
 
 def rollouts_visible(rows: QuerySet[Rollout], viewer: Viewer) -> QuerySet[Rollout]:
-    """Return the rollouts among some whose outcome a person sees; trials of tasks are for organisers and authors."""
-    return rows if viewer.is_staff else rows.filter(outcome_visible(viewer))
+    """Return the rollouts among some whose outcome a person sees.
+
+    Every list, page, export and stream asks here. Trials of tasks are for organisers and authors; rollouts that their
+    owners have deleted are for no one.
+    """
+    return rows.filter(outcome_visible(viewer))
 
 
 def outcome_visible(viewer: Viewer, prefix: str = "") -> Q:
     """Return the condition of rollouts whose outcome a person sees. prefix: of their relation, such as `rollouts__`."""
-    if viewer.is_staff:
-        return Q()
+    kept = Q(**{f"{prefix}hidden_at": None})
+    if may(viewer, ANSWERS):
+        return kept
     splits = [split for split in TaskSplit if split != TaskSplit.HIDDEN]
     purposes = [purpose for purpose in BatchPurpose if purpose != BatchPurpose.ACCEPTANCE]
     # Lists instead of negations, which would be subqueries behind a relation.
     open_ones = Q(**{f"{prefix}task__split__in": splits, f"{prefix}batch__purpose__in": purposes})
-    return open_ones | Q(**{f"{prefix}task__file__uploaded_by": viewer.pk}) if viewer.pk else open_ones
+    own = Q(**{f"{prefix}task__file__uploaded_by": viewer.pk}) if viewer.pk else Q(pk__in=[])
+    return kept & (open_ones | own)
 
 
 def rollout_visible(rollout: Rollout, viewer: Viewer) -> bool:
@@ -126,17 +137,17 @@ def expected_visible(rollout: Rollout, viewer: Viewer) -> bool:
 
 def may_change_batch(batch: Batch, viewer: Viewer) -> bool:
     """Return whether a person may cancel or hide a batch and its rollouts."""
-    return bool(viewer.is_staff) or (viewer.pk is not None and batch.owner_id == viewer.pk)
+    return (viewer.pk is not None and batch.owner_id == viewer.pk) or may(viewer, OTHERS)
 
 
 def archive_visible(package: Package, viewer: Viewer) -> bool:
     """Return whether a person may download a package, which holds its data, passwords and answers."""
-    return package.is_public or bool(viewer.is_staff) or package.uploaded_by_id == viewer.pk
+    return package.is_public or package.uploaded_by_id == viewer.pk or may(viewer, "core.view_package")
 
 
 def models_for(viewer: Viewer) -> QuerySet[LanguageModel]:
     """Return the language models that a person may choose."""
     rows = LanguageModel.objects.filter(is_active=True)
-    if viewer.is_staff:
+    if may(viewer, "core.view_languagemodel"):
         return rows
     return rows.filter(users=ModelUsers.MEMBERS) if may_ask(viewer) else rows.none()

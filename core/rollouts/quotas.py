@@ -1,7 +1,7 @@
 """Quotas of rollouts: how many a day, how many at once, and what they may cost a day.
 
 Counted from the rows. What the arena spoilt, or what was cancelled before it began, is not charged; nor are the
-arena's own rollouts, for the board and to try tasks.
+arena's own rollouts, for the board and to test the tasks of organisers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from core.models import BatchPurpose, Environment, JobFault, JobState, LanguageM
 from core.people.quota_selectors import OF_ROLLOUTS, ONE_DAY, Quota, quota_limit
 from core.people.quota_usage import day_begin
 
+CHARGED = Q(batch__purpose=BatchPurpose.ASKED) | Q(
+    batch__purpose=BatchPurpose.ACCEPTANCE, task__file__by_organiser=False
+)
+"""Rollouts that a person has asked for; the tests of members' tasks are made on request only."""
 SPARED = Q(state=JobState.CANCELLED, started_at=None) | Q(state=JobState.FAILED, fault=JobFault.PLATFORM)
 
 
@@ -62,7 +66,7 @@ def cost_of_model(model: LanguageModel, *, now: datetime) -> int:
 
 def rollouts_charged(owner: User, environment: Environment) -> QuerySet[Rollout]:
     """Return the rollouts that a person has asked for in an application and that are charged."""
-    rows = Rollout.objects.filter(batch__owner=owner, environment=environment, batch__purpose=BatchPurpose.ASKED)
+    rows = Rollout.objects.filter(CHARGED, batch__owner=owner, environment=environment)
     return rows.exclude(SPARED)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+from django.db.models import BooleanField, Count, Exists, ExpressionWrapper, F, OuterRef, Q, QuerySet
 
 from arena_kit.rollout.numbers.summary import Often
 from core.jobs.states import OPEN
@@ -22,9 +22,12 @@ from core.models import (
     RolloutVerdict,
     Task,
 )
+from core.people.rights import may
 from core.rollouts.figures import COUNTED, SOLVED
-from core.rollouts.permissions import Viewer, outcome_visible, rollouts_visible, tasks_visible
+from core.rollouts.permissions import ANSWERS, Viewer, answers_seen, outcome_visible, rollouts_visible, tasks_visible
 
+ANSWER_SEEN = Q(sees_answer=True)
+"""The condition of tasks, as `tasks_current` returns them, whose answers the viewer sees."""
 LONG = ("log", "live", "task__definition", "batch__agent_config", "package__manifest")
 
 
@@ -55,6 +58,7 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
     """Return the current tasks that a viewer sees, by application and key, with counts of their rollouts.
 
     `rollout_count`, `attempt_count`, `solved_count` and `batch_count` leave out the arena's own trials.
+    `sees_answer`: whether the viewer sees the answer, too.
     """
     rows = Task.objects.filter(is_current=True).select_related("environment", "file__uploaded_by")
     if environment is not None:
@@ -65,6 +69,7 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
     return (
         tasks_visible(rows, viewer)
         .annotate(
+            sees_answer=ExpressionWrapper(answers_seen(viewer), output_field=BooleanField()),
             rollout_count=Count("rollouts", filter=asked),
             attempt_count=Count("rollouts", filter=asked & counted),
             solved_count=Count("rollouts", filter=asked & solved),
@@ -76,7 +81,10 @@ def tasks_current(viewer: Viewer, environment: Environment | None = None) -> Que
 
 
 def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
-    """Narrow a list of tasks that `tasks_current` has returned. Duplicates are those among all tasks of that list."""
+    """Narrow a list of tasks that `tasks_current` has returned.
+
+    Duplicates are those among all tasks of that list.
+    """
     seen = rows
     for word in wanted.query.split():
         rows = rows.filter(Q(instruction__icontains=word) | Q(key__icontains=word))
@@ -95,15 +103,21 @@ def tasks_filtered(rows: QuerySet[Task], wanted: TaskFilter) -> QuerySet[Task]:
             rows = rows.filter(Exists(mine.filter(SOLVED)), Exists(mine.exclude(SOLVED)))
         case Often.NEVER:
             rows = rows.filter(Exists(mine)).exclude(Exists(mine.filter(SOLVED)))
-    return rows.filter(fingerprint__in=_repeated(seen)) if wanted.duplicates else rows
+    return rows.filter(_repeated(seen)) if wanted.duplicates else rows
 
 
-def _repeated(rows: QuerySet[Task]) -> QuerySet[Any]:
-    """Return the fingerprints that several of the listed tasks share."""
+def _repeated(seen: QuerySet[Task]) -> Q:
+    """Return the condition of listed tasks that are equal to another listed one.
+
+    Tasks of two people are compared only where the viewer sees both answers: otherwise a task with a guessed answer
+    would show that of another person's task.
+    """
     # Without the joins of the counts, which would count a task once for each of its rollouts.
-    plain = Task.objects.filter(pk__in=rows.order_by().values("pk"))
-    shared = plain.order_by().values("environment", "fingerprint").annotate(count=Count("pk")).filter(count__gt=1)
-    return shared.values("fingerprint")
+    twins = Task.objects.filter(environment=OuterRef("environment"), fingerprint=OuterRef("fingerprint"))
+    twins = twins.exclude(pk=OuterRef("pk")).order_by()
+    own = twins.filter(pk__in=seen.order_by().values("pk"), file__uploaded_by=OuterRef("file__uploaded_by"))
+    read = twins.filter(pk__in=seen.filter(ANSWER_SEEN).order_by().values("pk"))
+    return Q(Exists(own)) | ANSWER_SEEN & Q(Exists(read))
 
 
 def tags_of(environment: Environment, viewer: Viewer) -> list[str]:
@@ -114,8 +128,16 @@ def tags_of(environment: Environment, viewer: Viewer) -> list[str]:
 
 
 def task_get(viewer: Viewer, environment: Environment, key: str) -> Task:
-    """Return a current task that a viewer sees. Raises Task.DoesNotExist."""
-    return tasks_current(viewer, environment).get(key=key)
+    """Return a current task that a viewer sees. Raises Task.DoesNotExist.
+
+    Where a member's task has the id of another one that its author did not see: one's own, else the organisers'.
+    """
+    found = tasks_current(viewer, environment).filter(key=key)
+    own = Q(member=viewer.pk) if viewer.pk else Q(pk__in=[])
+    row = found.filter(own).first() or found.order_by(F("member").asc(nulls_first=True)).first()
+    if row is None:
+        raise Task.DoesNotExist
+    return row
 
 
 def task_named(viewer: Viewer, key: str) -> Task:
@@ -126,25 +148,35 @@ def task_named(viewer: Viewer, key: str) -> Task:
     return found
 
 
+def of_task(task: Task, prefix: str = "") -> Q:
+    """Return the condition of all revisions of a task. prefix: of a relation to them, such as `task__`."""
+    own = {"environment": task.environment_id, "member": task.member_id, "key": task.key}
+    return Q(**{f"{prefix}{name}": value for name, value in own.items()})
+
+
 def revisions_of(task: Task) -> list[Task]:
     """Return all revisions of a task, the newest first. `work_sha256` says which are comparable."""
-    rows = Task.objects.filter(environment=task.environment_id, key=task.key).select_related("file__uploaded_by")
-    return list(rows.order_by("-revision"))
+    return list(Task.objects.filter(of_task(task)).select_related("file__uploaded_by").order_by("-revision"))
 
 
 def rollout_rows(viewer: Viewer) -> QuerySet[Rollout]:
-    """Return the rollouts whose outcome a viewer sees, newest first, without long columns and hidden ones."""
+    """Return the rollouts whose outcome a viewer sees, newest first, without long columns."""
     related = (
-        "task__file", "environment", "batch__owner", "batch__model", "submission__agent__owner", "package",
-    )  # fmt: skip
-    rows = Rollout.objects.filter(hidden_at=None).select_related(*related).defer(*LONG)
+        "task__file",
+        "environment",
+        "batch__owner",
+        "batch__model",
+        "submission__agent__owner",
+        "package",
+    )
+    rows = Rollout.objects.select_related(*related).defer(*LONG)
     return rollouts_visible(rows, viewer).order_by("-pk")
 
 
 def rollout_get(viewer: Viewer, public_id: UUID) -> Rollout:
     """Return a rollout that a viewer sees, with its long columns. Raises Rollout.DoesNotExist."""
     found = Rollout.objects.select_related(*Rollout.RELATED, "task__file", "task__environment")
-    return rollouts_visible(found.filter(hidden_at=None), viewer).get(public_id=public_id)
+    return rollouts_visible(found, viewer).get(public_id=public_id)
 
 
 def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
@@ -155,16 +187,16 @@ def batch_rows(viewer: Viewer, *, task: Task | None = None) -> QuerySet[Batch]:
     rows = Batch.objects.filter(hidden_at=None).select_related(
         "owner", "environment", "model", "submission__agent__owner", "package"
     )
-    if not viewer.is_staff:
+    if not may(viewer, ANSWERS):
         rows = rows.exclude(~Q(owner=viewer.pk), purpose=BatchPurpose.ACCEPTANCE)
         # A batch at hidden tasks alone has nothing in it that others may see.
         rows = rows.filter(Q(owner=viewer.pk) | Exists(rollout_rows(viewer).filter(batch=OuterRef("pk"))))
     # A figure that counted the others would tell about hidden tasks, and of rollouts that were deleted.
-    seen = outcome_visible(viewer, "rollouts__") & Q(rollouts__hidden_at=None)
+    seen = outcome_visible(viewer, "rollouts__")
     if task is not None:
-        at_task = rollout_rows(viewer).filter(environment=task.environment_id, task__key=task.key)
+        at_task = rollout_rows(viewer).filter(of_task(task, "task__"))
         rows = rows.filter(pk__in=at_task.order_by().values("batch"))
-        seen &= Q(rollouts__task__key=task.key)
+        seen &= of_task(task, "rollouts__task__")
     counted = Q(rollouts__outcome__in=[RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED])
     return rows.annotate(
         rollout_count=Count("rollouts", filter=seen),
@@ -182,8 +214,8 @@ def batch_get(viewer: Viewer, public_id: UUID) -> Batch:
 
 
 def batch_rollouts(batch: Batch, viewer: Viewer) -> QuerySet[Rollout]:
-    """Return the rollouts of a batch whose outcome a viewer sees, without those that were deleted."""
-    return rollouts_visible(batch.rollouts.filter(hidden_at=None), viewer)
+    """Return the rollouts of a batch whose outcome a viewer sees."""
+    return rollouts_visible(batch.rollouts.all(), viewer)
 
 
 def batch_phases(batch: Batch, viewer: Viewer) -> dict[str, int]:

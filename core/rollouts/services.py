@@ -20,8 +20,18 @@ from core.rollouts.acceptance import acceptance_decide
 from core.rollouts.storable import storable, storable_text
 
 ARTIFACTS = (
-    "record", "steps", "pages", "video", "trace", "har", "export", "changes", "world_log", "model_log", "player_log",
-)  # fmt: skip
+    "record",
+    "steps",
+    "pages",
+    "video",
+    "trace",
+    "har",
+    "export",
+    "changes",
+    "world_log",
+    "model_log",
+    "player_log",
+)
 """The fields of a rollout that name files."""
 MOST_SENTENCE = 4_000
 
@@ -53,8 +63,14 @@ def rollout_finish(*, rollout: Rollout, result: JudgedRollout, artifacts: Mappin
         if verdict.fault is Fault.PLAYER:
             said = storable_text(verdict.sentence)
             job_fail(
-                job=rollout, fault=JobFault.PLAYER, code=verdict.code, error=said, public_error=said, log=log, **fields,
-            )  # fmt: skip
+                job=rollout,
+                fault=JobFault.PLAYER,
+                code=verdict.code,
+                error=said,
+                public_error=said,
+                log=log,
+                **fields,
+            )
         else:
             job_succeed(job=rollout, log=log, **fields)
         verdict_add(rollout=rollout, task=rollout.task, verdict=verdict, reason=VerdictReason.FIRST)

@@ -5,22 +5,27 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
+from arena_kit.rollout.tasks.file import Skipped, TasksRefused, tasks_read
 from arena_kit.rollout.tasks.file import TaskFile as FileRead
-from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
 from arena_kit.rollout.tasks.revisions import KnownTask, RevisionPlan, near_duplicates, upload_plan
 from arena_kit.rollout.tasks.task import Task as TaskRead
-from arena_kit.rollout.values.strict_json import NotJson
+from arena_kit.rollout.values.strict_json import Flaw, NotJson
 from core.errors import Refused
 from core.jobs.locks import name_lock
 from core.models import Environment, Package, Task, TaskFile, TaskSplit, User
+from core.people.rights import may
 from core.rollouts.acceptance import acceptance_begin
-from core.rollouts.permissions import check_may_ask
+from core.rollouts.permissions import answers_visible, check_may_ask, task_visible
 from core.rollouts.reading import newest_package, rules_of
 
+ORGANISING = "core.change_task"
+"""The right to revise every task, and to put tasks on a board."""
 MOST_NEAR_LOOKED_AT = 2_000
 """Tasks of a file among which those that are nearly the same are looked for: 5,000 would take two seconds."""
 
@@ -36,7 +41,8 @@ class Uploaded:
 def tasks_upload(*, owner: User, environment: Environment, data: bytes, allow_duplicates: bool = False) -> Uploaded:
     """Read a `tasks.json` and write what is new in it; wrong tasks are skipped with reasons. Raises Refused.
 
-    Only organisers and those who uploaded a task before may revise it.
+    Only organisers and those who uploaded a task before may revise it. The tasks of organisers are tested at once,
+    those of members on request.
     """
     check_may_ask(owner)
     if not environment.is_app:
@@ -68,24 +74,33 @@ def tasks_write(
     allow_duplicates: bool,
 ) -> Uploaded:
     """Write the tasks of a file; call it in a transaction that holds the lock of the application's tasks."""
-    current = {row.key: row for row in environment.tasks.filter(is_current=True).select_related("file").order_by("pk")}
-    foreign = _foreign(owner, current)
-    mine = [replace(task, environment=environment.slug) for task in found.tasks]
-    allowed = [task for task in mine if task.key not in foreign or _is_same(task, current[task.key])]
+    is_organiser = package is not None or may(owner, ORGANISING)
+    namespace = None if is_organiser else owner.pk
+    found = found if is_organiser else _without_ranking(found)
+    # Where both have a key, the organisers' task comes last and is the one that they revise.
+    order = F("member").desc(nulls_last=True)
+    rows = list(environment.tasks.filter(is_current=True).select_related("file").order_by(order, "pk"))
+    # An upload is compared with nothing but what its sender may read: any other answer could be found by guesses.
+    mine = [row for row in rows if (is_organiser or row.member_id == owner.pk) and answers_visible(row, owner)]
+    current = {row.key: row for row in mine}
+    foreign = {row.key for row in rows if row.member_id == namespace or task_visible(row, owner)} - set(current)
+    sent = [replace(task, environment=environment.slug) for task in found.tasks]
+    allowed = [task for task in sent if task.key not in foreign]
     known = {row.key: KnownTask(row.key, row.revision, row.content_sha256, row.fingerprint) for row in current.values()}
     plan = upload_plan(allowed, known, allow_duplicates=allow_duplicates)
     file = TaskFile.objects.create(
         environment=environment,
         package=package,
         uploaded_by=owner,
+        by_organiser=is_organiser,
         sha256=sha256,
-        report={**_report(plan, found), "foreign": sorted(task.key for task in mine if task not in allowed)},
+        report={**_report(plan, found), "foreign": sorted(task.key for task in sent if task not in allowed)},
     )
-    rows = [_row(environment, file, task, 1) for task in plan.created]
-    rows += [_row(environment, file, task, number) for task, number in plan.revised]
+    written = [_row(file, namespace, task, 1) for task in plan.created]
+    written += [_row(file, current[task.key].member_id, task, number) for task, number in plan.revised]
     # The old ones first: a constraint allows only one current revision.
-    environment.tasks.filter(key__in=[task.key for task, _ in plan.revised], is_current=True).update(is_current=False)
-    return Uploaded(file, tuple(Task.objects.bulk_create(rows)))
+    environment.tasks.filter(pk__in=[current[task.key].pk for task, _ in plan.revised]).update(is_current=False)
+    return Uploaded(file, tuple(Task.objects.bulk_create(written)))
 
 
 def _read(environment: Environment, data: bytes) -> FileRead:
@@ -95,15 +110,19 @@ def _read(environment: Environment, data: bytes) -> FileRead:
         raise Refused(str(refusal), field="file", code=refusal.code) from None
 
 
-def _foreign(owner: User, current: dict[str, Task]) -> set[str]:
-    """Return the keys of tasks that this person may not revise."""
-    if owner.is_staff:
-        return set()
-    return {key for key, row in current.items() if row.file.uploaded_by_id != owner.pk}
+def _without_ranking(found: FileRead) -> FileRead:
+    """Return a member's file without the tasks that ask to be on the board, which are skipped with the reason."""
+    flaw = Flaw("not_yours", "split", "Only organisers put tasks on the board; write PRACTICE or HIDDEN.")
+    gone = {each.index for each in found.skipped}
+    places = (place for place in count() if place not in gone)
+    ranking = [(place, task) for place, task in zip(places, found.tasks, strict=False) if _is_ranking(task)]
+    skipped = [Skipped(place, task.key, (flaw,)) for place, task in ranking]
+    kept = tuple(task for task in found.tasks if not _is_ranking(task))
+    return replace(found, tasks=kept, skipped=(*found.skipped, *skipped))
 
 
-def _is_same(task: TaskRead, row: Task) -> bool:
-    return task.content_sha256 == row.content_sha256
+def _is_ranking(task: TaskRead) -> bool:
+    return task.split.value == TaskSplit.RANKING
 
 
 def _report(plan: RevisionPlan, found: FileRead) -> dict[str, Any]:
@@ -124,10 +143,11 @@ def _keys(tasks: Iterable[TaskRead]) -> list[str]:
     return [task.key for task in tasks]
 
 
-def _row(environment: Environment, file: TaskFile, task: TaskRead, revision: int) -> Task:
+def _row(file: TaskFile, member: int | None, task: TaskRead, revision: int) -> Task:
     return Task(
-        environment=environment,
+        environment=file.environment,
         key=task.key,
+        member_id=member,
         revision=revision,
         file=file,
         instruction=task.instruction,

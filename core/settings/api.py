@@ -37,3 +37,6 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "COMPONENT_SPLIT_REQUEST": True,
     "POSTPROCESSING_HOOKS": ["web.api.schema.add_shared_answers"],
 }
+
+# Where programs reach the executor (gRPC).
+EXECUTOR_ADDRESS = f"{env.text('EXECUTOR_HOST', '127.0.0.1')}:{env.number('EXECUTOR_PORT', 50051)}"

@@ -1,11 +1,17 @@
 """The site itself: its name, applications, middleware and templates."""
 
+from contextlib import suppress
 from typing import Any
 
-from core.settings.base import env
+from core.settings.base import DATA_DIR, DEBUG, env
+from core.settings.data_key import data_key
 
 INSECURE_SECRET_KEY = "insecure-key-for-local-use-only"
 SECRET_KEY = env.secret("SECRET_KEY", INSECURE_SECRET_KEY)
+if DEBUG and SECRET_KEY in ("", INSECURE_SECRET_KEY):
+    # A command beside the demo signs what the demo's site and workers read. A folder of another user has to do without.
+    with suppress(OSError):
+        SECRET_KEY = data_key(DATA_DIR)
 ALLOWED_HOSTS = env.words("ALLOWED_HOSTS", "127.0.0.1,localhost")
 SOURCE_URL = env.text("SOURCE_URL")
 ORGANISER_TEXT = env.text("ORGANISER_TEXT").replace("\\n", "\n")

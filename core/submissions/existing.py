@@ -1,7 +1,8 @@
-"""What is done to submissions that exist: build them again, and delete them."""
+"""What is done to agents and submissions that exist: change their settings, build again, and delete."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from django.db import transaction
@@ -15,6 +16,7 @@ from core.jobs.lifecycle import job_enqueue
 from core.jobs.locks import agent_lock
 from core.jobs.states import OPEN
 from core.models import (
+    Agent,
     Build,
     CancelCode,
     Evaluation,
@@ -30,6 +32,13 @@ from core.submissions.publishing import repository_review
 
 WORK: tuple[Any, ...] = (Build, Validation, Evaluation, Rollout, Publication, Sitting)
 """The kinds of work on a version, in the order in which one leads to the next, so that later ones are found too."""
+
+
+def agent_settings_save(*, agent: Agent, fields: Collection[str]) -> None:
+    """Save what an organiser has changed about an agent; one that is private or renamed leaves the repository."""
+    with transaction.atomic():
+        agent.save(update_fields=fields)
+        repository_review()
 
 
 def submission_rebuild(*, submission: Submission) -> Build:

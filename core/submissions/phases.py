@@ -60,9 +60,14 @@ def build_succeed(
         submission.needs_fresh_container |= submission.form == SubmissionForm.IMAGE
         submission.save(
             update_fields=[
-                "image", "image_digest", "registry_digest", "image_removed_at", "warnings", "needs_fresh_container",
+                "image",
+                "image_digest",
+                "registry_digest",
+                "image_removed_at",
+                "warnings",
+                "needs_fresh_container",
             ]
-        )  # fmt: skip
+        )
         if environment.is_app:
             # There is no duel with itself: the first rollouts show whether it works.
             publication_begin(submission)

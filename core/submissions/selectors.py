@@ -39,6 +39,7 @@ from core.models import (
     User,
     Validation,
 )
+from core.people.rights import may
 from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_expected, edition_outlook
@@ -138,8 +139,9 @@ class UserAgent:
 
 
 def agent_source_visible(agent: Agent, viewer: Viewer) -> bool:
-    """Return whether a viewer may see source and logs: the owner, staff, or everyone for a public agent."""
-    return agent.is_public or viewer.is_staff or agent.owner_id == viewer.pk
+    """Return whether a viewer may see source and logs: the owner, organisers who may view
+    versions, or everyone for a public agent."""
+    return agent.is_public or agent.owner_id == viewer.pk or may(viewer, "core.view_submission")
 
 
 def agent_get(environment_slug: str, name: str) -> Agent:

@@ -296,6 +296,7 @@ def _submission_create(
         agent=agent,
         number=number,
         form=upload.form,
+        image_name=upload.image_name,
         algorithm=labels.algorithm,
         user_label=labels.user,
         address_digest=address_digest,

@@ -42,6 +42,8 @@ class Upload:
     sha256: str
     form: SubmissionForm
     size: int
+    image_name: str = ""
+    """As the uploader names the image, where one is submitted."""
 
 
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:
@@ -55,14 +57,15 @@ def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_sc
             is_script=is_script,
             takes_images=bool(settings.IMAGE_REGISTRIES) and not environment.is_app,
         )
+        image_name = ""
         if report.is_image and not is_script:
-            file = cast(BinaryIO, archive.file)
-            check_allowed(read_reference(read_text(file, IMAGE_ENTRY_POINT)), settings.IMAGE_REGISTRIES)
+            image_name = read_text(cast(BinaryIO, archive.file), IMAGE_ENTRY_POINT).strip()
+            check_allowed(read_reference(image_name), settings.IMAGE_REGISTRIES)
     except ArchiveRefused as refusal:
         raise Refused(str(refusal), field="archive", code=refusal.code) from None
     form = SubmissionForm.IMAGE if report.is_image else SubmissionForm.PLAYER
     form = SubmissionForm.SCRIPT if is_script or report.is_script else form
-    return Upload(archive, archive_sha256(archive), form, archive.size or 0)
+    return Upload(archive, archive_sha256(archive), form, archive.size or 0, image_name)
 
 
 def archive_sha256(archive: UploadedFile[bytes]) -> str:
@@ -71,9 +74,9 @@ def archive_sha256(archive: UploadedFile[bytes]) -> str:
 
 
 def upload_compile(*, upload: Upload, sender: str, tell: Callable[[str], None]) -> None:
-    """Compile the Python files of an archive in a process of its own, unless too many are running. Raises Refused.
+    """Compile the Python files of an archive and read its requirements, in a process of its own. Raises Refused.
 
-    If it is not done here, `tell` gets a sentence. The build looks into the whole archive in any case.
+    If too many of these are running, `tell` gets a sentence. The build looks into the whole archive in any case.
     """
     try:
         if not inspect_apart(

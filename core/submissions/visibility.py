@@ -5,6 +5,10 @@
 
 from __future__ import annotations
 
+from typing import cast
+
+from django.db.models import QuerySet
+
 from core.evaluations.episodes import seeds_hidden
 from core.models import (
     Analysis,
@@ -21,17 +25,23 @@ from core.models import (
     Submission,
     Validation,
 )
+from core.people.rights import may
+from core.rollouts.permissions import rollouts_visible
 from core.submissions.selectors import agent_source_visible
 from core.tournaments.results import Viewer, duel_visible
 
+SECRETS = "core.view_evaluation"
+"""The right to see what hidden seeds have led to."""
+
 
 def episodes_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
-    """Return whether a viewer sees results by episode: everyone once the seeds are public, before that only staff.
+    """Return whether a viewer sees results by episode: everyone once the seeds are public, before that only
+    organisers who may view evaluations.
 
     Owners do not see them before, because an agent that replays the best actions of earlier uploads for each episode
     could climb without being better.
     """
-    return viewer.is_staff or not seeds_hidden(evaluation)
+    return not seeds_hidden(evaluation) or may(viewer, SECRETS)
 
 
 def records_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
@@ -47,7 +57,7 @@ def recording_visible(recording: Recording, viewer: Viewer) -> bool:
 def player_log_visible(evaluation: Evaluation, viewer: Viewer) -> bool:
     """Return whether a viewer sees a player's log: only staff while seeds are hidden, else those who see the source."""
     if seeds_hidden(evaluation):
-        return viewer.is_staff
+        return may(viewer, SECRETS)
     return agent_source_visible(evaluation.submission.agent, viewer)
 
 
@@ -63,11 +73,18 @@ def error_shown(job: Job, viewer: Viewer, *, can_see_source: bool) -> str:
     seeds, only for staff. All others read `public_error`, which contains only the arena's words.
     """
     is_hidden = isinstance(job, Evaluation) and seeds_hidden(job)
-    if viewer.is_staff if is_hidden and job.fault == JobFault.PLAYER else can_see_source:
+    if may(viewer, SECRETS) if is_hidden and job.fault == JobFault.PLAYER else can_see_source:
         return job.error
     if job.public_error or not job.error:
         return job.public_error
     return "The organisers can read why." if is_hidden else "The owner can read why."
+
+
+def jobs_visible(rows: QuerySet[Job], viewer: Viewer) -> QuerySet[Job]:
+    """Return the jobs among some of one kind that a viewer may know of: of rollouts, those whose outcome they see."""
+    return (
+        cast(QuerySet[Job], rollouts_visible(cast(QuerySet[Rollout], rows), viewer)) if rows.model is Rollout else rows
+    )
 
 
 def submission_of(job: Job) -> Submission | None:
@@ -83,7 +100,7 @@ def submission_of(job: Job) -> Submission | None:
 def job_error_shown(job: Job, viewer: Viewer) -> str:
     """As `error_shown`, for a job of any kind."""
     submission = submission_of(job)
-    can_see_source = viewer.is_staff if submission is None else agent_source_visible(submission.agent, viewer)
+    can_see_source = _may_view(job, viewer) if submission is None else agent_source_visible(submission.agent, viewer)
     return error_shown(job, viewer, can_see_source=can_see_source)
 
 
@@ -97,6 +114,11 @@ def job_log_visible(job: Job, viewer: Viewer) -> bool:
         case Evaluation():
             return arena_log_visible(job, viewer)
         case Recording() | PackageBuild() | Rollout() | Sitting():
-            return viewer.is_staff
+            return _may_view(job, viewer)
     submission = submission_of(job)
     return submission is not None and agent_source_visible(submission.agent, viewer)
+
+
+def _may_view(job: Job, viewer: Viewer) -> bool:
+    """Return whether a viewer is an organiser who may view jobs of this kind."""
+    return may(viewer, f"core.view_{job._meta.model_name}")

@@ -84,7 +84,7 @@ def package(*, is_built: bool = True, note: str = "", **changes: Any) -> Package
 
 
 def organiser() -> User:
-    return User.objects.filter(username="olga").first() or factories.user("olga", is_staff=True)
+    return User.objects.filter(username="olga").first() or factories.user("olga", is_staff=True, is_superuser=True)
 
 
 def built(package: Package) -> PackageBuild:

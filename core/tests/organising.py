@@ -27,9 +27,9 @@ def ready(people: factories.Cast, environment: Environment, name: str) -> Submis
 
 
 def act(client: Client, action: str, *rows: Model, **data: str) -> list[str]:
-    """Do an action on rows as from the list, with the answer to its question; return what the page then says."""
-    address = reverse(f"admin:core_{rows[0]._meta.model_name}_changelist")
-    form = {"action": action, "_selected_action": [row.pk for row in rows], "answered": "1", **data}
+    """Do an action on rows as from their list, with the answer to its question; return what the page then says."""
+    address = reverse("web:organise_actions", args=[rows[0]._meta.model_name, action])
+    form = {"row": [row.pk for row in rows], **data}
     response = client.post(address, form)
     assert response.status_code == 302
     said = [str(message) for message in get_messages(response.wsgi_request)]

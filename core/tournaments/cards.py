@@ -74,9 +74,11 @@ def _counts(environments: list[Environment], find: Callable[[], QuerySet[Any]]) 
     if not environments:
         return {}
     rows = find().filter(agent__environment__in=environments, agent__is_disabled=False, agent__owner__is_active=True)
-    counted = rows.order_by().values("agent__environment").annotate(
-        agents=Count("agent", distinct=True), owners=Count("agent__owner", distinct=True)
-    )  # fmt: skip
+    counted = (
+        rows.order_by()
+        .values("agent__environment")
+        .annotate(agents=Count("agent", distinct=True), owners=Count("agent__owner", distinct=True))
+    )
     return {row["agent__environment"]: (row["agents"], row["owners"]) for row in counted}
 
 
@@ -121,9 +123,15 @@ def _leaders(environments: list[Environment]) -> dict[int, Participant]:
         chosen = Environment.objects.filter(pk__in=[row.pk for row in environments]).values(first=Subquery(first))
         shown = Participant.objects.filter(pk__in=chosen)
     shown = shown.select_related("tournament", "submission__agent__owner").only(
-        "rank", "tournament__environment", "tournament__name", "tournament__edition", "tournament__format",
-        "submission__number", "submission__agent__name", "submission__agent__owner__username",
-    )  # fmt: skip
+        "rank",
+        "tournament__environment",
+        "tournament__name",
+        "tournament__edition",
+        "tournament__format",
+        "submission__number",
+        "submission__agent__name",
+        "submission__agent__owner__username",
+    )
     return {row.tournament.environment_id: row for row in shown}
 
 

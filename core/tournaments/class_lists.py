@@ -20,8 +20,16 @@ from core.people.services import user_invite
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500
-COLUMNS = {"email": "email", "e-mail": "email", "mail": "email", "username": "username", "user name": "username",
-           "name": "username", "team": "team", "group": "team"}  # fmt: skip
+COLUMNS = {
+    "email": "email",
+    "e-mail": "email",
+    "mail": "email",
+    "username": "username",
+    "user name": "username",
+    "name": "username",
+    "team": "team",
+    "group": "team",
+}
 """The headings that are understood, in small letters, with the column that each means."""
 NAME_LENGTH: int = User._meta.get_field("username").max_length or 0
 TEAM_LENGTH: int = User._meta.get_field("team").max_length or 0
@@ -52,8 +60,11 @@ def class_read(text: str) -> list[ClassRow]:
         raise Refused("This is not text. Save the list as “CSV UTF-8”.")
     rows = _cells(text)
     columns = _columns(rows)
-    found = [(line, {name: cells[at].strip() for name, at in columns.items() if at < len(cells)})
-             for line, cells in rows if _is_person(cells)]  # fmt: skip
+    found = [
+        (line, {name: cells[at].strip() for name, at in columns.items() if at < len(cells)})
+        for line, cells in rows
+        if _is_person(cells)
+    ]
     if not found:
         raise Refused("The list names no people: write one per line, the e-mail first.")
     if len(found) > MOST_ROWS:

@@ -138,10 +138,15 @@ def _in_it(tournament: Tournament) -> list[Participant]:
 def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
     is_public = tournament.results == Audience.PUBLIC
     table = [
-        {"rank": row.rank, "agent": row.submission.agent.name, "version": row.submission.number,
-         "owner": row.submission.agent.owner.username, "points": row.points}
+        {
+            "rank": row.rank,
+            "agent": row.submission.agent.name,
+            "version": row.submission.number,
+            "owner": row.submission.agent.owner.username,
+            "points": row.points,
+        }
         for row in _in_table(rows)[:TOP]
-    ]  # fmt: skip
+    ]
     lines = "\n".join(f"{row['rank']}. {row['agent']} v{row['version']} ({row['owner']})" for row in table)
     announce(
         kind=EventKind.TOURNAMENT_ENDED,
@@ -223,5 +228,9 @@ def _by_owner(rows: Iterable[Participant]) -> list[list[Participant]]:
 
 
 def _about(tournament: Tournament) -> dict[str, object]:
-    return {"edition": tournament.edition, "name": tournament.name, "format": tournament.format,
-            "is_automatic": tournament.is_automatic}  # fmt: skip
+    return {
+        "edition": tournament.edition,
+        "name": tournament.name,
+        "format": tournament.format,
+        "is_automatic": tournament.is_automatic,
+    }

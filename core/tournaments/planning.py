@@ -22,8 +22,19 @@ from core.tournaments.registration_selectors import field_list
 from core.tournaments.selectors import next_edition
 
 WINDOW = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
-PLANNED_FIELDS = ("name", "format", "settings", "seed", "is_rated", "results", "season", *WINDOW, "eligibility",
-                  "teams", "max_participants")  # fmt: skip
+PLANNED_FIELDS = (
+    "name",
+    "format",
+    "settings",
+    "seed",
+    "is_rated",
+    "results",
+    "season",
+    *WINDOW,
+    "eligibility",
+    "teams",
+    "max_participants",
+)
 """The fields that organisers decide about a tournament, besides the invitations."""
 TRIES = 5
 NAME_LENGTH: int = Tournament._meta.get_field("name").max_length or 0

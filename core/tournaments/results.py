@@ -10,8 +10,11 @@ from django.db.models import QuerySet
 
 from core.duels.selectors import NotStored
 from core.models import Audience, Duel, Participant, Tournament, User
+from core.people.rights import may
 
 Viewer = User | AnonymousUser
+RESULTS = "core.view_tournament"
+"""The right to see results that are held back."""
 
 
 class HeldBack(NotStored):
@@ -20,7 +23,7 @@ class HeldBack(NotStored):
 
 def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
     """Whether a person sees tables, duels and replays. Queries only for results that participants may see."""
-    if tournament.results == Audience.PUBLIC or viewer.is_staff:
+    if tournament.results == Audience.PUBLIC or may(viewer, RESULTS):
         return True
     if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
         return False
@@ -51,7 +54,7 @@ def held_back_because(tournament: Tournament) -> str:
 
 def held_back_from(viewer: Viewer) -> QuerySet[Tournament]:
     """The tournaments whose results a person may not see, to be left out of lists."""
-    if viewer.is_staff:
+    if may(viewer, RESULTS):
         return Tournament.objects.none()
     rows = Tournament.objects.exclude(results=Audience.PUBLIC)
     if not isinstance(viewer, User):

@@ -66,9 +66,13 @@ def tournament_hold(tournament: Tournament) -> Tournament:
 
 
 def tournament_open(
-    *, tournament: Tournament, submissions: Sequence[Submission], settings: Mapping[str, object], seed: int,
+    *,
+    tournament: Tournament,
+    submissions: Sequence[Submission],
+    settings: Mapping[str, object],
+    seed: int,
     now: datetime,
-) -> None:  # fmt: skip
+) -> None:
     """Begin a planned tournament with these participants, in the order of their seeds.
 
     settings: all of its format, because defaults may change while it is played. Raises Refused when it is not planned.

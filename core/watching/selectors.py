@@ -15,7 +15,7 @@ from arena_kit.environment.record_archive import MatchSummary
 from arena_kit.environment.records import Fault, MatchRecord, Outcome
 from arena_kit.environment.replay_file.views import FrameView, NotDrawable, last_view
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee.match import pair_seed
+from arena_kit.referee.match import match_seed
 from core.duels.replays import duel_names
 from core.duels.selectors import NotPlayed, NotStored, match_get, records_open, spec_get
 from core.models import Duel, JobState, ToldMoves
@@ -129,8 +129,7 @@ def _are_actions(actions: object, spec: EnvironmentSpec) -> bool:
 
 
 def _record(duel: Duel, spec: EnvironmentSpec, number: int, actions: tuple[int, ...], last: ToldMoves) -> MatchRecord:
-    pair, is_swapped = divmod(number - 1, 2)
-    seed = pair_seed(duel.seed, pair) if duel.opening is None else duel.seed
+    seed = match_seed(spec, duel.seed, number) if duel.opening is None else duel.seed
     try:
         opening = opening_of(spec, seed) if duel.opening is None else duel.opening
     except ArenaEnvironmentError:
@@ -139,7 +138,7 @@ def _record(duel: Duel, spec: EnvironmentSpec, number: int, actions: tuple[int, 
     return MatchRecord(
         number=number,
         seed=seed,
-        seats=(1, 0) if is_swapped else (0, 1),
+        seats=(0, 1) if number % 2 else (1, 0),
         actions=actions,
         outcome=Outcome(last.outcome),
         scores=(last.score_1, last.score_2),

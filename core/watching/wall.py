@@ -12,14 +12,25 @@ from core.models import LADDER, Audience, Duel, JobState, Tournament, Tournament
 from core.watching.services import why_not_told
 
 FOLLOWED = (
-    "state", "claim_token", "environment_version", "seed", "opening", "match_count", "matches_done", "started_at",
-)  # fmt: skip
+    "state",
+    "claim_token",
+    "environment_version",
+    "seed",
+    "opening",
+    "match_count",
+    "matches_done",
+    "started_at",
+)
 """What else is asked of a running duel, to show its moves and how far it is."""
 MOST_TOURNAMENTS, MOST_RUNNING, MOST_RESULTS = 24, 12, 12
 NAMED = (
-    "player_1__number", "player_2__number", "player_1__agent__name", "player_2__agent__name",
-    "player_1__agent__environment__name", "player_1__agent__environment__slug",
-)  # fmt: skip
+    "player_1__number",
+    "player_2__number",
+    "player_1__agent__name",
+    "player_2__agent__name",
+    "player_1__agent__environment__name",
+    "player_1__agent__environment__slug",
+)
 
 
 @dataclass(frozen=True, slots=True)

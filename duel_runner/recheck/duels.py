@@ -11,7 +11,7 @@ from arena_kit.environment.records import DuelRecord, half_points
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee import run as referee
-from arena_kit.referee.recheck.duels import CHECKED, verify_record
+from arena_kit.referee.recheck.duels import CHECKED, spec_of, verify_record
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
@@ -29,15 +29,18 @@ def duel_recheck(duel: Duel) -> Rechecked[DuelRecord]:
 
 
 def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
-    """Have the players of a duel play it again: same images, rules, seed and number of matches, today's limits.
+    """Have the players of a duel play it again: same images, rules, seeds and number of matches, today's limits.
 
     Raises PlatformFault, also if an image is no longer on this host.
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
-    environment = duel.environment
+    environment, spec = duel.environment, rules(duel)
+    if not spec.pairs_share_chance:
+        with records_open(duel) as archive:
+            spec = spec_of(spec, archive.record())
     with place_to_play(environment, arena) as place:
         return referee.run_duel(
-            rules(duel),
+            spec,
             lambda player: place.launch(*players[player]),
             names=(str(duel.player_1), str(duel.player_2)),
             seed=duel.seed,

@@ -47,9 +47,15 @@ class Pong:
         if seat == 1 and self._mirrored:
             column, direction, own, other, mine, theirs = COLUMNS - column, -direction, other, own, theirs, mine
         values = (
-            column / COLUMNS, court.ball, direction / COLUMNS, court.speed,
-            own / PADDLE_STEPS, other / PADDLE_STEPS, mine, theirs,
-        )  # fmt: skip
+            column / COLUMNS,
+            court.ball,
+            direction / COLUMNS,
+            court.speed,
+            own / PADDLE_STEPS,
+            other / PADDLE_STEPS,
+            mine,
+            theirs,
+        )
         return Observation(array("f", values), () if self._over else ACTIONS)
 
     def step(self, actions: Mapping[int, int]) -> tuple[float, ...]:

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 LINES: tuple[tuple[int, int, int, int], ...] = (
-    (0, 1, 2, 3), (4, 5, 6, 7), (8, 9, 10, 11), (12, 13, 14, 15),
-    (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
-    (0, 5, 10, 15), (3, 6, 9, 12),
-)  # fmt: skip
+    (0, 1, 2, 3),
+    (4, 5, 6, 7),
+    (8, 9, 10, 11),
+    (12, 13, 14, 15),
+    (0, 4, 8, 12),
+    (1, 5, 9, 13),
+    (2, 6, 10, 14),
+    (3, 7, 11, 15),
+    (0, 5, 10, 15),
+    (3, 6, 9, 12),
+)
 LINES_THROUGH = tuple(tuple(line for line in LINES if cell in line) for cell in range(16))
 
 

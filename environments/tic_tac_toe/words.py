@@ -5,9 +5,16 @@ from __future__ import annotations
 from arena_kit.environment.protocol import Frame
 
 CELLS = (
-    "top left", "top middle", "top right", "middle left", "centre", "middle right", "bottom left", "bottom middle",
+    "top left",
+    "top middle",
+    "top right",
+    "middle left",
+    "centre",
+    "middle right",
+    "bottom left",
+    "bottom middle",
     "bottom right",
-)  # fmt: skip
+)
 
 
 def move(frame: Frame, action: int) -> str:

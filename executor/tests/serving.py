@@ -15,7 +15,6 @@ from django.utils import timezone
 from core.models import TokenScope, User
 from core.people.tokens import token_create
 from executor.database import Database
-from executor.generated.arena.executor.v1.executor_pb2_grpc import ExecutorServiceStub
 from executor.generated.executor.executor_pb2_grpc import ExecutorStub
 from executor.listening import Listening
 from executor.server import ExecutorServer
@@ -66,9 +65,9 @@ def token_of(user: User) -> tuple[tuple[str, str], ...]:
     return (("authorization", f"Bearer {token}"),)
 
 
-def stubs(channel: grpc.aio.Channel) -> tuple[Any, Any]:
-    """Return the clients of both services, the older one first. Of any type, as clients in other languages are."""
-    return ExecutorStub(channel), ExecutorServiceStub(channel)
+def stub(channel: grpc.aio.Channel) -> Any:
+    """Return a client. Of any type, as clients in other languages are."""
+    return ExecutorStub(channel)
 
 
 async def refused(call: Awaitable[Any]) -> grpc.aio.AioRpcError:

@@ -18,16 +18,17 @@ from pytest_django.fixtures import Settings
 
 from core.models import TokenScope
 from core.people.tokens import token_create
-from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.generated.executor import executor_pb2 as old
-from executor.listening import USUAL_ADDRESS, Listening, listening
-from executor.server import SERVICES
+from executor.listening import Listening, listening
+from executor.server import SERVICE
 from executor.tests.certificates import Certificate, authority, signed
 from executor.tests.conftest import World
-from executor.tests.serving import refused, run, serving, stubs, token_of
+from executor.tests.serving import refused, run, serving, stub, token_of
 
 Code = grpc.StatusCode
-ASKED = v1.DescribeEnvironmentsRequest()
+USUAL_ADDRESS = "127.0.0.1:50051"
+ASKED = old.ValidationRequest(environment="nowhere")
+"""It is answered by NOT_FOUND, once its caller was let in."""
 
 
 def test_only_a_valid_token_of_the_executor_opens(world: World) -> None:
@@ -40,12 +41,13 @@ def test_only_a_valid_token_of_the_executor_opens(world: World) -> None:
 
     async def main() -> list[grpc.StatusCode]:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            _, client = stubs(channel)
+            client = stub(channel)
             found = []
             for header in headers[:-1]:
                 metadata = (("authorization", header),) if header else ()
-                found.append((await refused(client.DescribeEnvironments(ASKED, metadata=metadata))).code())
-            assert (await client.DescribeEnvironments(ASKED, metadata=(("authorization", headers[-1]),))).environments
+                found.append((await refused(client.ValidateAgent(ASKED, metadata=metadata))).code())
+            good = await refused(client.ValidateAgent(ASKED, metadata=(("authorization", headers[-1]),)))
+            assert good.code() is Code.NOT_FOUND
             return found
 
     assert set(run(main())) == {Code.UNAUTHENTICATED}
@@ -57,9 +59,9 @@ def test_calls_without_a_token_act_for_an_account_only_where_that_was_asked_for(
             serving(world.database, without_token="alice") as (_, address),
             grpc.aio.insecure_channel(address) as channel,
         ):
-            _, client = stubs(channel)
-            assert (await client.DescribeEnvironments(ASKED)).environments
-            wrong = await refused(client.DescribeEnvironments(ASKED, metadata=(("authorization", "Bearer x"),)))
+            client = stub(channel)
+            assert (await refused(client.ValidateAgent(ASKED))).code() is Code.NOT_FOUND
+            wrong = await refused(client.ValidateAgent(ASKED, metadata=(("authorization", "Bearer x"),)))
             assert wrong.code() is Code.UNAUTHENTICATED
 
     run(main())
@@ -71,7 +73,7 @@ def test_an_organiser_without_a_second_factor_is_refused_where_it_is_required(wo
 
     async def main() -> grpc.aio.AioRpcError:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            return await refused(stubs(channel)[1].DescribeEnvironments(ASKED, metadata=who))
+            return await refused(stub(channel).ValidateAgent(ASKED, metadata=who))
 
     assert "second factor" in str(run(main()).details())
 
@@ -83,17 +85,17 @@ def test_calls_wrong_tokens_and_sizes_have_limits(world: World, settings: Settin
 
     async def main() -> None:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            compatible, client = stubs(channel)
+            client = stub(channel)
             large = old.MatchRequest(match_id="x" * 2_000_000)
-            assert (await refused(compatible.RunMatch(large, metadata=who))).code() is Code.RESOURCE_EXHAUSTED
-            await client.DescribeEnvironments(ASKED, metadata=who)
-            too_many = await refused(client.DescribeEnvironments(ASKED, metadata=who))
+            assert (await refused(client.RunMatch(large, metadata=who))).code() is Code.RESOURCE_EXHAUSTED
+            assert (await refused(client.ValidateAgent(ASKED, metadata=who))).code() is Code.NOT_FOUND
+            too_many = await refused(client.ValidateAgent(ASKED, metadata=who))
             assert (too_many.code(), too_many.details()) == (Code.RESOURCE_EXHAUSTED, "You have sent too many calls.")
             for expected in (Code.UNAUTHENTICATED, Code.UNAUTHENTICATED, Code.RESOURCE_EXHAUSTED):
-                assert (await refused(client.DescribeEnvironments(ASKED))).code() is expected
+                assert (await refused(client.ValidateAgent(ASKED))).code() is expected
             # From the same address, as behind a proxy.
-            await client.DescribeEnvironments(ASKED, metadata=other)
-            assert (await compatible.HealthCheck(old.HealthCheckRequest())).version
+            assert (await refused(client.ValidateAgent(ASKED, metadata=other))).code() is Code.NOT_FOUND
+            assert (await client.HealthCheck(old.HealthCheckRequest())).version
 
     run(main())
 
@@ -120,15 +122,15 @@ def test_what_a_stranger_sends_is_not_read(world: World) -> None:
 def test_a_mistake_of_the_arena_shows_no_trace(
     world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken() -> None:
+    def broken(_: str) -> None:
         raise ValueError("secret of the arena")
 
-    monkeypatch.setattr("executor.service.environments_message", broken)
+    monkeypatch.setattr("executor.playing.environment_row", broken)
     who = (*token_of(world.cast.alice), ("x-request-id", "abc-1"))
 
     async def main() -> grpc.aio.AioRpcError:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            return await refused(stubs(channel)[1].DescribeEnvironments(ASKED, metadata=who))
+            return await refused(stub(channel).ValidateAgent(ASKED, metadata=who))
 
     with caplog.at_level(logging.ERROR, "executor.door"):
         error = run(main())
@@ -151,7 +153,7 @@ def test_certificates_of_clients_name_accounts_and_renewed_ones_are_taken_up(wor
         trust = grpc.ssl_channel_credentials(by.pair()[1], key, certificate)
         async with grpc.aio.secure_channel(address, trust) as channel:
             try:
-                await stubs(channel)[1].DescribeEnvironments(ASKED)
+                await stub(channel).ValidateAgent(ASKED)
             except grpc.aio.AioRpcError as error:
                 return error.code()
             return Code.OK
@@ -160,17 +162,17 @@ def test_certificates_of_clients_name_accounts_and_renewed_ones_are_taken_up(wor
         async with serving(world.database, where) as (_, address):
             found = {name: await call(address, name, ca) for name in ("alice", "nobody", "late", "forged", "")}
             assert found == {
-                "alice": Code.OK, "nobody": Code.UNAUTHENTICATED, "late": Code.UNAVAILABLE, "forged": Code.UNAVAILABLE,
-                "": Code.UNAVAILABLE,
+                "alice": Code.NOT_FOUND, "nobody": Code.UNAUTHENTICATED, "late": Code.UNAVAILABLE,
+                "forged": Code.UNAVAILABLE, "": Code.UNAVAILABLE,
             }  # fmt: skip
             new = signed(tmp_path, "renewed", strangers, "IP:127.0.0.1")
             new.key.replace(server.key)
             new.certificate.replace(server.certificate)
-            assert await call(address, "alice", strangers) is Code.OK
+            assert await call(address, "alice", strangers) is Code.NOT_FOUND
             assert await call(address, "alice", ca) is Code.UNAVAILABLE
             # Half of a renewal: the last whole pair stays.
             server.certificate.unlink()
-            assert await call(address, "alice", strangers) is Code.OK
+            assert await call(address, "alice", strangers) is Code.NOT_FOUND
 
     run(main())
 
@@ -184,13 +186,13 @@ def test_health_and_reflection_answer_by_their_own_clients(world: World, tmp_pat
             grpc.aio.insecure_channel(address) as channel,
         ):
             check = health_pb2_grpc.HealthStub(channel).Check
-            found = [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", *SERVICES)]
+            found = [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", SERVICE)]
             server.door.is_draining = True
             await server.tell_draining()
-            found += [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", *SERVICES)]
+            found += [(await check(health_pb2.HealthCheckRequest(service=name))).status for name in ("", SERVICE)]
             return found
 
-    assert run(main()) == [1, 1, 1, 1, 2, 2]
+    assert run(main()) == [1, 1, 1, 2]
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ import pytest
 from core.duels.runs import run_start
 from core.models import Duel, JobState, Run
 from core.tests import factories
-from executor.generated.arena.executor.v1 import executor_pb2 as v1
 from executor.playing import Playing
 from executor.tests.conftest import World
-from executor.tests.serving import refused, run, serving, stubs, token_of, waiting
-from executor.tests.test_compatible import in_line, match
+from executor.tests.serving import refused, run, serving, stub, token_of, waiting
+from executor.tests.test_service import in_line, match
 
 Code = grpc.StatusCode
 
@@ -40,7 +39,7 @@ def test_a_run_is_cancelled_when_its_caller_stays_away(world: World, way: str) -
             grace = asyncio.Event()
             left = server.playing.leaving
             left._pause = grace.wait  # type: ignore[method-assign,assignment]  # the test's clock
-            client, _ = stubs(channel)
+            client = stub(channel)
             call = client.RunMatch(match(world), metadata=metadata)
             await waiting(server, 1)
             call.cancel()
@@ -75,7 +74,7 @@ def test_a_call_that_is_cancelled_while_its_run_is_made_leaves_none(
         async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
             grace = asyncio.Event()
             server.playing.leaving._pause = grace.wait  # type: ignore[method-assign,assignment]  # the test's clock
-            call = stubs(channel)[0].RunMatch(match(world), metadata=who)
+            call = stub(channel).RunMatch(match(world), metadata=who)
             assert await asyncio.to_thread(made.wait, 30)
             call.cancel()
             while server.door.running:  # noqa: ASYNC110  (as in serving.waiting)
@@ -93,13 +92,12 @@ def test_a_wait_ends_before_the_callers_deadline_and_the_run_goes_on(world: Worl
 
     async def main() -> None:
         async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
-            client, newer = stubs(channel)
+            client = stub(channel)
             end = await refused(client.RunMatch(match(world), metadata=who, timeout=3))
             # The arena's own answer, not the client's.
             assert (end.code(), "goes on" in str(end.details())) == (Code.DEADLINE_EXCEEDED, True)
             assert not server.playing.leaving.timers
-            found = await newer.GetRun(v1.GetRunRequest(key="match_1"), metadata=who)
-            assert found.run.phase == v1.PHASE_WAITING
+            assert await world.database.ask(state) == JobState.QUEUED
 
     run(main())
 
@@ -109,7 +107,7 @@ def test_an_executor_that_stops_sends_callers_to_another_one_and_keeps_their_run
 
     async def main() -> None:
         async with serving(world.database) as (first, address), grpc.aio.insecure_channel(address) as channel:
-            client, _ = stubs(channel)
+            client = stub(channel)
             calls = [client.RunMatch(match(world, match_id=name), metadata=who) for name in ("ends", "stays")]
             await waiting(first, 2)
             stop = asyncio.create_task(first.stop(drain_seconds=30))
@@ -124,7 +122,7 @@ def test_an_executor_that_stops_sends_callers_to_another_one_and_keeps_their_run
             assert (await refused(calls[1])).code() is Code.UNAVAILABLE
             await stop
         async with serving(world.database) as (second, address), grpc.aio.insecure_channel(address) as channel:
-            call = stubs(channel)[0].RunMatch(match(world, match_id="stays"), metadata=who)
+            call = stub(channel).RunMatch(match(world, match_id="stays"), metadata=who)
             await waiting(second, 1)
             stays = Duel.objects.filter(run__key="stays")
             await world.database.ask(factories.moved, stays, JobState.SUCCEEDED)
@@ -139,7 +137,7 @@ def test_time_that_is_over_ends_a_wait(world: World) -> None:
 
     async def main() -> int:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            answer = await stubs(channel)[0].RunMatch(match(world, timeout_sec=1), metadata=who)
+            answer = await stub(channel).RunMatch(match(world, timeout_sec=1), metadata=who)
             return int(answer.status)
 
     assert run(main()) == 2
@@ -161,7 +159,7 @@ def test_calls_wait_through_an_outage_of_the_database(world: World, monkeypatch:
 
     async def main() -> str:
         async with serving(world.database) as (_, address), grpc.aio.insecure_channel(address) as channel:
-            call = stubs(channel)[0].RunMatch(match(world), metadata=who)
+            call = stub(channel).RunMatch(match(world), metadata=who)
             await in_line(world)
             await world.database.ask(factories.moved, Duel.objects.filter(run__isnull=False), JobState.SUCCEEDED)
             return str((await call).match_id)
@@ -177,7 +175,7 @@ def test_many_calls_wait_in_one_process(world: World, count: int) -> None:
 
     async def main() -> int:
         async with serving(world.database) as (server, address), grpc.aio.insecure_channel(address) as channel:
-            client, _ = stubs(channel)
+            client = stub(channel)
             calls = [client.RunMatch(match(world, match_id=f"m{number}"), metadata=who) for number in range(count)]
             await waiting(server, count)
             await world.database.ask(factories.moved, Duel.objects.filter(run__isnull=False), JobState.SUCCEEDED)

@@ -85,7 +85,7 @@ def test_what_an_organiser_makes_private_is_removed_and_comes_back(
     organiser = factories.user("org", is_staff=True, is_superuser=True)
     client = Client()
     client.force_login(organiser)
-    address = reverse("admin:core_agent_change", args=[agent.pk])
+    address = reverse("web:organise_change_agent", args=[agent.pk])
     form = {"name": agent.name, "description": "", "opponents": agent.opponents}
     client.post(address, form)
     agent.refresh_from_db()

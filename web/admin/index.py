@@ -1,37 +1,13 @@
-"""The organisers' index: pages grouped by what they are for instead of by Django application."""
+"""The index of the admin: pages grouped by what they are for instead of by Django application."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-GROUPS = (
-    ("Tournaments and duels", "play", (
-        "core.environment", "core.tournament", "core.tournamentschedule", "core.season", "core.registration",
-        "core.participant", "core.duel", "core.analysis", "core.challenge", "core.sitting", "core.run",
-        "core.promotion", "core.seedlist",
-    )),
-    ("Agents and their versions", "agents", (
-        "core.agent", "core.submission", "core.build", "core.validation", "core.evaluation", "core.recording",
-        "core.publication",
-    )),
-    ("Applications", "applications", (
-        "core.package", "core.packagebuild", "core.taskfile", "core.task", "core.batch", "core.rollout",
-        "core.rolloutverdict", "core.worldlease", "core.languagemodel",
-    )),
-    ("People", "people", (
-        "core.user", "auth.group", "core.invitelink", "core.apitoken", "mfa.authenticator",
-        "socialaccount.socialaccount", "axes.accessattempt", "core.notice", "core.noticechoice", "core.letter",
-    )),
-    ("Results", "results", (
-        "core.ledgerentry", "core.ledgervoid", "core.rating", "core.ratingpoint", "core.ratingpool", "core.lens",
-    )),
-    ("Operation", "operation", (
-        "core.alarm", "core.worker", "core.workerhost", "core.duty", "core.auditentry", "core.webhook", "core.delivery",
-        "django_q.ormq", "django_q.schedule", "django_q.success", "django_q.failure",
-    )),
-)  # fmt: skip
-"""Title, slug and models of each group, in the order of the page."""
+from web.admin.rows import Table
+from web.admin.tables import GROUPS
+
 NAMES = {
     "axes.accessattempt": "Failed logins",
     "mfa.authenticator": "Second factors",
@@ -51,10 +27,15 @@ def grouped(apps: Iterable[App], address: str) -> list[App]:
     models = {model["model"]._meta.label_lower: model for app in apps for model in app["models"]}
     for name in NAMES.keys() & models.keys():
         models[name] = {**models[name], "name": NAMES[name]}
-    groups = [_group(title, slug, address, [models.pop(name) for name in names if name in models])
-              for title, slug, names in GROUPS]  # fmt: skip
+    groups = [_group(title, slug, address, [models.pop(name) for name in labels(tables) if name in models])
+              for title, slug, tables in GROUPS]  # fmt: skip
     left = [{**app, "models": [model for model in app["models"] if model in models.values()]} for app in apps]
     return [group for group in (*groups, *left) if group["models"]]
+
+
+def labels(tables: Iterable[Table | str]) -> list[str]:
+    """Return the models of a group, as `app.model`."""
+    return [table if isinstance(table, str) else table.model._meta.label_lower for table in tables]
 
 
 def _group(title: str, slug: str, address: str, models: Sequence[App]) -> App:

@@ -1,4 +1,4 @@
-"""The organisers' site: access, and an audit log of everything done there."""
+"""The site of the admin: access, and an audit log of everything done there."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 else:
     Page = object
 
-FOR_SUPERUSERS = frozenset({"auth.group", "django_q.schedule"})
-"""Pages on which organisers could give themselves any right: groups hold rights, schedules call any function."""
+FOR_SUPERUSERS = frozenset({
+    "auth.group", "core.auditentry", "django_q.schedule", "mfa.authenticator", "socialaccount.socialaccount",
+})  # fmt: skip
+"""Pages on which organisers could give themselves any right, or see how others guard theirs: groups hold rights,
+schedules call any function, second factors open accounts."""
 
 
 class ForSuperusers(Page):
@@ -53,7 +56,7 @@ class OrganiserConfig(AdminConfig):
     def ready(self) -> None:
         super().ready()
         # After other packages have registered their pages: some are replaced.
-        import web.admin.pages  # noqa: F401
+        import web.admin.pages  # noqa: F401  (it registers pages)
 
 
 class OrganiserSite(AdminSite):
@@ -68,6 +71,7 @@ class OrganiserSite(AdminSite):
         # Imported here because this module is loaded before the models.
         from django.contrib.admin import ModelAdmin
 
+        # Late: it needs the rows, which are ready only now.
         from web.admin.audited import Audited
 
         page = admin_class or ModelAdmin
@@ -77,6 +81,7 @@ class OrganiserSite(AdminSite):
 
     def get_app_list(self, request: HttpRequest, app_label: str | None = None) -> list[Any]:
         """Return the pages grouped by what they are for; those of one application unchanged."""
+        # Late: it needs the rows, which are ready only now.
         from web.admin.index import grouped
 
         found = super().get_app_list(request, app_label)
@@ -84,6 +89,7 @@ class OrganiserSite(AdminSite):
 
     def has_permission(self, request: HttpRequest) -> bool:
         """Return whether the user is active staff and has passed the second factor, if one is set or required."""
+        # Late: it needs the rows, which are ready only now.
         from core.people.second_factor_selectors import second_factor_missing
 
         assert request.user.is_anonymous or hasattr(request.user, "is_staff")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 SCHEMES = ("bearer", "token")
 BAD_HEADER = "The Authorization header must be: Bearer, a space, and your token."
-BAD_TOKEN = "This token is wrong, revoked or expired. Create a new one on your profile page."  # noqa: S105
+BAD_TOKEN = "This token is wrong, revoked or expired. Create a new one on your profile page."  # noqa: S105  (a sentence)
 NO_SECOND_FACTOR = "Organisers need a second factor, and this account has none. Set it up on your profile page."
 HOW_TO_GET_ONE = (
     "Send a token in the header: Authorization: Bearer TOKEN. You get one on your profile page, or by POST "

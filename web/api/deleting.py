@@ -8,13 +8,14 @@ from rest_framework.request import Request
 
 from core.models import AuditEntry, Submission, User
 from core.people.audit_log import audit_record, operator_of
+from core.people.rights import may
 from core.submissions.existing import submission_delete
 
 
 def delete(request: Request, account: User, submission: Submission) -> None:
     """Delete archive and image; do nothing if they are already deleted. Raises PermissionDenied."""
     is_own = submission.agent.owner_id == account.pk
-    if not is_own and not account.is_staff:
+    if not is_own and not may(account, "core.change_submission"):
         raise PermissionDenied("Only the owner of a submission may delete it.")
     if submission.deleted_at is not None:
         return

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import IO, Any
 
 from django.conf import settings
-from rest_framework.exceptions import ParseError
+from rest_framework.exceptions import ParseError, ValidationError
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser, FormParser, JSONParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
+HALF_A_PAIR = "A text has half of a surrogate pair (\\ud800 to \\udfff), which UTF-8 cannot hold; remove it."
 TOO_LARGE = "The request is too large for this address."
 
 
-class BoundedJSONParser(JSONParser):
-    """Parses a JSON object, at most as large as a form without its files."""
+class AnyTextJSONParser(JSONParser):
+    """Parses a JSON object, at most as large as a form without its files. The view looks at every text itself."""
 
     def parse(
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
@@ -29,6 +31,31 @@ class BoundedJSONParser(JSONParser):
         if not isinstance(data, dict):
             raise ParseError("The body must be a JSON object.")
         return data
+
+
+class BoundedJSONParser(AnyTextJSONParser):
+    """As its parent, for all views: no database and no answer can hold half of a surrogate pair, in whichever field."""
+
+    def parse(
+        self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        data = super().parse(stream, media_type, parser_context)
+        if not _is_text(list(data)):
+            raise ParseError(HALF_A_PAIR)
+        if wrong := {name: [HALF_A_PAIR] for name, value in data.items() if not _is_text(value)}:
+            raise ValidationError(wrong)
+        return data
+
+
+def _is_text(value: Any) -> bool:
+    """Return whether all texts of a JSON value are characters."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    except RecursionError:
+        raise ParseError("The JSON is nested too deeply.") from None
+    return True
 
 
 class BoundedFormParser(FormParser):

@@ -30,8 +30,23 @@ PROBLEM: Json = {
 }
 OBJECTS = {(200, "application/json"): {"type": "array", "items": {"type": "object", "additionalProperties": {}}}}
 """The answer of an operation that lists objects without describing them."""
-OUR_TAGS = ("site", "environments", "agents", "submissions", "evaluations", "duels", "challenges", "sittings",
-            "tournaments", "ratings", "rollouts", "jobs", "inbox", "tokens")  # fmt: skip
+OUR_TAGS = (
+    "site",
+    "environments",
+    "agents",
+    "submissions",
+    "evaluations",
+    "duels",
+    "challenges",
+    "runs",
+    "sittings",
+    "tournaments",
+    "ratings",
+    "rollouts",
+    "jobs",
+    "inbox",
+    "tokens",
+)
 """The groups of the description in order; the compatible addresses follow them."""
 BODIES = ("post", "put", "patch", "delete")
 METHODS = ("get", *BODIES)

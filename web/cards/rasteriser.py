@@ -63,9 +63,13 @@ def _main() -> None:
 
     fonts = sys.argv[1:]
     png = resvg_py.svg_to_bytes(
-        svg_string=sys.stdin.buffer.read().decode(), skip_system_fonts=bool(fonts), font_files=fonts,
-        sans_serif_family="DejaVu Sans", font_family="DejaVu Sans", monospace_family="DejaVu Sans Mono",
-    )  # fmt: skip
+        svg_string=sys.stdin.buffer.read().decode(),
+        skip_system_fonts=bool(fonts),
+        font_files=fonts,
+        sans_serif_family="DejaVu Sans",
+        font_family="DejaVu Sans",
+        monospace_family="DejaVu Sans Mono",
+    )
     sys.stdout.buffer.write(bytes(png))
 
 

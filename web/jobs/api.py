@@ -23,9 +23,10 @@ from core.models import AuditEntry, Duel, Job, JobFault, JobState
 from core.models.job import PRIORITIES
 from core.operations.priorities import priority_set
 from core.people.audit_log import operator_of
+from core.people.rights import may
 from core.submissions.cancels import PHASES, phase_cancel
 from core.submissions.player_logs import job_player_log_visible, player_log_read
-from core.submissions.visibility import job_error_shown, job_log_visible, submission_of
+from core.submissions.visibility import job_error_shown, job_log_visible, jobs_visible, submission_of
 from core.tournaments.results import duel_check, held_back_from
 from web.api.base import Acting, Listed, Shown, checked, one, refusals
 from web.api.fields import PRIVATE, JobFields
@@ -105,16 +106,14 @@ class JobFilter(filters.FilterSet):
         fields = ["state", "fault"]
 
 
-class OfKind:
-    """Restricts a view to jobs of the kind that the address names."""
-
-    kwargs: dict[str, Any]
+class OfKind(APIView):
+    """Restricts a view to jobs of the kind that the address names, as far as the viewer may know of them."""
 
     def get_queryset(self) -> QuerySet[Job]:
         kind = self.kwargs.get("kind", "build")
         if kind not in JOB_MODELS:
             raise Http404(f"There is no such kind of job. The kinds are {', '.join(sorted(JOB_MODELS))}.")
-        return job_rows(kind)
+        return jobs_visible(job_rows(kind), viewer_of(self.request))
 
 
 @extend_schema(parameters=[KIND])
@@ -162,7 +161,7 @@ class LogQuery(serializers.Serializer[Any]):
     )
 
 
-class JobLog(OfKind, APIView):
+class JobLog(OfKind):
     """The log of a job, or what a player printed in it. Only the owner may read those of a private agent."""
 
     tag = "jobs"
@@ -229,7 +228,7 @@ class JobPriority(OfKind, Acting):
         """Set the priority of a waiting job. For organisers who may change jobs of this kind."""
         account = self.account(request)
         rows = self.get_queryset()
-        if not (account.is_staff and account.has_perm(f"core.change_{rows.model._meta.model_name}")):
+        if not may(account, f"core.change_{rows.model._meta.model_name}"):
             raise PermissionDenied("Only organisers may change the priority of a job.")
         row = one(rows, pk=pk)
         priority = checked(PriorityRequest, request)["priority"]

@@ -19,7 +19,10 @@ HTML_KINDS = ("application/vnd.pypi.simple.v1+html", "text/html")
 JSON_KIND = "application/vnd.pypi.simple.v1+json"
 FOR_EVER = "public, max-age=31536000, immutable"
 FOR_A_WHILE = "public, max-age=600"
-INDEX = '<!DOCTYPE html><html><head><meta name="pypi:repository-version" content="1.0"><title>{}</title></head><body>{}</body></html>'  # noqa: E501
+INDEX = (
+    '<!DOCTYPE html><html><head><meta name="pypi:repository-version" content="1.0"><title>{}</title></head>'
+    "<body>{}</body></html>"
+)
 
 
 @require_safe

@@ -130,21 +130,28 @@ def ended_plot(days: Sequence[QueueDay]) -> Plot:
         table=PlotTable(
             ("Hour from", "Succeeded", "Failed, a player's fault", "Failed, the arena's fault", "Share of the arena's"),
             tuple(
-                (_clock(row.begins_at), str(row.succeeded), str(row.by_player), str(row.by_platform),
-                 share(row.by_platform, row.all))
+                (
+                    _clock(row.begins_at),
+                    str(row.succeeded),
+                    str(row.by_player),
+                    str(row.by_platform),
+                    share(row.by_platform, row.all),
+                )
                 for row in rows
             ),
         ),
-    )  # fmt: skip
+    )
 
 
 def rates_plot(days: Sequence[QueueDay]) -> Plot:
     """Return the share of the ended jobs of each queue that failed by the arena's fault."""
     return _by_queue(
-        days, "Share of the jobs that failed by the arena's fault", Axis("Share", "share", 0, _highest(days)),
+        days,
+        "Share of the jobs that failed by the arena's fault",
+        Axis("Share", "share", 0, _highest(days)),
         lambda hour: hour.by_platform / hour.ended if hour.ended else None,
         lambda hour: share(hour.by_platform, hour.ended),
-    )  # fmt: skip
+    )
 
 
 def _highest(days: Sequence[QueueDay]) -> float:
@@ -156,18 +163,23 @@ def _highest(days: Sequence[QueueDay]) -> float:
 def open_plot(days: Sequence[QueueDay]) -> Plot:
     """Return how many jobs of each queue waited or ran at the end of each hour."""
     return _by_queue(
-        days, "Waiting and running jobs at the end of each hour", Axis("Jobs", "whole", 0),
-        lambda hour: hour.open, lambda hour: str(hour.open),
-    )  # fmt: skip
+        days,
+        "Waiting and running jobs at the end of each hour",
+        Axis("Jobs", "whole", 0),
+        lambda hour: hour.open,
+        lambda hour: str(hour.open),
+    )
 
 
 def waits_plot(days: Sequence[QueueDay]) -> Plot:
     """Return how long the jobs that ended in each hour had waited, in minutes."""
     return _by_queue(
-        days, "Mean time that the jobs of each hour had waited, in minutes", Axis("Minutes", low=0),
+        days,
+        "Mean time that the jobs of each hour had waited, in minutes",
+        Axis("Minutes", low=0),
         lambda hour: None if hour.waited_seconds is None else round(hour.waited_seconds / 60, 2),
         lambda hour: NOTHING if hour.waited_seconds is None else f"{hour.waited_seconds / 60:.1f}",
-    )  # fmt: skip
+    )
 
 
 def _by_queue(
@@ -185,17 +197,20 @@ def _by_queue(
         y=y,
         xs=[moment.timestamp() for moment in moments],
         lines=tuple(
-            PlotLine(day.name, [value(hour) for hour in day.hours], COLOURS[place % len(COLOURS)], "both",
-                     DASHES[place % len(DASHES)])
+            PlotLine(
+                day.name,
+                [value(hour) for hour in day.hours],
+                COLOURS[place % len(COLOURS)],
+                "both",
+                DASHES[place % len(DASHES)],
+            )
             for place, day in enumerate(days)
         ),
         table=PlotTable(
             ("Hour from", *(day.name for day in days)),
-            tuple(
-                (_clock(moment), *(text(day.hours[place]) for day in days)) for place, moment in enumerate(moments)
-            ),
+            tuple((_clock(moment), *(text(day.hours[place]) for day in days)) for place, moment in enumerate(moments)),
         ),
-    )  # fmt: skip
+    )
 
 
 def _hours_axis(moments: Sequence[datetime]) -> Axis:

@@ -52,10 +52,17 @@ def operations(request: HttpRequest) -> HttpResponse:
     """Show organisers queues, workers, hosts, ages and error rates."""
     now, days = timezone.now(), queue_days(now=timezone.now())
     context: dict[str, Any] = {
-        "tab": "operations", "now": now, **queue_figures(),
-        "components": health_components(now=now), "hosts": hosts(now),
-        "alarms": Alarm.objects.filter(settled_at=None), "error_rate": platform_share(days),
-        "ended": ended_plot(days), "rates": rates_plot(days), "open": open_plot(days), "waits": waits_plot(days),
+        "tab": "operations",
+        "now": now,
+        **queue_figures(),
+        "components": health_components(now=now),
+        "hosts": hosts(now),
+        "alarms": Alarm.objects.filter(settled_at=None),
+        "error_rate": platform_share(days),
+        "ended": ended_plot(days),
+        "rates": rates_plot(days),
+        "open": open_plot(days),
+        "waits": waits_plot(days),
         "disks": [(disk, share(disk.total_bytes - disk.free_bytes, disk.total_bytes)) for disk in arena_disks()],
-    }  # fmt: skip
+    }
     return render(request, "web/operations/operations.html", context)

@@ -1,7 +1,8 @@
-"""Does an action of an organiser on the site's pages, and records it in the audit log."""
+"""Does an action of an organiser on rows, and records it in the audit log."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib import messages
@@ -22,8 +23,17 @@ def record(request: HttpRequest, action: str, row: Model, note: str = "", change
     audit_record(operator=operator, action=action, row=row, note=note, changes=changes)
 
 
-def act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer: OrganiserAnswer) -> bool:
-    """Do an action on a row, and show on the next page what was done or why not; return whether it was done."""
+def act(request: HttpRequest, action: OrganiserAction[Any], rows: Iterable[Model], answer: OrganiserAnswer) -> None:
+    """Do an action on each row, and show on the next page what was done or why not."""
+    news: dict[tuple[int, str], list[Model]] = {}
+    for row in rows:
+        news.setdefault(_act(request, action, row, answer), []).append(row)
+    for (level, sentence), concerned in news.items():
+        messages.add_message(request, level, said(concerned, sentence))
+
+
+def _act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer: OrganiserAnswer) -> tuple[int, str]:
+    """Do an action on a row with its entry in the audit log; return the level and the sentence of its message."""
     before, reason = row_values(row), f" Reason: {answer.reason}" if answer.reason else ""
     # A deleted row loses its key, but the log names it.
     key = row.pk
@@ -37,7 +47,5 @@ def act(request: HttpRequest, action: OrganiserAction[Any], row: Model, answer: 
     except (Refused, IllegalTransition, StaleJob) as error:
         sentence = refused(error)
         record(request, action.name, row, sentence + reason)
-        messages.error(request, said([row], sentence))
-        return False
-    messages.success(request, said([row], sentence))
-    return True
+        return messages.ERROR, sentence
+    return messages.SUCCESS, sentence

@@ -1,4 +1,4 @@
-"""What an organiser can do with a row: asked and done alike on the site's pages and in lists of the admin."""
+"""What an organiser can do with a row, and the question before it."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def always(_: Any) -> bool:
 class OrganiserAction(Generic[Row]):
     """An action on a row.
 
-    name: in addresses and in the audit log. label: in the menu of an admin's list. button: on pages. do: does it and
+    name: in addresses and in the audit log. label: what it does, in words. button: on pages. do: does it and
     returns a sentence, or raises Refused. question: what is asked before; None for an action that is done at once.
     fits: whether a page offers it for a row; `do` checks it again. right: which right it needs, on the
     row's model or on the model `of`.
@@ -70,8 +70,8 @@ class OrganiserAction(Generic[Row]):
     right: str = "change"
     of: str = ""
 
-    def permission(self, row: Row) -> str:
-        """Return the permission that it needs for a row."""
+    def permission(self, row: Row | type[Row]) -> str:
+        """Return the permission that it needs for a row, or for the rows of a model."""
         app, _, model = (self.of or row._meta.label_lower).partition(".")
         return f"{app}.{self.right}_{model}"
 

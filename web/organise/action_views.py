@@ -1,7 +1,8 @@
-"""The page of every action on a row: it asks what the action needs to know, and does it."""
+"""The page of every action on rows: it asks what the action needs, and does it."""
 
 from __future__ import annotations
 
+from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -11,25 +12,35 @@ from web.organise.acting import act
 from web.organise.action import QuestionForm
 from web.organise.actions.registry import KINDS
 from web.site.organisers import check, organiser, organisers
+from web.site.requests import whole_number
+
+MOST_ROWS = 200
+"""The most rows of one action; a list has fewer on a page."""
 
 
 @organisers()
-def action(request: HttpRequest, kind: str, row_id: int, name: str) -> HttpResponse:
-    """Ask before an action on a row, or do it."""
+def action(request: HttpRequest, kind: str, name: str, row_id: int | None = None) -> HttpResponse:
+    """Ask before an action on a row, or on the rows that `row` names, or do it."""
     row_kind = KINDS.get(kind)
     chosen = row_kind.action(name) if row_kind else None
     if row_kind is None or chosen is None:
         raise Http404("There is no such action.")
-    row = row_kind.model._default_manager.select_related(*row_kind.related).filter(pk=row_id).first()
-    if row is None:
-        raise Http404("There is no such row.")
-    check(request, chosen.permission(row))
-    form = QuestionForm(chosen.question, request.POST if request.method == "POST" else None)
+    check(request, chosen.permission(row_kind.model))
+    data = request.POST if request.method == "POST" else request.GET
+    keys = [row_id] if row_id else [whole_number(key) for key in data.getlist("row")]
+    found = row_kind.model._default_manager.select_related(*row_kind.related).filter(pk__in=keys[:MOST_ROWS])
+    rows = list(found.order_by("pk"))
     after = _next(request)
-    if form.is_valid():
-        act(request, chosen, row, form.answer(organiser(request)))
+    if row_id and not rows:
+        raise Http404("There is no such row.")
+    if not rows:
+        messages.error(request, "Nothing was done: choose at least one row.")
         return redirect(after)
-    context = {"action": chosen, "row": row, "kind": row_kind, "form": form, "next": after}
+    form = QuestionForm(chosen.question, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        act(request, chosen, rows, form.answer(organiser(request)))
+        return redirect(after)
+    context = {"action": chosen, "rows": rows, "kind": row_kind, "form": form, "next": after}
     return render(request, "web/organise/action.html", context, status=422 if form.is_bound else 200)
 
 

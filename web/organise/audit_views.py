@@ -13,7 +13,8 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from core.models import AuditEntry
-from web.site.organisers import SUPERUSER, organisers
+from core.people.rights import SUPERUSER
+from web.site.organisers import organisers
 from web.site.requests import page_number
 
 A_PAGE = 50

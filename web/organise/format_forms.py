@@ -6,23 +6,16 @@ all fields are visible and name their formats. A value for a setting of another 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django import forms
-from django.contrib.admin.widgets import AdminIntegerFieldWidget
 from django.utils.html import format_html, format_html_join
 
 from arena_kit.ranking.formats import FORMATS, Setting, setting_field, settings_checked, settings_of
 from core.errors import Refused
+from web.organise.forms import PartedForm
+from web.site.forms import refuse
 
-if TYPE_CHECKING:
-    AnyModelForm = forms.ModelForm[Any]
-else:
-    # Not generic at run time.
-    AnyModelForm = forms.ModelForm
-
-Fieldset = tuple[str | None, dict[str, Any]]
 # A setting has the same meaning in all formats that have it.
 SETTINGS: dict[str, Setting] = {setting.name: setting for kind in FORMATS.values() for setting in settings_of(kind)}
 
@@ -45,7 +38,6 @@ def box(setting: Setting) -> forms.Field:
             min_value=setting.least,
             max_value=setting.most,
             error_messages=dict.fromkeys(("invalid", "min_value", "max_value"), f"Enter a whole number {bounds}."),
-            widget=AdminIntegerFieldWidget,
         )
     names = format_html_join(", ", "“{}”", ((kind.name,) for kind in kinds))
     field.help_text = (
@@ -58,7 +50,7 @@ def box(setting: Setting) -> forms.Field:
 BOXES = {setting_field(name): box(setting) for name, setting in SETTINGS.items()}
 
 
-class FormatForm(AnyModelForm):
+class FormatForm(PartedForm):
     """A form of a row with a format, which collects and checks the settings of that format."""
 
     format = forms.ChoiceField(choices=[(kind.slug, kind.name) for kind in FORMATS.values()])
@@ -94,16 +86,7 @@ class FormatForm(AnyModelForm):
 
     def refuse(self, refusal: Refused) -> None:
         """Show a refusal at the field it concerns."""
-        self.add_error(refusal.field if refusal.field in self.fields else None, str(refusal))
+        refuse(self, refusal)
 
 
 FormatForm.declared_fields.update(BOXES)
-
-
-def boxed(fieldsets: Iterable[Fieldset]) -> list[Fieldset]:
-    """Return fieldsets with the fields of all settings in place of `settings`."""
-
-    def fields(names: Sequence[str]) -> list[str]:
-        return [field for name in names for field in (BOXES if name == "settings" else [name])]
-
-    return [(title, {**options, "fields": fields(options["fields"])}) for title, options in fieldsets]

@@ -13,10 +13,11 @@ from core.environments.availability import environment_missing_list
 from core.models import Alarm, Audience, Tournament, TournamentState
 from core.operations.queue_status import failed_list
 from core.operations.status import running_list, watchdog_runs
+from core.people.rights import may
 from core.tournaments.calendar import tournament_past_list, tournament_planned_list, tournament_running_list
 from web.operations.parts import queue_figures
 from web.organise.alarms import advised
-from web.site.organisers import may, organisers
+from web.site.organisers import organisers
 
 ALARMS_SHOWN, RUNNING_SHOWN = 20, 20
 FAILURES = timedelta(days=1)

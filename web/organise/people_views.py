@@ -15,6 +15,7 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import InviteLink, User
 from core.people.audit_log import row_changes, row_values
+from core.people.rights import may
 from core.people.selectors import people_found
 from core.people.services import quotas_save
 from core.tournaments.class_lists import ClassRow, class_create, class_read
@@ -22,7 +23,7 @@ from core.tournaments.invite_links import link_address
 from web.organise.acting import record
 from web.organise.people_forms import ClassForm, LinkForm, QuotasForm
 from web.site.forms import refuse
-from web.site.organisers import may, may_change_account, organiser, organisers, sent
+from web.site.organisers import may_change_account, organiser, organisers, sent
 from web.site.requests import page_number
 
 A_PAGE = 50

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.utils import timezone
 
-from core.models import Season, Tournament
+from core.models import Audience, Season, Tournament
 from core.people.selectors import people_named
 from web.organise.format_forms import BOXES
+from web.organise.forms import Part, PartedForm, TimeInput, ZonedForm
 from web.organise.plan_forms import PlanForm, played_environments
 
 TIMES = ("registration_opens_at", "registration_closes_at", "freezes_at", "starts_at")
-TIME_FORMAT = "%Y-%m-%dT%H:%M"
-SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
+PARTS: tuple[Part, ...] = (
     ("What", ("environment", "name", "season")),
     ("How it is played", ("format", *BOXES, "seed", "is_rated")),
     ("When", TIMES),
@@ -65,10 +63,10 @@ class PeopleField(forms.CharField):
         return bool(super().has_changed(self.prepare_value(initial), data))
 
 
-class TournamentForm(PlanForm):
-    """Plan a tournament. zone: the time zone of the times, which a script sets; empty for UTC."""
+class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds the scripts of both
+    """Plan a tournament."""
 
-    zone = forms.CharField(required=False, widget=forms.HiddenInput)
+    PARTS = PARTS
     invited = PeopleField(
         required=False, label="Invited people", help_text="For “invited people”: user names or e-mails, one per line."
     )
@@ -84,7 +82,7 @@ class TournamentForm(PlanForm):
             "starts_at": "Empty: it begins when you press “Begin now”.",
             "max_participants": "Empty: no limit.",
         }
-        widgets = {name: forms.DateTimeInput(attrs={"type": "datetime-local"}, format=TIME_FORMAT) for name in TIMES}
+        widgets = {name: TimeInput() for name in TIMES}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -99,19 +97,20 @@ class TournamentForm(PlanForm):
             season.queryset = season.queryset.filter(environment=self.instance.environment_id)
             self.initial.setdefault("invited", list(self.instance.invited.order_by("username")))
 
-    def sections(self) -> list[tuple[str, list[forms.BoundField]]]:
-        """Return the parts of the form with their visible fields."""
-        return [
-            (title, [self[name] for name in names if name in self.fields and not self[name].is_hidden])
-            for title, names in SECTIONS
-        ]
 
+class RelabelForm(PartedForm):
+    """What may still change about a tournament that has begun: nothing that affects its matches."""
 
-def zone_of(name: str) -> ZoneInfo | None:
-    """Return a time zone by its name; None for UTC and for names that do not exist."""
-    return ZoneInfo(name) if name in available_timezones() else None
+    class Meta:
+        model = Tournament
+        fields = ("name", "season", "results")
 
-
-def zoned(name: str) -> timezone.override:
-    """Return a context in which forms read and show times in a zone."""
-    return timezone.override(zone_of(name) or "UTC")
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        season = self.fields["season"]
+        assert isinstance(season, forms.ModelChoiceField)
+        season.queryset = Season.objects.select_related("environment").filter(environment=self.instance.environment_id)
+        season.empty_label = "No season"
+        if self.instance.results == Audience.PUBLIC:
+            # They stay in histories, notices and people's files, so they can no longer be held back.
+            del self.fields["results"]

@@ -19,13 +19,15 @@ from core.tournaments.calendar import (
     tournament_planned_list,
     tournament_running_list,
 )
-from core.tournaments.planning import tournament_plan, tournament_replan
+from core.tournaments.planning import tournament_plan, tournament_relabel, tournament_replan
 from core.tournaments.preview import plan_preview
 from web.organise.acting import record
 from web.organise.audits import form_changes
+from web.organise.forms import zoned
 from web.organise.plan_forms import played_environments
 from web.organise.presets import PRESETS, preset_values
-from web.organise.tournament_forms import TournamentForm, zoned
+from web.organise.tournament_forms import RelabelForm, TournamentForm
+from web.site.forms import refuse
 from web.site.organisers import organiser, organisers, sent
 from web.site.requests import page_number
 
@@ -66,16 +68,48 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 @organisers("core.change_tournament")
 def replan(request: HttpRequest, tournament_id: int) -> HttpResponse:
-    """Change a planned tournament."""
+    """Change a planned tournament, or what may still change about one that has begun."""
     row = get_object_or_404(Tournament.objects.select_related("environment", "season"), pk=tournament_id)
     if row.state != TournamentState.PLANNED:
-        messages.error(request, "The tournament has begun or is over, so its plan is fixed.")
-        return redirect("web:edition", row.environment.slug, row.edition)
+        return _relabel(request, row)
     with zoned(request.POST.get("zone", "")):
         form = TournamentForm(sent(request), instance=row)
         if form.is_valid() and "save" in request.POST and _saved(request, form):
             return redirect("web:edition", row.environment.slug, row.edition)
         return _page(request, form)
+
+
+def _relabel(request: HttpRequest, row: Tournament) -> HttpResponse:
+    """Change the name, the season and the audience of a tournament that has begun."""
+    if row.state == TournamentState.CANCELLED:
+        messages.error(request, "The tournament was cancelled, so nothing about it changes any more.")
+        return redirect("web:edition", row.environment.slug, row.edition)
+    form = RelabelForm(sent(request), instance=row)
+    if form.is_valid() and _relabelled(request, form):
+        return redirect("web:edition", row.environment.slug, row.edition)
+    context = {
+        "tab": "organise_tournaments",
+        "form": form,
+        "title": f"Change {row}",
+        "back": "web:organise_tournaments",
+    }
+    return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)
+
+
+def _relabelled(request: HttpRequest, form: RelabelForm) -> bool:
+    """Save a valid form; return False for a refusal, which the form shows."""
+    row, data = form.instance, form.cleaned_data
+    try:
+        with transaction.atomic():
+            tournament_relabel(
+                tournament=row, name=data["name"], season=data["season"], results=data.get("results", row.results)
+            )
+            record(request, "change", row, changes=form_changes(form, ()))
+    except Refused as refusal:
+        refuse(form, refusal)
+        return False
+    messages.success(request, f"{row} is changed.")
+    return True
 
 
 def _saved(request: HttpRequest, form: TournamentForm) -> bool:

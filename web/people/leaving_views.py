@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST
 from core.errors import Refused
 from core.models import User
 from core.moderation.deletion import account_delete
+from core.moderation.export import account_export
 from core.people.audit_log import account_record
-from core.people.export import account_export
 from web.people.forms import DeleteForm
 from web.site.forms import refuse
 

@@ -98,11 +98,21 @@ class CalibrationAnswer(serializers.Serializer[Any]):
 
 
 NOTHING_RATED: dict[str, Any] = {
-    "nash": [], "cycles": [], "cycle_count": 0, "pair_count": 0, "clear_count": 0, "computed_at": None,
-}  # fmt: skip
+    "nash": [],
+    "cycles": [],
+    "cycle_count": 0,
+    "pair_count": 0,
+    "clear_count": 0,
+    "computed_at": None,
+}
 NOTHING_PREDICTED: dict[str, Any] = {
-    "duels": 0, "matches": 0, "brier": None, "even": None, "bins": [], "computed_at": None,
-}  # fmt: skip
+    "duels": 0,
+    "matches": 0,
+    "brier": None,
+    "even": None,
+    "bins": [],
+    "computed_at": None,
+}
 
 
 class EnvironmentHeadToHead(APIView):

@@ -16,6 +16,8 @@ from rest_framework.views import APIView
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.models import Environment, LanguageModel, Package, Task, TaskSplit
+from core.people.rights import may
+from core.rollouts.acceptance import acceptance_ask
 from core.rollouts.board import BoardRow, board
 from core.rollouts.figures import analytics
 from core.rollouts.packages import package_upload
@@ -52,8 +54,8 @@ class PackageAnswer(serializers.Serializer[Any]):
 
     def get_error(self, row: Package) -> str | None:
         newest = max(row.builds.all(), key=lambda build: build.pk, default=None)
-        is_staff = viewer_of(self.context["request"]).is_staff
-        return newest.error if newest is not None and is_staff else None
+        sees_error = may(viewer_of(self.context["request"]), "core.view_packagebuild")
+        return newest.error if newest is not None and sees_error else None
 
 
 class PackageFilter(filters.FilterSet):
@@ -145,6 +147,16 @@ class NativeTaskUpload(serializers.Serializer[Any]):
     allow_duplicates = serializers.BooleanField(default=False)
 
 
+class TaskTestRequest(serializers.Serializer[Any]):
+    environment = serializers.SlugField()
+    tasks = serializers.ListField(
+        child=serializers.CharField(max_length=100),
+        default=list,
+        max_length=2_000,
+        help_text="Ids; without it all of your own tasks that have not been tested.",
+    )
+
+
 class TaskList(Acting, Listed[Task]):
     """The current tasks that you may see. POST uploads a tasks.json."""
 
@@ -178,10 +190,27 @@ class TaskList(Acting, Listed[Task]):
         environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
         with refusals():
             uploaded = tasks_upload(
-                owner=account, environment=environment, data=sent["file"].read(MOST_BYTES + 1),
+                owner=account,
+                environment=environment,
+                data=sent["file"].read(MOST_BYTES + 1),
                 allow_duplicates=sent["allow_duplicates"],
-            )  # fmt: skip
+            )
         return Response(uploaded.file.report, status=201)
+
+
+class TaskTests(Acting):
+    """Tests of members' tasks: the oracle of a task must solve it, and doing nothing must not."""
+
+    tag = "rollouts"
+
+    @extend_schema(request=TaskTestRequest, responses={201: OpenApiTypes.OBJECT, 404: NO_APPLICATION})
+    def post(self, request: Request) -> Response:
+        """Have tasks tested when no other rollout waits; the rollouts are charged to you. Answers how many tasks."""
+        account, sent = self.account(request), checked(TaskTestRequest, request)
+        environment = one(Environment.objects.filter(kind="APP"), slug=sent["environment"])
+        with refusals():
+            count = acceptance_ask(by=account, environment=environment, keys=sent["tasks"])
+        return Response({"tasks": count}, status=201)
 
 
 class ModelAnswer(serializers.Serializer[Any]):
@@ -243,13 +272,14 @@ class ApplicationAnalytics(APIView):
     def get(self, request: Request, slug: str) -> Response:
         """Show how often tasks are solved, and at which agents differ."""
         environment = one(Environment.objects.filter(kind="APP"), slug=slug)
-        seen = set(tasks_current(viewer_of(request), environment).values_list("key", flat=True))
-        found = analytics(environment)
-        return Response({
-            "often": {key: each.value for key, each in found.often.items() if key in seen},
-            "disagreements": [{"task": key, "by": by} for key, by in found.disagreements if key in seen],
-            "only_by_oracle": [key for key in found.only_by_oracle if key in seen],
-        })  # fmt: skip
+        found = analytics(environment, viewer_of(request))
+        return Response(
+            {
+                "often": {key: each.value for key, each in found.often.items()},
+                "disagreements": [{"task": key, "by": by} for key, by in found.disagreements],
+                "only_by_oracle": list(found.only_by_oracle),
+            }
+        )
 
 
 class ApplicationList(APIView):
@@ -260,5 +290,6 @@ class ApplicationList(APIView):
     @extend_schema(responses=OBJECTS)
     def get(self, request: Request) -> Response:
         """List them by name."""
-        return Response([{"slug": row.slug, "name": row.name, "is_available": row.is_available}
-                         for row in application_list()])  # fmt: skip
+        return Response(
+            [{"slug": row.slug, "name": row.name, "is_available": row.is_available} for row in application_list()]
+        )

@@ -100,9 +100,11 @@ class NewBatch(serializers.Serializer[Any]):
         child=serializers.CharField(max_length=100), required=False, max_length=2_000, help_text="Ids; all without it."
     )
     agent = serializers.CharField(
-        max_length=200, default="", allow_blank=True,
+        max_length=200,
+        default="",
+        allow_blank=True,
         help_text="A language model, agent:NAME, agent:NAME@MODEL, oracle or nothing.",
-    )  # fmt: skip
+    )
     attempts = serializers.IntegerField(default=1, min_value=1, max_value=50)
     vision = serializers.BooleanField(default=False)
     temperature = serializers.FloatField(required=False, allow_null=True, default=None, min_value=0, max_value=2)

@@ -68,9 +68,12 @@ def batch_new(request: HttpRequest, slug: str) -> HttpResponse:
         if made is not None:
             return redirect("web:batch", made.public_id)
     context: Context = {
-        "environment": row, "form": form, "tasks": chosen,
-        "keys": request.GET.getlist("task"), "quotas": rollout_quotas(request.user, row, now=timezone.now()),
-    }  # fmt: skip
+        "environment": row,
+        "form": form,
+        "tasks": chosen,
+        "keys": request.GET.getlist("task"),
+        "quotas": rollout_quotas(request.user, row, now=timezone.now()),
+    }
     return render(request, "web/rollouts/batch_new.html", context, status=422 if form.errors else 200)
 
 
@@ -85,14 +88,19 @@ def batch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     ]
     over = row.over_count == row.rollout_count
     context: Context = {
-        "batch": row, "environment": row.environment, "figures": figures, "matrix": matrix,
-        "columns": range(1, row.attempts + 1), "is_over": over, "page": request.path,
+        "batch": row,
+        "environment": row.environment,
+        "figures": figures,
+        "matrix": matrix,
+        "columns": range(1, row.attempts + 1),
+        "is_over": over,
+        "page": request.path,
         "may_change": may_change_batch(row, viewer),
         "sees_work": any(work_visible(rollout, viewer) for each in matrix for rollout in each.rollouts),
-        "others": [] if request.headers.get("HX-Target") else list(
-            batch_rows(viewer).filter(environment=row.environment).exclude(pk=row.pk)[:MOST_OTHERS]
-        ),
-    }  # fmt: skip
+        "others": []
+        if request.headers.get("HX-Target")
+        else list(batch_rows(viewer).filter(environment=row.environment).exclude(pk=row.pk)[:MOST_OTHERS]),
+    }
     return render_page(request, "web/rollouts/batch.html", context, {"batch": "web/rollouts/batch_body.html"})
 
 
@@ -116,9 +124,12 @@ def batches_compared(request: HttpRequest) -> HttpResponse:
     # Only what the viewer sees is counted, or a figure would tell about hidden tasks.
     counts = [counts_by_task(attempts_in(batch_rollouts(each, viewer))) for each in (first, second)]
     context = {
-        "environment": first.environment, "first": first, "second": second, "found": compare(*counts),
+        "environment": first.environment,
+        "first": first,
+        "second": second,
+        "found": compare(*counts),
         "figures": [batch_figures(batch_rollouts(each, viewer)) for each in (first, second)],
-    }  # fmt: skip
+    }
     return render(request, "web/rollouts/batches_compared.html", context)
 
 

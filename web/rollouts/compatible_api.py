@@ -59,10 +59,12 @@ class TaskUpload(serializers.Serializer[Any]):
 class NewRollouts(serializers.Serializer[Any]):
     task_id = serializers.CharField(max_length=100)
     model = serializers.CharField(
-        max_length=200, required=False, allow_blank=True,
+        max_length=200,
+        required=False,
+        allow_blank=True,
         help_text="A language model of this arena; or agent:NAME for the newest version of your agent, oracle, or "
         "nothing.",
-    )  # fmt: skip
+    )
     attempts = serializers.IntegerField(default=1, min_value=1, max_value=50)
 
 
@@ -243,16 +245,18 @@ class ComputeStats(APIView):
             return [rollout_shown(row, viewer) for row in rows.filter(condition)[:most]]
 
         busy = status_filter(PROVISIONING) | status_filter(RUNNING)
-        return Response({
-            "total": counts["total"],
-            **{name: counts[name] for name in (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED)},
-            "success_count": counts["solved"],
-            "in_progress_rollouts": listed(busy, MOST_SHOWN),
-            "pending_rollouts": listed(status_filter(PENDING), MOST_SHOWN),
-            "recent_completed": listed(status_filter(COMPLETED), MOST_RECENT),
-            "recent_failed": listed(status_filter(FAILED), MOST_RECENT),
-            "all_rollouts": listed(Q(), MOST_SHOWN),
-        })  # fmt: skip
+        return Response(
+            {
+                "total": counts["total"],
+                **{name: counts[name] for name in (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED)},
+                "success_count": counts["solved"],
+                "in_progress_rollouts": listed(busy, MOST_SHOWN),
+                "pending_rollouts": listed(status_filter(PENDING), MOST_SHOWN),
+                "recent_completed": listed(status_filter(COMPLETED), MOST_RECENT),
+                "recent_failed": listed(status_filter(FAILED), MOST_RECENT),
+                "all_rollouts": listed(Q(), MOST_SHOWN),
+            }
+        )
 
 
 _SOLVED = Q(outcome=RolloutOutcome.SOLVED)

@@ -9,9 +9,10 @@ from django import forms
 
 from arena_kit.rollout.tasks.file import MOST_BYTES
 from core.models import Acceptance, Environment, Submission, TaskSplit, User
+from core.people.rights import may
 from core.rollouts.batches import MOST_ATTEMPTS, MOST_PROMPT, Wish
 from core.rollouts.choosing import AGENT, NOTHING, ORACLE
-from core.rollouts.permissions import models_for
+from core.rollouts.permissions import OTHERS, models_for
 from core.rollouts.selectors import TaskFilter
 
 ANY = ("", "any")
@@ -77,7 +78,7 @@ class BatchForm(forms.Form):
         super().__init__(*args, **kwargs)
         models = list(models_for(user).values_list("name", flat=True))
         built = Submission.objects.filter(agent__environment=environment, deleted_at=None).exclude(image="")
-        if not user.is_staff:
+        if not may(user, OTHERS):
             built = built.filter(agent__owner=user)
         names = sorted(set(built.values_list("agent__name", flat=True)), key=str.lower)
         agent, model = self.fields["agent"], self.fields["model"]

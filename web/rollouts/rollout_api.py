@@ -32,14 +32,21 @@ from web.site.requests import viewer_of, whole_number
 
 PATH = OpenApiParameter("public_id", OpenApiTypes.UUID, OpenApiParameter.PATH)
 SEEN: Mapping[str, str] = {
-    "video": "video/webm", "steps": "application/gzip", "pages": "application/zip", "trace": "application/zip",
-    "har": "application/json", "player_log": "text/plain",
-}  # fmt: skip
+    "video": "video/webm",
+    "steps": "application/gzip",
+    "pages": "application/zip",
+    "trace": "application/zip",
+    "har": "application/json",
+    "player_log": "text/plain",
+}
 """The files that those may read who see what an agent did."""
 SECRET: Mapping[str, str] = {
-    "record": "application/json", "export": "application/zip", "changes": "application/json", "world_log": "text/plain",
+    "record": "application/json",
+    "export": "application/zip",
+    "changes": "application/json",
+    "world_log": "text/plain",
     "model_log": "application/gzip",
-}  # fmt: skip
+}
 """The files for those who may see answers: the state of an application may hold them."""
 FILE_ANSWERS: Mapping[Any, Any] = {
     (200, kind): OpenApiTypes.BINARY for kind in sorted({*SEEN.values(), *SECRET.values()})
@@ -128,7 +135,8 @@ class RolloutsExport(RolloutList):
         if kwargs["kind"] not in ("csv", "json"):
             raise Http404("Rollouts can be downloaded as csv or json.")
         rows = self.filter_queryset(self.get_queryset())[:MOST_EXPORTED]
-        return exported(kwargs["kind"], "rollouts", [_flat(row) for row in rows])
+        viewer = viewer_of(request)
+        return exported(kwargs["kind"], "rollouts", [_flat(row, viewer) for row in rows])
 
 
 @extend_schema(parameters=[PATH])
@@ -162,8 +170,9 @@ class RolloutSteps(Acting):
     def get(self, request: Request, public_id: UUID) -> Response:
         """List steps, at most fifty."""
         row = _seen(request, public_id)
-        return Response({"state": row.state, "phase": row.phase, "steps": steps_of(row, after=_after(request),
-                                                                                  most=MOST_STEPS)})  # fmt: skip
+        return Response(
+            {"state": row.state, "phase": row.phase, "steps": steps_of(row, after=_after(request), most=MOST_STEPS)}
+        )
 
 
 @extend_schema(parameters=[PATH])
@@ -279,21 +288,44 @@ def _after(request: Request) -> int:
 def _verdict(row: Any, *, shows_all: bool) -> dict[str, Any]:
     checks, guards = checks_shown(row, with_expected=shows_all)
     return {
-        "reason": row.reason, "judge_version": row.judge_version, "outcome": row.outcome, "fault": row.fault,
-        "score": row.score, "code": row.code, "sentence": row.sentence if shows_all else "", "checks": checks,
-        "guards": guards, "task_revision": row.task.revision, "created_at": row.created_at,
-    }  # fmt: skip
+        "reason": row.reason,
+        "judge_version": row.judge_version,
+        "outcome": row.outcome,
+        "fault": row.fault,
+        "score": row.score,
+        "code": row.code,
+        "sentence": row.sentence if shows_all else "",
+        "checks": checks,
+        "guards": guards,
+        "task_revision": row.task.revision,
+        "created_at": row.created_at,
+    }
 
 
-def _flat(row: Rollout) -> dict[str, Any]:
+def _flat(row: Rollout, viewer: Any) -> dict[str, Any]:
     """Return a rollout as a row of a table, without what agents have said."""
+    verdict_code = row.verdict_code if work_visible(row, viewer) else ""
     return {
-        "id": str(row.public_id), "batch": str(row.batch.public_id), "environment": row.environment.slug,
-        "task": row.task.key, "revision": row.task.revision, "agent": row.batch.agent_name,
-        "attempt": row.attempt_number, "state": row.state, "fault": row.fault, "outcome": row.outcome,
-        "score": row.score, "ended_by": row.ended_by, "code": row.verdict_code or row.error_code,
-        "steps": row.step_count, "seconds": row.seconds, "agent_seconds": row.agent_seconds,
-        "tokens_in": row.tokens_in, "tokens_out": row.tokens_out, "cost_micros": row.cost_micros,
-        "created_at": row.created_at.isoformat(), "ended_at": row.ended_at.isoformat() if row.ended_at else "",
+        "id": str(row.public_id),
+        "batch": str(row.batch.public_id),
+        "environment": row.environment.slug,
+        "task": row.task.key,
+        "revision": row.task.revision,
+        "agent": row.batch.agent_name,
+        "attempt": row.attempt_number,
+        "state": row.state,
+        "fault": row.fault,
+        "outcome": row.outcome,
+        "score": row.score,
+        "ended_by": row.ended_by,
+        "code": verdict_code or row.error_code,
+        "steps": row.step_count,
+        "seconds": row.seconds,
+        "agent_seconds": row.agent_seconds,
+        "tokens_in": row.tokens_in,
+        "tokens_out": row.tokens_out,
+        "cost_micros": row.cost_micros,
+        "created_at": row.created_at.isoformat(),
+        "ended_at": row.ended_at.isoformat() if row.ended_at else "",
         "record_sha256": row.record_sha256,
-    }  # fmt: skip
+    }

@@ -17,11 +17,12 @@ from core.duels.selectors import NotStored
 from core.errors import Refused
 from core.files.removed import removed_on
 from core.models import CancelCode, Rollout, User
+from core.people.rights import may
 from core.rollouts.batches import rollout_cancel
-from core.rollouts.judging import can_be_judged, judging_ask, newest_revision
-from core.rollouts.permissions import expected_visible, may_change_batch, work_hidden_because, work_visible
+from core.rollouts.judging import JUDGING, can_be_judged, judging_ask, newest_revision
+from core.rollouts.permissions import Viewer, expected_visible, may_change_batch, work_hidden_because, work_visible
 from core.rollouts.records import picture_of, steps_read
-from core.rollouts.selectors import checks_shown, rollout_get, rollout_rows, verdicts_of
+from core.rollouts.selectors import checks_shown, of_task, rollout_get, rollout_rows, verdicts_of
 from web.rollouts.batch_views import id_in
 from web.rollouts.parts import aligned, changes_compared, changes_view, number_in, steps_view
 from web.site.fragments import render_page
@@ -31,15 +32,20 @@ from web.site.requests import viewer_of
 
 Context = dict[str, Any]
 FILES = (
-    ("video", "Video", "webm"), ("steps", "Steps", "gz"), ("pages", "Pages and pictures", "zip"),
-    ("trace", "Trace, for Playwright's viewer", "zip"), ("har", "Network log", "har"),
+    ("video", "Video", "webm"),
+    ("steps", "Steps", "gz"),
+    ("pages", "Pages and pictures", "zip"),
+    ("trace", "Trace, for Playwright's viewer", "zip"),
+    ("har", "Network log", "har"),
     ("player_log", "Output of the agent", "text"),
-)  # fmt: skip
+)
 SECRET_FILES = (
-    ("record", "Record", "json"), ("export", "Exported state", "zip"),
-    ("changes", "Changes of the state", "json"), ("world_log", "Output of the services", "text"),
+    ("record", "Record", "json"),
+    ("export", "Exported state", "zip"),
+    ("changes", "Changes of the state", "json"),
+    ("world_log", "Output of the services", "text"),
     ("model_log", "Questions to the model", "gz"),
-)  # fmt: skip
+)
 MOST_OTHERS = 30
 PICTURE = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:png|webp)\Z")
 
@@ -47,24 +53,24 @@ PICTURE = re.compile(r"[A-Za-z0-9_-]{1,100}\.(?:png|webp)\Z")
 def rollout(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Show a rollout, the part of it that refreshes while it runs, or one of its steps."""
     row, viewer = get_rollout(request, public_id), viewer_of(request)
-    sees_work, sees_answers = work_visible(row, viewer), expected_visible(row, viewer)
-    verdicts = [(each, *checks_shown(each, with_expected=sees_answers)) for each in verdicts_of(row)]
-    files = (*FILES, *SECRET_FILES) if sees_answers else FILES if sees_work else ()
     context: Context = {
-        "rollout": row, "task": row.task, "batch": row.batch, "environment": row.environment,
-        "sees_work": sees_work, "sees_answers": sees_answers, "verdicts": verdicts if sees_work else [],
-        "view": steps_view(row, request.GET) if sees_work else None, "page": request.path,
-        "files": [(name, title, kind) for name, title, kind in files if is_kept(getattr(row, name))],
-        "has_video": is_kept(row.video), "gone_since": removed_on(row.video.name),
+        **_work(request, row, viewer),
+        "rollout": row,
+        "task": row.task,
+        "batch": row.batch,
+        "environment": row.environment,
+        "page": request.path,
+        "has_video": is_kept(row.video),
+        "gone_since": removed_on(row.video.name),
         "is_live": not row.is_over or bool(row.judging_asked),
-        "changes": changes_view(row) if sees_answers and row.is_over else None,
-        "may_judge": bool(viewer.is_staff) and can_be_judged(row), "newest_revision": newest_revision(row.task),
-        "may_change": may_change_batch(row.batch, viewer), "not_yours": work_hidden_because(row),
-        "others": [] if request.headers.get("HX-Target") else list(
-            rollout_rows(viewer).filter(task__key=row.task.key, environment=row.environment)
-            .exclude(pk=row.pk)[:MOST_OTHERS]
-        ),
-    }  # fmt: skip
+        "may_judge": may(viewer, JUDGING) and can_be_judged(row),
+        "newest_revision": newest_revision(row.task),
+        "may_change": may_change_batch(row.batch, viewer),
+        "not_yours": work_hidden_because(row),
+        "others": []
+        if request.headers.get("HX-Target")
+        else list(rollout_rows(viewer).filter(of_task(row.task, "task__")).exclude(pk=row.pk)[:MOST_OTHERS]),
+    }
     fragments = {"rollout": "web/rollouts/rollout_body.html", "step": "web/rollouts/step.html"}
     return render_page(request, "web/rollouts/rollout.html", context, fragments)
 
@@ -85,7 +91,7 @@ def cancel(request: HttpRequest, public_id: UUID) -> HttpResponse:
 def judge(request: HttpRequest, public_id: UUID) -> HttpResponse:
     """Ask for another verdict, by the task as it was or as it is now."""
     row = get_rollout(request, public_id)
-    if not (isinstance(request.user, User) and request.user.is_staff):
+    if not (isinstance(request.user, User) and may(request.user, JUDGING)):
         raise PermissionDenied("Only organisers have rollouts judged again.")
     try:
         judging_ask(rollout=row, by=request.user, by_newest_task=request.POST.get("by") == "newest")
@@ -120,12 +126,30 @@ def rollouts_compared(request: HttpRequest) -> HttpResponseBase:
     viewer, at = viewer_of(request), number_in(request.GET, "step", 1)
     sees_state = all(expected_visible(each, viewer) for each in (first, second))
     context: Context = {
-        "first": first, "second": second, "found": aligned(steps_read(first), steps_read(second), at=at),
-        "changes": changes_compared(first, second) if sees_state else None, "environment": first.environment,
+        "first": first,
+        "second": second,
+        "found": aligned(steps_read(first), steps_read(second), at=at),
+        "changes": changes_compared(first, second) if sees_state else None,
+        "environment": first.environment,
         "address": f"?first={first.public_id}&second={second.public_id}",
         "is_same_task": (first.environment_id, first.task.key) == (second.environment_id, second.task.key),
-    }  # fmt: skip
+    }
     return render(request, "web/rollouts/rollouts_compared.html", context)
+
+
+def _work(request: HttpRequest, row: Rollout, viewer: Viewer) -> Context:
+    """Return what a viewer sees of what an agent did, and of how it was judged."""
+    sees_work, sees_answers = work_visible(row, viewer), expected_visible(row, viewer)
+    verdicts = [(each, *checks_shown(each, with_expected=sees_answers)) for each in verdicts_of(row)]
+    files = (*FILES, *SECRET_FILES) if sees_answers else FILES if sees_work else ()
+    return {
+        "sees_work": sees_work,
+        "sees_answers": sees_answers,
+        "verdicts": verdicts if sees_work else [],
+        "view": steps_view(row, request.GET) if sees_work else None,
+        "files": [(name, title, kind) for name, title, kind in files if is_kept(getattr(row, name))],
+        "changes": changes_view(row) if sees_answers and row.is_over else None,
+    }
 
 
 def get_rollout(request: HttpRequest, public_id: UUID) -> Rollout:

@@ -14,9 +14,11 @@ from core.rollouts.permissions import Viewer, answers_visible
 from web.submissions.changes import Line, changes
 
 TONES: Mapping[str, str] = {
-    RolloutOutcome.SOLVED: "good", RolloutOutcome.PARTIAL: "busy", RolloutOutcome.NOT_SOLVED: "bad",
+    RolloutOutcome.SOLVED: "good",
+    RolloutOutcome.PARTIAL: "busy",
+    RolloutOutcome.NOT_SOLVED: "bad",
     RolloutOutcome.UNJUDGED: "calm",
-}  # fmt: skip
+}
 
 SIGNS = {"good": "✓", "busy": "½", "bad": "✗"}
 """What a mark shows besides its colour; a dot for attempts that are not over or do not count."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import path
+from django.views.generic import RedirectView
 
 from web.api.routing import both, native
 from web.rollouts import api, batch_api, compatible_api, rollout_api
@@ -25,7 +26,7 @@ pages = [
     path("rollouts/<uuid:public_id>/judge/", rollouts.judge, name="rollout_judge"),
     path("rollouts/<uuid:public_id>/video/", rollouts.video, name="rollout_video"),
     path("rollouts/<uuid:public_id>/pictures/<str:name>", rollouts.picture, name="rollout_picture"),
-    path("models/", applications.models, name="models"),
+    path("models/", RedirectView.as_view(pattern_name="web:organise_models"), name="models"),
 ]
 
 routes = [
@@ -42,6 +43,7 @@ routes = [
     *native("applications/<slug:slug>/analytics/", api.ApplicationAnalytics, "application_analytics"),
     *native("packages/", api.PackageList, "packages"),
     *native("tasks/", api.TaskList, "tasks"),
+    *native("tasks/tests/", api.TaskTests, "task_tests"),
     *native("batches/", batch_api.BatchList, "batches"),
     *native("batches/<uuid:public_id>/", batch_api.BatchShown, "batch"),
     *native("batches/<uuid:public_id>/cancel/", batch_api.BatchCancel, "batch_cancel"),

@@ -1,25 +1,25 @@
-"""Pages of an application: its board, tasks, what they tell, and language models."""
+"""Pages of an application: its board, tasks, and what they tell."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.conf import settings
+from django.contrib import messages
 from django.core.exceptions import PermissionDenied
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
-from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Environment, LanguageModel, Task, User
+from core.models import Environment, Task, User
+from core.rollouts.acceptance import acceptance_ask, tasks_untested
 from core.rollouts.board import board
 from core.rollouts.figures import analytics
 from core.rollouts.permissions import answers_visible, may_ask
-from core.rollouts.quotas import cost_of_model
 from core.rollouts.selectors import (
     application_get,
+    of_task,
     revisions_of,
     rollout_rows,
     tags_of,
@@ -40,22 +40,30 @@ TASKS_A_PAGE, ROLLOUTS_SHOWN = 50, 50
 
 
 def tasks(request: HttpRequest, slug: str) -> HttpResponse:
-    """List the tasks of an application with filters; POST uploads a file of tasks."""
+    """List the tasks of an application with filters; POST uploads a file of tasks, or has tasks tested."""
     row, viewer = get_application(slug), viewer_of(request)
-    form, report, status = TaskFileForm(), None, 200
+    form, report = TaskFileForm(), None
+    if "test" in request.POST:
+        return _tested(request, row)
     if request.method == "POST":
         form = TaskFileForm(request.POST, request.FILES)
         report = _uploaded(request, row, form)
-        status = 200 if report is not None else 422
     wanted = TaskFilterForm(request.GET, tags=tags_of(row, viewer))
     found = tasks_filtered(tasks_current(viewer, row), wanted.wanted)
     page = Paginator(found, TASKS_A_PAGE).get_page(page_number(request.GET))
     context: Context = {
-        "environment": row, "form": form, "report": report, "filter": wanted, "tasks": page,
-        "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors), "may_ask": may_ask(viewer),
-        "base": reverse("web:rollout_tasks", args=[slug]), "query": request.GET.urlencode(),
-    }  # fmt: skip
-    return render(request, "web/rollouts/tasks.html", context, status=status)
+        "environment": row,
+        "form": form,
+        "report": report,
+        "filter": wanted,
+        "tasks": page,
+        "is_filtered": bool(any(wanted.cleaned_data.values())) or bool(wanted.errors),
+        "may_ask": may_ask(viewer),
+        "untested": tasks_untested(viewer, row).count() if may_ask(viewer) else 0,
+        "base": reverse("web:rollout_tasks", args=[slug]),
+        "query": request.GET.urlencode(),
+    }
+    return render(request, "web/rollouts/tasks.html", context, status=422 if form.is_bound and report is None else 200)
 
 
 def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
@@ -66,12 +74,19 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
     except Task.DoesNotExist:
         raise Http404("There is no such task.") from None
     revisions = [each for each in revisions_of(found) if each.pk == found.pk or answers_visible(each, viewer)]
-    attempts = rollout_rows(viewer).filter(task__environment=row, task__key=key)
+    attempts = rollout_rows(viewer).filter(of_task(found, "task__"))
     context: Context = {
-        "environment": row, "task": found, "revisions": revisions, "sees_answers": answers_visible(found, viewer),
-        "rollouts": list(attempts[:ROLLOUTS_SHOWN]), "may_ask": may_ask(viewer),
-        "page": request.path, "most": ROLLOUTS_SHOWN, "limits": found.definition.get("limits", {}),
-    }  # fmt: skip
+        "environment": row,
+        "task": found,
+        "revisions": revisions,
+        "sees_answers": answers_visible(found, viewer),
+        "rollouts": list(attempts[:ROLLOUTS_SHOWN]),
+        "may_ask": may_ask(viewer),
+        "may_test": may_ask(viewer) and answers_visible(found, viewer) and not found.file.by_organiser,
+        "page": request.path,
+        "most": ROLLOUTS_SHOWN,
+        "limits": found.definition.get("limits", {}),
+    }
     context["strips"] = strips(found, context["rollouts"])
     context["changed"] = revision_changes(revisions, request.GET, viewer)
     context["is_live"] = any(not each.is_over for each in context["rollouts"])
@@ -80,30 +95,21 @@ def task(request: HttpRequest, slug: str, key: str) -> HttpResponse:
 
 def told(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what tasks tell: always, sometimes and never solved, where agents differ, what solving costs."""
-    row, viewer = get_application(slug), viewer_of(request)
-    seen = set(tasks_current(viewer, row).order_by().values_list("key", flat=True))
-    found = analytics(row)
+    row = get_application(slug)
+    found = analytics(row, viewer_of(request))
     lists: dict[str, list[str]] = {"always": [], "sometimes": [], "never": []}
     for key, often in sorted(found.often.items()):
-        if key in seen:
-            lists[often.value].append(key)
+        lists[often.value].append(key)
     shown = board(row)
     context: Context = {
-        "environment": row, "lists": lists, "board": shown,
-        "disagreements": [each for each in found.disagreements if each[0] in seen],
-        "only_by_oracle": [key for key in found.only_by_oracle if key in seen],
-        "agents": _rates(found.agents, seen),
-    }  # fmt: skip
+        "environment": row,
+        "lists": lists,
+        "board": shown,
+        "disagreements": found.disagreements,
+        "only_by_oracle": found.only_by_oracle,
+        "agents": _rates(found.agents),
+    }
     return render(request, "web/rollouts/told.html", context)
-
-
-def models(request: HttpRequest) -> HttpResponse:
-    """Show organisers the language models: prices, what was used today, limits."""
-    if not request.user.is_staff:
-        raise PermissionDenied("Language models are for organisers.")
-    now = timezone.now()
-    rows = [(model, cost_of_model(model, now=now)) for model in LanguageModel.objects.order_by("name")]
-    return render(request, "web/rollouts/models.html", {"rows": rows, "rollouts": settings.ROLLOUTS})
 
 
 def get_application(slug: str) -> Environment:
@@ -122,9 +128,11 @@ def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dic
         return None
     try:
         sent = tasks_upload(
-            owner=request.user, environment=row, data=form.data_sent(),
+            owner=request.user,
+            environment=row,
+            data=form.data_sent(),
             allow_duplicates=form.cleaned_data["allow_duplicates"],
-        )  # fmt: skip
+        )
     except Refused as refusal:
         form.add_error("file" if refusal.field == "file" else None, str(refusal))
         return None
@@ -132,11 +140,25 @@ def _uploaded(request: HttpRequest, row: Environment, form: TaskFileForm) -> dic
     return report
 
 
-def _rates(agents: Any, seen: set[str]) -> list[dict[str, Any]]:
-    """Return by agent how many attempts at tasks that a viewer sees were made and solved, the best first."""
+def _tested(request: HttpRequest, row: Environment) -> HttpResponse:
+    """Have the task that a form names tested, or all untested ones of the person; say how it goes."""
+    if not isinstance(request.user, User):
+        raise PermissionDenied("Log in to have tasks tested.")
+    try:
+        count = acceptance_ask(by=request.user, environment=row, keys=list(filter(None, request.POST.getlist("test"))))
+    except Refused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        tasks = "One task is" if count == 1 else f"{count} tasks are"
+        messages.success(request, f"{tasks} tested as soon as no other rollout waits.")
+    return redirect("web:rollout_tasks", row.slug)
+
+
+def _rates(agents: Any) -> list[dict[str, Any]]:
+    """Return by agent how many attempts were made and solved, the best first."""
     rows = []
     for name, tasks_of in agents.items():
-        counts = [each for key, each in tasks_of.items() if key in seen]
+        counts = list(tasks_of.values())
         made = sum(each.attempts for each in counts)
         if made:
             solved = sum(each.solved for each in counts)

@@ -18,9 +18,25 @@ from core.people.second_factor_selectors import has_second_factor, second_factor
 Next = Callable[[HttpRequest], HttpResponseBase]
 
 # The site uses none of these features. Those that are not listed are off by default.
-FEATURES = ("accelerometer", "autoplay", "browsing-topics", "camera", "display-capture", "encrypted-media",
-            "geolocation", "gyroscope", "hid", "magnetometer", "microphone", "midi", "payment",
-            "screen-wake-lock", "serial", "usb", "xr-spatial-tracking")  # fmt: skip
+FEATURES = (
+    "accelerometer",
+    "autoplay",
+    "browsing-topics",
+    "camera",
+    "display-capture",
+    "encrypted-media",
+    "geolocation",
+    "gyroscope",
+    "hid",
+    "magnetometer",
+    "microphone",
+    "midi",
+    "payment",
+    "screen-wake-lock",
+    "serial",
+    "usb",
+    "xr-spatial-tracking",
+)
 OWN = ("publickey-credentials-create", "publickey-credentials-get")
 """Features that the site's own pages use: passkeys."""
 HEADERS = {

@@ -9,25 +9,16 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
 
-from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, QueryDict
 from django.http.response import HttpResponseBase
 
 from core.models import User
+from core.people.rights import may
 
 Arguments = ParamSpec("Arguments")
 View = Callable[Concatenate[HttpRequest, Arguments], HttpResponseBase]
-SUPERUSER = "superuser"
-"""In the place of a right, on pages that only superusers may see."""
-
-
-def may(user: User | AnonymousUser, right: str = "") -> bool:
-    """Return whether a person is an organiser and has a right. right: empty for every organiser, or SUPERUSER."""
-    if not isinstance(user, User) or not user.is_active or not user.is_staff:
-        return False
-    return user.is_superuser if right == SUPERUSER else not right or user.has_perm(right)
 
 
 def organisers(right: str = "") -> Callable[[View[Arguments]], View[Arguments]]:

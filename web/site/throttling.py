@@ -145,9 +145,16 @@ def by_login(account: Callable[[AnyRequest], str]) -> Named:
 
 def limit(scope: str, named: Named, counts: frozenset[str] | None, sentence: str) -> type[Throttle]:
     """Return a limit as a class, which Django REST framework wants. Limits of one scope count together."""
-    return type("LimitOf" + scope, (Throttle,), {
-        "scope": scope, "named": staticmethod(named), "counts": counts, "sentence": sentence,
-    })  # fmt: skip
+    return type(
+        "LimitOf" + scope,
+        (Throttle,),
+        {
+            "scope": scope,
+            "named": staticmethod(named),
+            "counts": counts,
+            "sentence": sentence,
+        },
+    )
 
 
 ALL, POST, WRITES = None, frozenset({"POST"}), frozenset({"POST", "PUT", "PATCH", "DELETE"})

@@ -16,6 +16,7 @@ from core.duels.challenge_selectors import active_version
 from core.evaluations.board import board_rank
 from core.models import Agent, Environment, Opponents, QuotaName, Submission, User
 from core.people.quota_selectors import quota_limit, quota_list
+from core.people.rights import may
 from core.ratings.history import rating_history
 from core.sittings.permissions import sitting_hindrance
 from core.submissions.selectors import agent_source_visible, version_list
@@ -25,6 +26,7 @@ from web.ratings.parts import history_plot
 from web.site.requests import page_number, whole_number
 from web.submissions.challenge_parts import challenge_part
 from web.submissions.forms import ArchiveForm
+from web.submissions.resting import RIGHT
 
 VERSIONS_A_PAGE = 20
 
@@ -35,7 +37,7 @@ def agent_rights(agent: Agent, viewer: Viewer) -> dict[str, bool]:
     is_open = agent.is_quarantined or not agent.is_disabled
     return {
         "is_owner": is_owner,
-        "may_rest": (is_owner or viewer.is_staff) and not agent.environment.is_scored,
+        "may_rest": (is_owner or may(viewer, RIGHT)) and not agent.environment.is_scored,
         "takes_versions": is_owner and is_open and agent.environment.is_available,
         "can_see_source": agent_source_visible(agent, viewer),
     }

@@ -9,7 +9,10 @@ from rest_framework.request import Request
 
 from core.models import Agent, AuditEntry, User
 from core.people.audit_log import audit_record, operator_of
+from core.people.rights import may
 from core.tournaments.ladders import agent_rest
+
+RIGHT = "core.change_agent"
 
 
 def rest(
@@ -17,7 +20,7 @@ def rest(
 ) -> None:
     """Let an agent rest or play again. Raises PermissionDenied, or Refused if nothing would change."""
     is_own = agent.owner_id == account.pk
-    if not is_own and not account.is_staff:
+    if not is_own and not may(account, RIGHT):
         raise PermissionDenied("Only the owner of an agent may let it rest.")
     # One transaction, so that no change lacks its entry in the audit log.
     with transaction.atomic():

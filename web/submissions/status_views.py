@@ -38,9 +38,14 @@ def status(request: HttpRequest) -> HttpResponse:
 def last_keep(response: HttpResponse, public_id: UUID) -> None:
     """Let this browser find a submission again, until it makes another one."""
     response.set_cookie(
-        LAST, str(public_id), max_age=LAST_KEPT, path=reverse("web:status"), secure=settings.HTTPS, httponly=True,
+        LAST,
+        str(public_id),
+        max_age=LAST_KEPT,
+        path=reverse("web:status"),
+        secure=settings.HTTPS,
+        httponly=True,
         samesite="Lax",
-    )  # fmt: skip
+    )
 
 
 def _last(request: HttpRequest) -> dict[str, Any]:

@@ -39,12 +39,34 @@ def markdown(text: str) -> SafeString:
     """Render Markdown as sanitised HTML: no raw HTML, links only to http, https and mailto."""
     html = nh3.clean(
         _markdown().render(text),
-        tags={"p", "h1", "h2", "h3", "h4", "ul", "ol", "li", "strong", "em", "code", "pre", "blockquote", "a", "br",
-              "hr", "table", "thead", "tbody", "tr", "th", "td"},
+        tags={
+            "p",
+            "h1",
+            "h2",
+            "h3",
+            "h4",
+            "ul",
+            "ol",
+            "li",
+            "strong",
+            "em",
+            "code",
+            "pre",
+            "blockquote",
+            "a",
+            "br",
+            "hr",
+            "table",
+            "thead",
+            "tbody",
+            "tr",
+            "th",
+            "td",
+        },
         attributes={"a": {"href", "title"}},
         url_schemes={"http", "https", "mailto"},
         link_rel="nofollow noopener noreferrer",
-    )  # fmt: skip
+    )
     return mark_safe(html)  # noqa: S308  (sanitised above)
 
 

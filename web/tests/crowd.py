@@ -38,6 +38,7 @@ from core.models import (
     RatingPoint,
     Recording,
     Registration,
+    Run,
     Season,
     SeedList,
     Submission,
@@ -197,6 +198,14 @@ def played(crowd: Crowd, rivals: list[Submission], numbers: list[int]) -> None:
         Duel(challenge=challenge, number=n, player_1=crowd.hero, player_2=rival, **of_challenge)
         for n, rival, row in zip(numbers, rivals, asked, strict=True)
         for challenge in (crowd.challenge, row)
+    )
+    runs = made(
+        Run(caller=crowd.hero.agent.owner, key=f"run-{n}", player_1_name="a", player_2_name="b", expires_at=NOON)
+        for n in numbers
+    )
+    made(
+        Duel(run=run, number=n, player_1=crowd.hero, player_2=rival, **of_challenge)
+        for n, rival, run in zip(numbers, rivals, runs, strict=True)
     )
     made(
         Duel(player_1=rival, player_2=crowd.hero, number=2 * n + 1, **common)

@@ -11,7 +11,7 @@ from django.core.files.base import ContentFile
 from django.urls import reverse
 from django.utils import timezone
 
-from core.models import Build, JobState, NoticeKind, Recording, User
+from core.models import Build, JobState, LanguageModel, NoticeKind, Recording, User
 from core.notices.mails import unsubscribe_token
 from core.notices.services import notify
 from core.people.tokens import token_create
@@ -67,6 +67,9 @@ def furnished(cast: Cast) -> dict[str, Any]:
         "rollout": rollout.public_id,
         "batch": rollout.batch.public_id,
         "slug": games.slug,
+        "game": games.pk,
+        "model": LanguageModel.objects.latest("pk").pk,
+        "schedule": factories.schedule(games, "every week").pk,
         "task": task.slug,
         "env_id": task.env_id,
         "agent": stage.anna.agent.name,

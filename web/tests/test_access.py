@@ -204,7 +204,7 @@ GET    /rollouts/{rollout}/judge/                                    405 405 405
 POST   /rollouts/{rollout}/judge/                                    403 403 403 302
 GET    /rollouts/{rollout}/video/                                    404 404 404 404
 GET    /rollouts/{rollout}/pictures/1.png                            404 404 404 404
-GET    /models/                                                      403 403 403 200
+GET    /models/                                                      302 302 302 302
 GET    /operations/                                                  302 403 403 200
 GET    /organise/                                                    302 403 403 200
 GET    /organise/tournaments/                                        302 403 403 200
@@ -227,6 +227,48 @@ GET    /organise/webhooks/add/                                       302 403 403
 POST   /organise/webhooks/add/                                       302 403 403 422
 GET    /organise/webhooks/{webhook}/                                 302 403 403 200
 POST   /organise/webhooks/{webhook}/                                 302 403 403 422
+GET    /organise/people/{user}/profile/                             302 403 403 200
+POST   /organise/people/{user}/profile/                             302 403 403 422
+GET    /organise/agents/{agent_id}/                                 302 403 403 200
+POST   /organise/agents/{agent_id}/                                 302 403 403 422
+GET    /organise/environments/{game}/                               302 403 403 200
+POST   /organise/environments/{game}/                               302 403 403 422
+GET    /organise/applications/                                      302 403 403 302
+GET    /organise/jobs/                                              302 403 403 302
+GET    /organise/versions/                                          302 403 403 200
+GET    /organise/seeds/                                             302 403 403 200
+GET    /organise/tokens/                                            302 403 403 200
+GET    /organise/packages/                                          302 403 403 200
+GET    /organise/tasks/                                             302 403 403 200
+GET    /organise/batches/                                           302 403 403 200
+GET    /organise/seasons/                                           302 403 403 200
+GET    /organise/seasons/add/                                       302 403 403 200
+POST   /organise/seasons/add/                                       302 403 403 422
+GET    /organise/seasons/{season}/                                  302 403 403 200
+POST   /organise/seasons/{season}/                                  302 403 403 422
+GET    /organise/schedules/                                         302 403 403 200
+GET    /organise/schedules/add/                                     302 403 403 200
+POST   /organise/schedules/add/                                     302 403 403 422
+GET    /organise/schedules/{schedule}/                              302 403 403 200
+POST   /organise/schedules/{schedule}/                              302 403 403 422
+GET    /organise/models/                                            302 403 403 200
+GET    /organise/models/add/                                        302 403 403 200
+POST   /organise/models/add/                                        302 403 403 422
+GET    /organise/models/{model}/                                    302 403 403 200
+POST   /organise/models/{model}/                                    302 403 403 422
+GET    /organise/jobs/build/                                        302 403 403 200
+GET    /organise/jobs/validation/                                   302 403 403 200
+GET    /organise/jobs/duel/                                         302 403 403 200
+GET    /organise/jobs/evaluation/                                   302 403 403 200
+GET    /organise/jobs/recording/                                    302 403 403 200
+GET    /organise/jobs/analysis/                                     302 403 403 200
+GET    /organise/jobs/sitting/                                      302 403 403 200
+GET    /organise/jobs/packagebuild/                                 302 403 403 200
+GET    /organise/jobs/rollout/                                      302 403 403 200
+GET    /organise/jobs/publication/                                  302 403 403 200
+GET    /organise/jobs/build/{build}/                                302 403 403 200
+GET    /organise/do/duel/void/?row={duel}                           302 403 403 200
+POST   /organise/do/duel/void/                                      302 403 403 302
 GET    /organise/audit/                                              302 403 403 200
 GET    /organise/do/duel/{duel}/void/                                302 403 403 200
 POST   /organise/do/duel/{duel}/void/                                302 403 403 422
@@ -341,6 +383,12 @@ POST   /api/v1/challenges/                                           401 415 415
 GET    /api/v1/challenges/{challenge}/                               200 200 200 200
 GET    /api/v1/challenges/{challenge}/cancel/                        405 405 405 405
 POST   /api/v1/challenges/{challenge}/cancel/                        401 400 403 403
+GET    /api/v1/runs/                                                 401 200 200 200
+POST   /api/v1/runs/                                                 401 415 415 415
+GET    /api/v1/runs/1/                                               401 404 404 404
+GET    /api/v1/runs/1/cancel/                                        405 405 405 405
+POST   /api/v1/runs/1/cancel/                                        401 404 404 404
+GET    /api/v1/runs/1/records/                                       401 404 404 404
 GET    /api/v1/sittings/                                             401 200 200 200
 POST   /api/v1/sittings/                                             401 415 415 415
 GET    /api/v1/sittings/{sitting}/                                   200 200 200 200
@@ -386,6 +434,8 @@ GET    /api/v1/packages/                                            200 200 200 
 POST   /api/v1/packages/                                            401 400 400 400
 GET    /api/v1/tasks/                                               200 200 200 200
 POST   /api/v1/tasks/                                               401 400 400 400
+GET    /api/v1/tasks/tests/                                         405 405 405 405
+POST   /api/v1/tasks/tests/                                         401 415 415 415
 GET    /api/v1/batches/                                             200 200 200 200
 POST   /api/v1/batches/                                             401 415 415 415
 GET    /api/v1/batches/{batch}/                                     200 200 200 200
@@ -416,10 +466,10 @@ here gets what GET gets, or 405.
 """
 ADMIN = """
 auth.group                200 200 200 200 200 200 200
-axes.accessattempt        200 403 200 403 200 200 200
+axes.accessattempt        200 403 200 403 403 403 200
 core.agent                200 403 200 200 403 403 200
 core.alarm                200 403 200 403 403 403 200
-core.apitoken             200 403 200 403 200 200 200
+core.apitoken             200 403 200 403 403 403 200
 core.auditentry           200 403 200 403 403 403 200
 core.batch                200 403 200 403 403 403 200
 core.build                200 403 200 403 403 403 200
@@ -451,17 +501,17 @@ core.analysis             200 403 200 403 403 403 200
 core.registration         200 403 200 403 403 403 200
 core.rollout              200 403 200 403 403 403 200
 core.rolloutverdict       200 403 200 403 403 403 200
-core.season               200 200 200 200 200 200 200
+core.season               200 200 200 200 403 403 200
 core.seedlist             200 403 200 403 403 403 200
 core.sitting              200 403 200 403 403 403 200
 core.submission           200 403 200 403 403 403 200
 core.task                 200 403 200 403 403 403 200
 core.taskfile             200 403 200 403 403 403 200
-core.tournament           200 200 200 200 403 403 200
-core.tournamentschedule   200 200 200 200 200 200 200
-core.user                 200 200 200 200 200 200 200
+core.tournament           200 403 200 403 403 403 200
+core.tournamentschedule   200 200 200 200 403 403 200
+core.user                 200 200 200 302 403 403 200
 core.validation           200 403 200 403 403 403 200
-core.webhook              200 200 200 200 200 200 200
+core.webhook              200 200 200 200 403 403 200
 core.worldlease           200 403 200 403 403 403 200
 core.worker                    200 403 200 403 403 403 200
 core.workerhost                200 403 200 403 403 403 200

@@ -96,14 +96,14 @@ def test_schedules_and_plans_offer_only_what_there_is(cast: Cast, settings: Sett
     factories.task()
     settings.TEAMS = ()
     client = visit(cast.olga)
-    schedule = client.get("/admin/core/tournamentschedule/add/").context["adminform"].form
+    schedule = client.get("/organise/schedules/add/").context["form"]
     assert [str(row) for row in schedule.fields["environment"].queryset] == ["Tic-tac-toe"]
     assert schedule.fields["teams"].widget.is_hidden
-    plan = client.get("/admin/core/tournament/add/").context["adminform"].form
+    plan = client.get("/organise/tournaments/plan/").context["form"]
     assert "TEAMS" not in dict(plan.fields["eligibility"].choices)
     assert "Each owner may register" in plan.fields["registration_opens_at"].help_text
     settings.TEAMS = ("Blue", "Red")
-    plan = client.get("/admin/core/tournament/add/").context["adminform"].form
+    plan = client.get("/organise/tournaments/plan/").context["form"]
     assert "TEAMS" in dict(plan.fields["eligibility"].choices)
 
 

@@ -13,6 +13,8 @@ from django.utils import timezone
 
 from core.jobs.kinds import JOB_MODELS
 from core.models import SeedList, User
+from web.organise.editors import EDITORS
+from web.organise.sheets import SHEETS
 from web.tests.crowd import Crowd, crowd, grow
 from web.urls import pages, routes
 
@@ -27,7 +29,9 @@ ONE_ROW = {
             "application_board", "application_analytics", "dashboard_task", "dashboard_task_jobs", "dashboard_rollout",
             "dashboard_job"),
     "web": ("unsubscribe", "organise_action", "organise_class", "organise_person", "organise_plan",
-             "organise_replan", "organise_webhook", "organise_webhook_add",
+             "organise_replan", "organise_actions", "organise_applications", "organise_jobs", "organise_job",
+            *(f"organise_{verb}_{kind}" for kind, editor in EDITORS.items()
+              for verb in (("add", "change") if editor.may_add else ("change",))),
             # Pages of applications, counted in web/rollouts/tests/test_pages.py.
             "rollout_tasks", "rollout_task", "rollouts_told", "batches", "batch", "rollout", "models",
             # One query for each kind of job, counted in its own test.
@@ -37,7 +41,7 @@ ONE_FILE = {
     "api": ("archive", "comparison", "environment_folder", "environment_matches", "episode", "match", "matches",
             "recording_replay", "replay", "validation_replay", "job_log", "rollouts_export", "rollout_steps",
             "rollout_verdicts", "rollout_export", "rollout_events", "rollout_file", "batch_events",
-            "batch_trajectories", "sitting", "sittings"),
+            "batch_trajectories", "run", "run_records", "sitting", "sittings"),
     "web": ("duel", "duel_log", "duel_records", "duel_results", "embedded_match", "environment_file",
             "environment_file_before", "episode", "episode_frames",
             "evaluation_log", "evaluation_records", "kit", "kit_file", "kit_index", "kit_latest", "kit_project",
@@ -57,12 +61,14 @@ NOT_READ = {
         "agent_submissions",
         "agent_rest",
         "batch_cancel",
+        "task_tests",
         "challenge_cancel",
         "dashboard_upload",
         "docs",
         "health",
         "job_cancel",
         "job_priority",
+        "run_cancel",
         "schema",
         "sitting_moves",
         "sitting_resign",
@@ -110,14 +116,14 @@ NOT_READ = {
         "notice_read",
         "live",
         "metrics",
-        "alerts",
     ),
 }
 """Addresses that list no rows: about one row, about what lies in one file, and those that only change something."""
 
 
 ORGANISE = ("organise", "organise_tournaments", "organise_people", "organise_links", "organise_agents",
-            "organise_environments", "organise_workers", "organise_webhooks", "organise_audit")  # fmt: skip
+            "organise_environments", "organise_workers", "organise_webhooks", "organise_audit",
+            *(sheet.name for sheet in SHEETS))  # fmt: skip
 """Pages for organisers alone."""
 
 
@@ -177,6 +183,7 @@ def addresses(rows: Crowd) -> dict[str, str]:
         "season_table": [rows.season.pk],
         "ratings": [],
         "challenges": [],
+        "runs": [],
         "head_to_head": [game],
         "lens": [game],
         "calibration": [game],

@@ -99,9 +99,12 @@ class ParticipantFilter(filters.FilterSet):
     owner = filters.CharFilter(field_name="submission__agent__owner__username", lookup_expr="icontains")
     team = filters.CharFilter(field_name="submission__agent__owner__team", lookup_expr="icontains")
     matches_min = filters.NumberFilter(
-        field_name="submission__rating__match_count", lookup_expr="gte", min_value=0, max_value=2**31 - 1,
+        field_name="submission__rating__match_count",
+        lookup_expr="gte",
+        min_value=0,
+        max_value=2**31 - 1,
         help_text="Rated matches behind the rating that it has now.",
-    )  # fmt: skip
+    )
 
     class Meta:
         model = Participant

@@ -140,9 +140,14 @@ def record_apart(
     environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
     until = time.monotonic() + (seconds or 2 * job.bounds.seconds)
     with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
         cwd=Path(__file__).parents[3],
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             printed, complaints = _communicate(process, job.to_json(), until, watch)
         finally:

@@ -20,6 +20,7 @@ DETAIL_CHARACTERS = 500
 
 def describe_here(registered_id: str, slug: str) -> dict[str, str]:
     """Describe a registered environment in this process and begin an episode from the description."""
+    # Late: the limits of this process come first.
     from arena_kit.environment.adapters.describe import describe, text_of
     from arena_kit.environment.adapters.gymnasium import registered
     from arena_kit.environment.adapters.spaces import UnusableSpace

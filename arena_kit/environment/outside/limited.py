@@ -71,9 +71,14 @@ class Limited:
             try:
                 self._process = subprocess.Popen(
                     [sys.executable, "-m", module, str(theirs.fileno()), str(os.getpid()), *arguments],
-                    pass_fds=(theirs.fileno(),), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL, env=variables, start_new_session=True, cwd="/",
-                )  # fmt: skip
+                    pass_fds=(theirs.fileno(),),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=variables,
+                    start_new_session=True,
+                    cwd="/",
+                )
             except OSError:
                 ours.close()
                 raise

@@ -39,18 +39,21 @@ def _limit_time() -> None:
 
 def try_here(path: Path) -> dict[str, Any]:
     """Try a folder in this process; return {"because", "facts", "notes"}. Raises what its code raises."""
+    # Late: the limits of this process come first.
     from arena_kit.environment.info import BadInfo, read_info
 
     folder, facts = path.parent.resolve(), None
     try:
         spec = read_info(path)
         if spec.classic is not None:
+            # Late: the limits of this process come first.
             from arena_kit.environment.outside.learning import learn
 
             facts = learn(folder, max_steps=spec.max_steps)
             spec = read_info(path, facts)
         check_environment(spec, matches=MATCHES, with_picture=False)
         if spec.classic is not None:
+            # Late: the limits of this process come first.
             from arena_kit.environment.adapters.classic.environment import ClassicEnvironment, head_of, html_of
 
             environment = ClassicEnvironment(spec)

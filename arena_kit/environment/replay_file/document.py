@@ -74,9 +74,7 @@ def replay_document(
         what = "episode" if isinstance(record, EpisodeRecord) else "match"
         sentence = f"The record of {what} {record.number} does not fit its rules, so it cannot be played again."
         raise NotDrawable(sentence) from None
-    metadata["observations"] = (
-        "included" if observe else "too many" if options.include_observations else "left out"
-    )  # fmt: skip
+    metadata["observations"] = "included" if observe else "too many" if options.include_observations else "left out"
     return {"version": VERSION, "metadata": metadata, "truncated": len(frames) < len(steps), "frames": frames}
 
 

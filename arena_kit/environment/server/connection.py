@@ -210,8 +210,16 @@ class ServerConnection:
 def _argument(spec: EnvironmentSpec) -> dict[str, Any]:
     """Return what the server's program needs to know."""
     observation = spec.observation
-    facts = None if spec.classic is None else {
-        "shape": list(observation.shape), "dtype": observation.dtype, "wire": observation.wire,
-        "action_count": spec.action_count, "score": spec.forfeit_score, "uses_chance": spec.classic.uses_chance,
-    }  # fmt: skip
+    facts = (
+        None
+        if spec.classic is None
+        else {
+            "shape": list(observation.shape),
+            "dtype": observation.dtype,
+            "wire": observation.wire,
+            "action_count": spec.action_count,
+            "score": spec.forfeit_score,
+            "uses_chance": spec.classic.uses_chance,
+        }
+    )
     return {"path": str(spec.file.absolute()), "text": spec.kept_text, "id": spec.id, "facts": facts}

@@ -203,9 +203,11 @@ class Server:
             if what == "picture":
                 return str(self._spec.render_here(frame))
             if what == "words":
+                # Late: few environments draw HTML or have words for moves.
                 from arena_kit.environment.words import words_here
 
                 return words_here(self._spec, frame["frame"], frame["action"])
+            # Late: few environments draw HTML or have words for moves.
             from arena_kit.environment.adapters.classic.environment import head_of, html_of
 
             return head_of(self._spec) if what == "head" else html_of(self._spec, frame["state"])

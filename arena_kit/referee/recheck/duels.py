@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from arena_kit.environment.distinct import first_alike
 from arena_kit.environment.openings import begin, opening_of
@@ -11,7 +12,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError, BrokenEnvironm
 from arena_kit.environment.records import DuelRecord, Fault, MatchRecord, Outcome, record_sha256
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.match import WINNERS, pair_seed
+from arena_kit.referee.match import WINNERS, match_seed, pair_seed
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seats, seeds, openings, legal actions, scores, outcomes, forfeits and move counts of every match"
@@ -41,6 +42,7 @@ def verify_record(
         found.append(Mismatch(None, "The record does not begin at the position that the duel goes on from."))
     if spec.seats != 2:
         return [*found, Mismatch(None, f"{spec.id} has no duels: its number of seats is {spec.seats}.")]
+    spec = spec_of(spec, record)
     try:
         for place, match in enumerate(record.matches, start=1):
             found += [Mismatch(place, sentence) for sentence in _match_faults(spec, record.seed, place, match, opening)]
@@ -58,6 +60,14 @@ def verify_record(
         if not found:
             raise CannotCheck(str(error)) from error
     return found
+
+
+def spec_of(spec: EnvironmentSpec, record: DuelRecord) -> EnvironmentSpec:
+    """Return the rules as a record was made by them: pairs of some environments shared their chance until 0.1.0."""
+    if spec.pairs_share_chance or len(record.matches) < 2:
+        return spec
+    twins = all(match.seed == pair_seed(record.seed, place // 2) for place, match in enumerate(record.matches))
+    return replace(spec, keeps_twins=True) if twins else spec
 
 
 def compare_plays(record: DuelRecord, again: DuelRecord) -> list[Mismatch]:
@@ -79,11 +89,10 @@ def _match_faults(
     spec: EnvironmentSpec, seed: int, place: int, match: MatchRecord, opening: tuple[int, ...] | None
 ) -> Iterator[str]:
     """Yield a sentence for everything that is wrong with a match. place: its place in the duel, from 1."""
-    pair, swapped = divmod(place - 1, 2)
-    seats = (1, 0) if swapped else (0, 1)
+    seats = (0, 1) if place % 2 else (1, 0)
     if match.number != place:
         yield f"it is recorded as match {match.number}."
-    right_seed = pair_seed(seed, pair) if opening is None else seed
+    right_seed = match_seed(spec, seed, place) if opening is None else seed
     if match.seed != right_seed:
         yield f"its seed is {match.seed}, not {right_seed}."
     if match.seats != seats:

@@ -298,6 +298,7 @@ for place in ("/", "/player/", "/channel/", "/usr/", "/etc/", "/dev/", "/dev/mqu
 probe("hostname_file")(lambda: write_into("/proc/sys/kernel/hostname", socket.gethostname().encode()))
 probe("sysrq")(lambda: write_into("/proc/sysrq-trigger", b"s"))
 probe("oom_score")(lambda: write_into("/proc/self/oom_score_adj", b"-1000"))
+probe("timers_of_first")(lambda: write_into("/proc/1/timerslack_ns", b"4000000000"))
 probe("core_pattern")(lambda: os.close(os.open("/proc/sys/kernel/core_pattern", os.O_WRONLY)))
 probe("kernel_memory")(lambda: os.close(os.open("/proc/kcore", os.O_RDONLY)))
 probe("device")(lambda: os.mknod(os.path.join(FOLDER, "disk"), 0o060600, os.makedev(254, 0)))

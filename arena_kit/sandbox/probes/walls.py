@@ -141,6 +141,7 @@ WALLS: tuple[Wall, ...] = (
             ("priority_of_user", "the priority of its user"),
         )
     ),
+    Wall("supervisor", "the slack of its timers", "timers_of_first", refused()),
     Wall("supervisor", "its priority at the disk", "disk_priority_of_first", refused("EPERM", "ENOSYS")),
     Wall("own limits", "lowering its own", "limits_of_itself", done(None)),
     Wall("own limits", "choosing among its own cores", "cores_of_itself", done(0)),

@@ -225,7 +225,7 @@ def test_a_run_with_one_seat_is_an_evaluation_on_public_seeds_that_counts_for_no
     found = run_rows(cast.alice).get()
     result = run_result(found)
     assert result is not None
-    assert (result.winner, result.moves, [(side.name, side.score, side.errors) for side in result.sides]) == (
+    assert (result.winner, result.steps, [(side.name, side.score, side.errors) for side in result.sides]) == (
         "", 20, [("agent-1", 7.5, 0)],
     )  # fmt: skip
     assert run_states([run.pk])[run.pk].matches_done == 2

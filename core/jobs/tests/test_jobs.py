@@ -290,7 +290,7 @@ def test_a_row_that_cannot_be_taken_back_raises_an_alarm_with_its_link(
         assert jobs_requeue_expired() == 0
     alarm = Alarm.objects.get()
     assert (alarm.key, alarm.settled_at) == (f"build-{build.pk}-cannot-be-taken-back", None)
-    assert alarm.address == f"/admin/core/build/{build.pk}/change/"
+    assert alarm.address == f"/organise/jobs/build/{build.pk}/"
     # Mended, it is taken back, and nothing is left to do.
     Build.objects.update(lease_expires_at=timezone.now() - timedelta(seconds=1))
     assert jobs_requeue_expired() == 1

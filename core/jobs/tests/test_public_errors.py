@@ -40,7 +40,7 @@ def failed(task: Environment, *, error: str, public_error: str) -> Evaluation:
 @pytest.mark.parametrize("error", [f"{SEED} was seen: ValueError", f"Saw {SEED}", f"Episode 3: {SEED}. It raised."])
 def test_a_sentence_is_never_cut_to_what_may_be_read(task: Environment, error: str) -> None:
     row = failed(task, error=error, public_error="The player raised an exception.")
-    alice, olga = row.submission.agent.owner, factories.user("olga", is_staff=True)
+    alice, olga = row.submission.agent.owner, factories.user("olga", is_staff=True, is_superuser=True)
     assert error_shown(row, alice, can_see_source=True) == "The player raised an exception."
     assert error_shown(row, olga, can_see_source=True) == error
 

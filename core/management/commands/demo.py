@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NoReturn
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.management import call_command
@@ -23,10 +24,10 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db.models import Q
 
 from arena_kit.environment.registry import all_specs
-from core.demo.accounts import ORGANISER_EMAIL, organiser_create, owner_create, secret_key_path
+from core.demo.accounts import ORGANISER_EMAIL, organiser_create, owner_create
 from core.demo.agents import SCORED, examples_upload, images_follow_sandbox, scored_upload
 from core.demo.application import ApplicationDemo, images_missing
-from core.demo.processes import Child, port_answers, port_is_free
+from core.demo.processes import Child, free_port, port_answers, port_is_free
 from core.demo.progress import DemoProgress, edition_finished, leaderboard, measure, score_board
 from core.jobs.bells import BASE_IMAGE_TASK, TOURNAMENT_TASK, wake
 from core.jobs.control import job_requeue
@@ -38,8 +39,6 @@ from core.rollouts.permissions import MEMBERS
 
 HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
-EVENTS_PORT_AFTER = 1
-"""The process of live events has the port after that of the site."""
 DEFAULT_MATCHES = 100
 """Matches per duel: enough to tell the example players apart, few enough for a quick first leaderboard."""
 LONG_STEPS, LONG_MATCHES = 100, 10
@@ -91,17 +90,19 @@ class Command(BaseCommand):
             self._say("Stopped. `make demo` continues where it stopped.")
 
     def _choose(self, wanted: str | None, port: int) -> NoReturn:
-        """Choose sandbox and secret key, then restart with them: settings are read once, and children inherit them."""
+        """Choose the sandbox and a port for live events, then restart with them.
+
+        Settings are read once, and children inherit them.
+        """
         started_at, data = time.monotonic(), settings.DATA_DIR.resolve()
         data.mkdir(parents=True, exist_ok=True)
         variables = {
             "DATA_DIR": str(data),
             "SANDBOX": (sandbox := self._choose_sandbox(wanted)),
             "ROLLOUTS": os.environ.get("ROLLOUTS") or self._choose_rollouts(sandbox),
-            "SECRET_KEY_FILE": str(secret_key_path(data)),
             # Two arenas on one engine must not use each other's images.
             "PLAYER_IMAGE_PREFIX": f"rl-arena-demo-{blake2b(bytes(data), digest_size=4).hexdigest()}",
-            "EVENTS_URL": f"http://{HOST}:{port + EVENTS_PORT_AFTER}/events",
+            "EVENTS_URL": f"http://{HOST}:{free_port(HOST, other=port)}/events",
             # The demo listens on this machine only.
             "ANONYMOUS_SUBMISSIONS": os.environ.get("ANONYMOUS_SUBMISSIONS", "true"),
         }
@@ -117,17 +118,15 @@ class Command(BaseCommand):
     def _run(self, stack: ExitStack, options: dict[str, Any]) -> None:
         port, data = options["port"], settings.DATA_DIR
         stack.enter_context(only_one(data / "demo.lock"))
-        for wanted in (port, port + EVENTS_PORT_AFTER):
-            if not port_is_free(HOST, wanted):
-                raise CommandError(
-                    f"Port {wanted} on {HOST} is in use. Stop the program that uses it, or run: "
-                    f"make demo PORT={wanted + 1}"
-                )
+        if not port_is_free(HOST, port):
+            raise CommandError(
+                f"Port {port} on {HOST} is in use. Stop the program that uses it, or run: make demo PORT={port + 1}"
+            )
         environments = self._prepare(data, options["matches"])
         children = stack.enter_context(self._children(data / "logs", port))
         self._wait_for_site(children, port)
         address = f"http://{HOST}:{port}/"
-        self._say(f"The site is up: {address}")
+        self._say(f"The site is up: {address} (live events: {settings.EVENTS_URL})")
         # Meanwhile the workers have begun with the games.
         scored = [row for row in environments if row.is_scored]
         submissions = scored_upload(owner_create(data), scored, self._say)
@@ -227,7 +226,7 @@ class Command(BaseCommand):
         workers = [sys.executable, str(settings.BASE_DIR / "manage.py"), "run_workers"]
         events = [sys.executable, "-m", "gunicorn", "core.asgi", "--worker-class", "asgi", "--graceful-timeout", "1"]
         # The site has the control socket of this machine.
-        events += ["--no-control-socket", "--bind", f"{HOST}:{port + EVENTS_PORT_AFTER}"]
+        events += ["--no-control-socket", "--bind", urlsplit(settings.EVENTS_URL).netloc]
         children: list[Child] = []
         try:
             for name, command in (("site", site), ("workers", workers), ("events", events)):

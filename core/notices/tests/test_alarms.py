@@ -15,15 +15,15 @@ pytestmark = pytest.mark.django_db
 KEY = "duel-3-does-not-verify"
 
 
-def test_an_alarm_stands_on_top_of_the_admin_until_it_is_settled(organiser: Client) -> None:
+def test_an_alarm_stands_on_top_of_the_overview_until_it_is_settled(organiser: Client) -> None:
     alarm = alarm_raise(key=KEY, message="Match 1 <b>is odd</b>.", address="/duels/3/")
 
-    page = organiser.get(reverse("admin:index"))
+    page = organiser.get(reverse("web:organise"))
     assertContains(page, "Match 1 &lt;b&gt;is odd&lt;/b&gt;.")
     assertContains(page, '<a href="/duels/3/">Open the page</a>')
-    assert page.content.index(b"Match 1") < page.content.index(b'id="content-main"')
+    assert page.content.index(b"Match 1") < page.content.index(b'id="now"')
     assert act(organiser, "settle", alarm) == ["duel-3-does-not-verify is settled."]
-    assertNotContains(organiser.get(reverse("admin:index")), "Match 1")
+    assertNotContains(organiser.get(reverse("web:organise")), "Match 1")
 
 
 def test_the_same_trouble_is_one_alarm_that_can_come_back() -> None:

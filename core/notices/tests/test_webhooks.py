@@ -38,6 +38,7 @@ from core.notices.payloads import DISCORD_TEXT, Event, body_of, signature
 from core.notices.services import announce
 from core.tests import factories
 from core.tests.concurrency import at_once
+from core.tests.organising import act
 from core.tests.working import bells
 
 SECRET = "the-secret-of-the-hook"
@@ -279,18 +280,13 @@ def test_a_run_leaves_what_it_has_no_time_for_to_the_next_one(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("is_one", [True, False], ids=["one", "of a list"])
-def test_the_alarm_of_a_webhook_that_is_deleted_is_settled(receiver: Receiver, organiser: Client, is_one: bool) -> None:
+def test_the_alarm_of_a_webhook_that_is_deleted_is_settled(receiver: Receiver, organiser: Client) -> None:
     receiver.answers = [(410, {})]
     row = hook(receiver.url)
     webhook_test(webhook=row)
     deliveries_send_due(now=timezone.now())
     assert Alarm.objects.get().settled_at is None
-    if is_one:
-        organiser.post(f"/admin/core/webhook/{row.pk}/delete/", {"post": "yes"})
-    else:
-        chosen = {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"}
-        organiser.post("/admin/core/webhook/", chosen)
+    act(organiser, "delete", row)
     assert not Webhook.objects.exists()
     assert Alarm.objects.get().settled_at is not None
 
@@ -366,16 +362,19 @@ def test_organisers_see_a_secret_once_and_nothing_of_it_is_written_down(client: 
     client.force_login(factories.cast().olga)
     form = {"name": "chat", "format": "GENERIC", "secret_url": "https://hooks.example/t0ken", "kinds": ["ALARM"],
             "is_active": "on", "environment": ""}  # fmt: skip
-    page = client.post("/admin/core/webhook/add/", form, follow=True)
+    page = client.post("/organise/webhooks/add/", form, follow=True)
     row = Webhook.objects.get()
     assert row.secret in page.content.decode()
-    later = [client.get(f"/admin/core/webhook/{row.pk}/change/"), client.get("/admin/core/webhook/")]
+    later = [
+        client.get(f"/organise/webhooks/{row.pk}/"),
+        client.get("/organise/webhooks/"),
+        client.get(f"/admin/core/webhook/{row.pk}/change/"),
+    ]
     # An empty address is the one from before.
-    client.post(f"/admin/core/webhook/{row.pk}/change/", {**form, "secret_url": "", "name": "talk"})
+    client.post(f"/organise/webhooks/{row.pk}/", {**form, "secret_url": "", "name": "talk"})
     row.refresh_from_db()
     assert (row.name, row.secret_url) == ("talk", "https://hooks.example/t0ken")
-    action = {"action": "send_test", "_selected_action": [row.pk]}
-    assert "is on its way" in client.post("/admin/core/webhook/", action, follow=True).content.decode()
+    assert "is on its way" in act(client, "send_test", row)[-1]
     assert Delivery.objects.get().kind == "TEST"
     written = str(list(AuditEntry.objects.values()))
     assert "send_test" in written

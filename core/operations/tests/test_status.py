@@ -135,14 +135,15 @@ def test_a_broker_that_is_down_is_news_and_not_the_end_of_it(monkeypatch: pytest
 def test_organisers_see_queues_and_workers_on_one_page(organiser: Client, submission: Submission) -> None:
     worker("host:1", "build", job_kind="build", job_id=7, faults=2, last_fault="build 6: <b>No</b> disk.")
     factories.build(submission, JobState.QUEUED)
-    page = organiser.get(reverse("admin:core_worker_changelist"))
-    assertContains(page, '<a href="/admin/core/build/7/change/">build 7</a>')
+    page = organiser.get(reverse("web:organise_workers"))
+    assertContains(page, '<a href="/organise/jobs/build/7/">build 7</a>')
     assertContains(page, "build 6: &lt;b&gt;No&lt;/b&gt; disk.")
-    assertContains(page, '<th scope="row">build</th><td>1</td><td>0</td><td>1</td>')
-    assertContains(page, '<th scope="row">duel</th><td><strong>none</strong></td>')
+    number = '<td class="num">{}</td>'
+    assertContains(page, '<th scope="row">build</th>' + "".join(map(number.format, (1, 0, 1))))
+    assertContains(page, '<th scope="row">duel</th><td class="num"><span class="badge badge-bad">none</span></td>')
     assertContains(page, "The queues are not being watched")
     watch(worker="host:1")
-    assertNotContains(organiser.get(reverse("admin:core_worker_changelist")), "not being watched")
+    assertNotContains(organiser.get(reverse("web:organise_workers")), "not being watched")
 
 
 def test_organisers_read_the_history_of_a_job_and_what_it_waits_for(organiser: Client, submission: Submission) -> None:
@@ -157,9 +158,10 @@ def test_organisers_read_the_history_of_a_job_and_what_it_waits_for(organiser: C
         "error": "No <i>.",
     }
     Build.objects.update(history=[attempt])
-    page = organiser.get(reverse("admin:core_build_change", args=[build.pk]))
-    assertContains(page, "1  2026-03-01 12:34:56 to 12:34:56 UTC  host:3  c: No &lt;i&gt;.")
-    assertContains(page, "No worker serves its queue now; it is next in the queue. (no_worker)")
+    page = organiser.get(reverse("web:organise_job", args=["build", build.pk]))
+    for text in ("1 Mar 2026, 12:34 UTC", "host:3", "No &lt;i&gt;. <code>c</code>"):
+        assertContains(page, text)
+    assertContains(page, "No worker serves its queue now; it is next in the queue. <code>no_worker</code>")
 
 
 @pytest.mark.parametrize(

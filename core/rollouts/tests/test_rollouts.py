@@ -396,7 +396,7 @@ def test_figures_leave_out_what_the_arena_spoilt(desk: Environment, ann: User) -
     assert (figures.summary.attempts, figures.summary.solved, figures.summary.spoilt_share) == (3, 1, 0.25)
     assert figures.any_of[1].value == 0.25
     assert figures.often == {"count": "sometimes", "rank": "never"}
-    assert analytics(desk).often["count"] == "sometimes"
+    assert analytics(desk, ann).often["count"] == "sometimes"
 
 
 def test_the_board_ranks_agents_by_the_tasks_that_they_solve(desk: Environment, ann: User) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from pytest_django.fixtures import Settings
 
 from arena_kit.environment.openings import opening_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.referee.match import pair_seed
-from core.duels.seeds import duel_seed, has_openings
+from core.duels.seeds import duel_seed
 from core.models import Environment, Submission
 from core.tests import factories
 from core.tournaments.rounds import Pairing, duels_draw
@@ -28,7 +29,20 @@ def test_a_seed_is_shared_by_encounter_and_period_where_there_are_openings() -> 
     assert len({seed(), *others}) == 5
     assert seed("quarto-v1", own=5) == 5
     assert seed("gone-v9", own=6) == 6
-    assert has_openings("quarto-v2")
+
+
+def test_the_seeds_of_duels_with_chance_do_not_follow_from_those_of_earlier_ones(settings: Settings) -> None:
+    def seed(own: int) -> int:
+        return duel_seed(environment_version="pong-v1", tournament_seed=7, own=own, encounter=0)
+
+    known = [seed(own) for own in range(8, 12)]
+    assert known == [seed(own) for own in range(8, 12)]
+    assert len(set(known)) == 4
+    assert not set(known) & set(range(20))
+    assert all(0 <= each < 2**31 for each in known)
+    # They need the arena's own secret.
+    settings.SECRET_KEY = "another" * 10
+    assert not set(known) & {seed(own) for own in range(8, 12)}
 
 
 @pytest.mark.django_db

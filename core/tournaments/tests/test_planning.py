@@ -106,14 +106,14 @@ def test_organisers_plan_on_a_form_that_says_what_is_wrong(
     organiser: Client, environment: Environment, settings: Settings
 ) -> None:
     settings.TEAMS = ("Blue", "Red")
-    address = reverse("admin:core_tournament_add")
+    address = reverse("web:organise_plan")
     form = {
         "environment": environment.pk, "name": "cup", "format": "swiss", "settings.rounds": "3",
         "results": "HIDDEN", "eligibility": "TEAMS", "teams": "Blue\n\n Red ", "max_participants": "3",
-        "seed": "", "is_rated": "on", "starts_at_0": "2126-12-01", "starts_at_1": "18:00",
+        "seed": "", "is_rated": "on", "starts_at": "2126-12-01T18:00", "save": "1",
     }  # fmt: skip
     page = organiser.post(address, form)
-    assert page.context["adminform"].form.errors == {
+    assert page.context["form"].errors == {
         "max_participants": [
             "Swiss with these settings needs 4 participants; let at least as many in, or change the settings."
         ]
@@ -123,9 +123,8 @@ def test_organisers_plan_on_a_form_that_says_what_is_wrong(
     assert (cup.state, cup.settings, cup.teams, cup.results) == ("PLANNED", {"rounds": 3}, ["Blue", "Red"], "HIDDEN")
     assert cup.created_by is not None
 
-    inlines = {"registrations-TOTAL_FORMS": "0", "registrations-INITIAL_FORMS": "0"}
-    change = reverse("admin:core_tournament_change", args=[cup.pk])
-    assert organiser.post(change, form | inlines | {"format": "round-robin", "settings.rounds": ""}).status_code == 302
+    change = reverse("web:organise_replan", args=[cup.pk])
+    assert organiser.post(change, form | {"format": "round-robin", "settings.rounds": ""}).status_code == 302
     cup.refresh_from_db()
     assert (cup.format, cup.settings, cup.max_participants) == ("round-robin", {}, 3)
 
@@ -135,12 +134,11 @@ def test_of_a_tournament_that_has_begun_only_name_season_and_audience_can_be_cha
 ) -> None:
     row, season = factories.tournament(players), factories.season(environment)
     Tournament.objects.filter(pk=row.pk).update(results="HIDDEN")
-    address = reverse("admin:core_tournament_change", args=[row.pk])
-    inlines = {"participants-TOTAL_FORMS": "0", "participants-INITIAL_FORMS": "0"}
+    address = reverse("web:organise_replan", args=[row.pk])
     form = {"name": "cup", "season": season.pk, "results": "PUBLIC", "format": "swiss", "state": "PLANNED", "seed": "9"}
     # Results that have been public cannot be held back again.
     for results in ("PUBLIC", "HIDDEN"):
-        assert organiser.post(address, form | inlines | {"results": results}).status_code == 302
+        assert organiser.post(address, form | {"results": results}).status_code == 302
         row.refresh_from_db()
         assert (row.name, row.season, row.results) == ("cup", season, "PUBLIC")
     assert (row.format, row.state, row.seed) == ("round-robin", "FINISHED", 0)

@@ -15,6 +15,7 @@ from core.errors import Refused
 from core.jobs.bells import SCHEDULED_TASK
 from core.models import Environment, Tournament, TournamentSchedule
 from core.tests import factories
+from core.tests.organising import act
 from core.tournaments.cron import cron_check
 from core.tournaments.schedules import schedule_remove, schedule_run, schedule_save
 
@@ -126,25 +127,24 @@ def test_queues_are_waked_by_a_row_that_is_kept_in_step(environment: Environment
 
 @pytest.mark.slow
 def test_organisers_schedule_on_a_form_that_says_what_is_wrong(organiser: Client, environment: Environment) -> None:
-    address = reverse("admin:core_tournamentschedule_add")
+    address = reverse("web:organise_add_tournamentschedule")
     form = {
         "environment": environment.pk, "name": "monthly", "cron": "0 0 30 2 *", "title": "{schedule}",
         "format": "swiss", "results": "PUBLIC", "registration_hours": "2", "freeze_hours": "3",
         "is_active": "on",
     }  # fmt: skip
-    assert list(organiser.post(address, form).context["adminform"].form.errors) == ["cron"]
+    assert list(organiser.post(address, form).context["form"].errors) == ["cron"]
     form["cron"] = "0 0 28 2 *"
-    assert list(organiser.post(address, form).context["adminform"].form.errors) == ["freeze_hours"]
+    assert list(organiser.post(address, form).context["form"].errors) == ["freeze_hours"]
     years = form | {"registration_hours": str(2**31 - 1)}
-    assert list(organiser.post(address, years).context["adminform"].form.errors) == ["registration_hours"]
+    assert list(organiser.post(address, years).context["form"].errors) == ["registration_hours"]
     form["freeze_hours"] = "0"
     assert organiser.post(address, form).status_code == 302
     # Also where a name only looks the same.
     for name in ("monthly", "monthly\u200b"):
         again = organiser.post(address, form | {"name": name})
-        assert list(again.context["adminform"].form.errors) == ["name"]
+        assert list(again.context["form"].errors) == ["name"]
     assert TournamentSchedule.objects.get().created_by is not None
     assert Schedule.objects.filter(args__contains=SCHEDULED_TASK).count() == 1
-    delete = reverse("admin:core_tournamentschedule_delete", args=[TournamentSchedule.objects.get().pk])
-    organiser.post(delete, {"post": "yes"})
+    assert "is deleted" in act(organiser, "delete", TournamentSchedule.objects.get())[0]
     assert not Schedule.objects.filter(args__contains=SCHEDULED_TASK).exists()

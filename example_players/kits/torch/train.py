@@ -33,10 +33,12 @@ ENTROPY = 0.01
 def network(inputs: int, actions: int) -> Any:
     """Return the network; `policy` in `player.py` computes the same."""
     return torch.nn.Sequential(
-        torch.nn.Linear(inputs, HIDDEN), torch.nn.Tanh(),
-        torch.nn.Linear(HIDDEN, HIDDEN), torch.nn.Tanh(),
+        torch.nn.Linear(inputs, HIDDEN),
+        torch.nn.Tanh(),
+        torch.nn.Linear(HIDDEN, HIDDEN),
+        torch.nn.Tanh(),
         torch.nn.Linear(HIDDEN, actions),
-    )  # fmt: skip
+    )
 
 
 def chances(model: Any, states: Any, masks: Any) -> Any:

@@ -4,55 +4,56 @@
 # source: executor/executor.proto
 # Protobuf Python Version: 7.35.1
 """Generated protocol buffer code."""
+
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import descriptor_pool as _descriptor_pool
 from google.protobuf import runtime_version as _runtime_version
 from google.protobuf import symbol_database as _symbol_database
 from google.protobuf.internal import builder as _builder
-_runtime_version.ValidateProtobufRuntimeVersion(
-    _runtime_version.Domain.PUBLIC,
-    7,
-    35,
-    1,
-    '',
-    'executor/executor.proto'
-)
+
+_runtime_version.ValidateProtobufRuntimeVersion(_runtime_version.Domain.PUBLIC, 7, 35, 1, "", "executor/executor.proto")
 # @@protoc_insertion_point(imports)
 
 _sym_db = _symbol_database.Default()
 
 
-
-
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17\x65xecutor/executor.proto\x12\x08\x65xecutor\"\x86\x01\n\x0cMatchRequest\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12\x13\n\x0b\x65nvironment\x18\x02 \x01(\t\x12#\n\x06\x61gents\x18\x03 \x03(\x0b\x32\x13.executor.AgentData\x12\x13\n\x0btimeout_sec\x18\x04 \x01(\r\x12\x15\n\rrecord_replay\x18\x05 \x01(\x08\"\xbc\x01\n\tAgentData\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\x10\n\x08\x63ode_url\x18\x02 \x01(\t\x12\x14\n\x0c\x64ocker_image\x18\x05 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x33\n\x08metadata\x18\x04 \x03(\x0b\x32!.executor.AgentData.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x84\x02\n\rMatchResponse\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.executor.MatchStatus\x12\x17\n\x0fwinner_agent_id\x18\x03 \x01(\t\x12,\n\ragent_results\x18\x04 \x03(\x0b\x32\x15.executor.AgentResult\x12\x12\n\nreplay_url\x18\x05 \x01(\t\x12\x15\n\rerror_message\x18\x06 \x01(\t\x12\x13\n\x0btotal_steps\x18\x07 \x01(\r\x12\x1a\n\x12\x65xecution_time_sec\x18\x08 \x01(\x01\x12\x17\n\x0freplay_html_url\x18\t \x01(\t\"U\n\x0b\x41gentResult\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0e\n\x06\x65rrors\x18\x03 \x01(\r\x12\x15\n\rerror_message\x18\x04 \x01(\t\"L\n\x11ValidationRequest\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\x10\n\x08\x63ode_zip\x18\x02 \x01(\x0c\x12\x13\n\x0b\x65nvironment\x18\x03 \x01(\t\"E\n\x12ValidationResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x0e\n\x06\x65rrors\x18\x02 \x03(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t\"\x14\n\x12HealthCheckRequest\"O\n\x13HealthCheckResponse\x12\x0f\n\x07healthy\x18\x01 \x01(\x08\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x63tive_matches\x18\x03 \x01(\r*q\n\x0bMatchStatus\x12\x12\n\x0eSTATUS_UNKNOWN\x10\x00\x12\x12\n\x0eSTATUS_SUCCESS\x10\x01\x12\x12\n\x0eSTATUS_TIMEOUT\x10\x02\x12\x10\n\x0cSTATUS_ERROR\x10\x03\x12\x14\n\x10STATUS_CANCELLED\x10\x04\x32\xdf\x01\n\x08\x45xecutor\x12;\n\x08RunMatch\x12\x16.executor.MatchRequest\x1a\x17.executor.MatchResponse\x12J\n\rValidateAgent\x12\x1b.executor.ValidationRequest\x1a\x1c.executor.ValidationResponse\x12J\n\x0bHealthCheck\x12\x1c.executor.HealthCheckRequest\x1a\x1d.executor.HealthCheckResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(
+    b'\n\x17\x65xecutor/executor.proto\x12\x08\x65xecutor"\xb7\x01\n\x0cMatchRequest\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12\x13\n\x0b\x65nvironment\x18\x02 \x01(\t\x12#\n\x06\x61gents\x18\x03 \x03(\x0b\x32\x13.executor.AgentData\x12\x13\n\x0btimeout_sec\x18\x04 \x01(\r\x12\x15\n\rrecord_replay\x18\x05 \x01(\x08\x12\x13\n\x0bmatch_count\x18\x14 \x01(\r\x12\x11\n\x04seed\x18\x15 \x01(\rH\x00\x88\x01\x01\x42\x07\n\x05_seed"\xbc\x01\n\tAgentData\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\x10\n\x08\x63ode_url\x18\x02 \x01(\t\x12\x14\n\x0c\x64ocker_image\x18\x05 \x01(\t\x12\x0f\n\x07version\x18\x03 \x01(\t\x12\x33\n\x08metadata\x18\x04 \x03(\x0b\x32!.executor.AgentData.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01"\xa3\x02\n\rMatchResponse\x12\x10\n\x08match_id\x18\x01 \x01(\t\x12%\n\x06status\x18\x02 \x01(\x0e\x32\x15.executor.MatchStatus\x12\x17\n\x0fwinner_agent_id\x18\x03 \x01(\t\x12,\n\ragent_results\x18\x04 \x03(\x0b\x32\x15.executor.AgentResult\x12\x12\n\nreplay_url\x18\x05 \x01(\t\x12\x15\n\rerror_message\x18\x06 \x01(\t\x12\x13\n\x0btotal_steps\x18\x07 \x01(\r\x12\x1a\n\x12\x65xecution_time_sec\x18\x08 \x01(\x01\x12\x17\n\x0freplay_html_url\x18\t \x01(\t\x12\r\n\x05\x64raws\x18\x14 \x01(\r\x12\x0e\n\x06run_id\x18\x15 \x01(\t"\xdc\x01\n\x0b\x41gentResult\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x01\x12\x0e\n\x06\x65rrors\x18\x03 \x01(\r\x12\x15\n\rerror_message\x18\x04 \x01(\t\x12\x0c\n\x04wins\x18\x14 \x01(\r\x12\x0f\n\x07version\x18\x15 \x01(\t\x12\x35\n\x08metadata\x18\x16 \x03(\x0b\x32#.executor.AgentResult.MetadataEntry\x1a/\n\rMetadataEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01"_\n\x11ValidationRequest\x12\x10\n\x08\x61gent_id\x18\x01 \x01(\t\x12\x10\n\x08\x63ode_zip\x18\x02 \x01(\x0c\x12\x13\n\x0b\x65nvironment\x18\x03 \x01(\t\x12\x11\n\tself_play\x18\x14 \x01(\x08"\x82\x01\n\x12ValidationResponse\x12\r\n\x05valid\x18\x01 \x01(\x08\x12\x0e\n\x06\x65rrors\x18\x02 \x03(\t\x12\x10\n\x08warnings\x18\x03 \x03(\t\x12#\n\x08\x66indings\x18\x14 \x03(\x0b\x32\x11.executor.Finding\x12\x16\n\x0ematches_played\x18\x15 \x01(\r"V\n\x07\x46inding\x12\x0c\n\x04\x63ode\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\x12\x0c\n\x04\x66ile\x18\x03 \x01(\t\x12\x0c\n\x04line\x18\x04 \x01(\r\x12\x10\n\x08is_error\x18\x05 \x01(\x08"\x14\n\x12HealthCheckRequest"O\n\x13HealthCheckResponse\x12\x0f\n\x07healthy\x18\x01 \x01(\x08\x12\x0f\n\x07version\x18\x02 \x01(\t\x12\x16\n\x0e\x61\x63tive_matches\x18\x03 \x01(\r*q\n\x0bMatchStatus\x12\x12\n\x0eSTATUS_UNKNOWN\x10\x00\x12\x12\n\x0eSTATUS_SUCCESS\x10\x01\x12\x12\n\x0eSTATUS_TIMEOUT\x10\x02\x12\x10\n\x0cSTATUS_ERROR\x10\x03\x12\x14\n\x10STATUS_CANCELLED\x10\x04\x32\xdf\x01\n\x08\x45xecutor\x12;\n\x08RunMatch\x12\x16.executor.MatchRequest\x1a\x17.executor.MatchResponse\x12J\n\rValidateAgent\x12\x1b.executor.ValidationRequest\x1a\x1c.executor.ValidationResponse\x12J\n\x0bHealthCheck\x12\x1c.executor.HealthCheckRequest\x1a\x1d.executor.HealthCheckResponseb\x06proto3'
+)
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
-_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'executor.executor_pb2', _globals)
+_builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, "executor.executor_pb2", _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
-  _globals['_AGENTDATA_METADATAENTRY']._loaded_options = None
-  _globals['_AGENTDATA_METADATAENTRY']._serialized_options = b'8\001'
-  _globals['_MATCHSTATUS']._serialized_start=967
-  _globals['_MATCHSTATUS']._serialized_end=1080
-  _globals['_MATCHREQUEST']._serialized_start=38
-  _globals['_MATCHREQUEST']._serialized_end=172
-  _globals['_AGENTDATA']._serialized_start=175
-  _globals['_AGENTDATA']._serialized_end=363
-  _globals['_AGENTDATA_METADATAENTRY']._serialized_start=316
-  _globals['_AGENTDATA_METADATAENTRY']._serialized_end=363
-  _globals['_MATCHRESPONSE']._serialized_start=366
-  _globals['_MATCHRESPONSE']._serialized_end=626
-  _globals['_AGENTRESULT']._serialized_start=628
-  _globals['_AGENTRESULT']._serialized_end=713
-  _globals['_VALIDATIONREQUEST']._serialized_start=715
-  _globals['_VALIDATIONREQUEST']._serialized_end=791
-  _globals['_VALIDATIONRESPONSE']._serialized_start=793
-  _globals['_VALIDATIONRESPONSE']._serialized_end=862
-  _globals['_HEALTHCHECKREQUEST']._serialized_start=864
-  _globals['_HEALTHCHECKREQUEST']._serialized_end=884
-  _globals['_HEALTHCHECKRESPONSE']._serialized_start=886
-  _globals['_HEALTHCHECKRESPONSE']._serialized_end=965
-  _globals['_EXECUTOR']._serialized_start=1083
-  _globals['_EXECUTOR']._serialized_end=1306
+    DESCRIPTOR._loaded_options = None
+    _globals["_AGENTDATA_METADATAENTRY"]._loaded_options = None
+    _globals["_AGENTDATA_METADATAENTRY"]._serialized_options = b"8\001"
+    _globals["_AGENTRESULT_METADATAENTRY"]._loaded_options = None
+    _globals["_AGENTRESULT_METADATAENTRY"]._serialized_options = b"8\001"
+    _globals["_MATCHSTATUS"]._serialized_start = 1352
+    _globals["_MATCHSTATUS"]._serialized_end = 1465
+    _globals["_MATCHREQUEST"]._serialized_start = 38
+    _globals["_MATCHREQUEST"]._serialized_end = 221
+    _globals["_AGENTDATA"]._serialized_start = 224
+    _globals["_AGENTDATA"]._serialized_end = 412
+    _globals["_AGENTDATA_METADATAENTRY"]._serialized_start = 365
+    _globals["_AGENTDATA_METADATAENTRY"]._serialized_end = 412
+    _globals["_MATCHRESPONSE"]._serialized_start = 415
+    _globals["_MATCHRESPONSE"]._serialized_end = 706
+    _globals["_AGENTRESULT"]._serialized_start = 709
+    _globals["_AGENTRESULT"]._serialized_end = 929
+    _globals["_AGENTRESULT_METADATAENTRY"]._serialized_start = 365
+    _globals["_AGENTRESULT_METADATAENTRY"]._serialized_end = 412
+    _globals["_VALIDATIONREQUEST"]._serialized_start = 931
+    _globals["_VALIDATIONREQUEST"]._serialized_end = 1026
+    _globals["_VALIDATIONRESPONSE"]._serialized_start = 1029
+    _globals["_VALIDATIONRESPONSE"]._serialized_end = 1159
+    _globals["_FINDING"]._serialized_start = 1161
+    _globals["_FINDING"]._serialized_end = 1247
+    _globals["_HEALTHCHECKREQUEST"]._serialized_start = 1249
+    _globals["_HEALTHCHECKREQUEST"]._serialized_end = 1269
+    _globals["_HEALTHCHECKRESPONSE"]._serialized_start = 1271
+    _globals["_HEALTHCHECKRESPONSE"]._serialized_end = 1350
+    _globals["_EXECUTOR"]._serialized_start = 1468
+    _globals["_EXECUTOR"]._serialized_end = 1691
 # @@protoc_insertion_point(module_scope)

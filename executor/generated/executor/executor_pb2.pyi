@@ -55,6 +55,8 @@ class MatchRequest(_message.Message):
     AGENTS_FIELD_NUMBER: _builtins.int
     TIMEOUT_SEC_FIELD_NUMBER: _builtins.int
     RECORD_REPLAY_FIELD_NUMBER: _builtins.int
+    MATCH_COUNT_FIELD_NUMBER: _builtins.int
+    SEED_FIELD_NUMBER: _builtins.int
     match_id: _builtins.str
     """The caller's id: the same id with the same content is the same match."""
     environment: _builtins.str
@@ -63,6 +65,10 @@ class MatchRequest(_message.Message):
     """Seconds until the match is given up, waiting included. 0: 300. At most 3600."""
     record_replay: _builtins.bool
     """Whether the answer names the replay's addresses. The arena keeps a record of every match."""
+    match_count: _builtins.int
+    """Matches with alternating seats, or episodes. 0: one. At most 1,000."""
+    seed: _builtins.int
+    """Not set: a random one, as it must be for episodes, which are played on public seeds."""
     @_builtins.property
     def agents(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentData]:
         """Two, or one in an environment with one seat."""
@@ -75,12 +81,16 @@ class MatchRequest(_message.Message):
         agents: _abc.Iterable[Global___AgentData] | None = ...,
         timeout_sec: _builtins.int = ...,
         record_replay: _builtins.bool = ...,
+        match_count: _builtins.int = ...,
+        seed: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "seed", b"seed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agents", b"agents", "environment", b"environment", "match_id", b"match_id", "record_replay", b"record_replay", "timeout_sec", b"timeout_sec"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_seed", b"_seed", "agents", b"agents", "environment", b"environment", "match_count", b"match_count", "match_id", b"match_id", "record_replay", b"record_replay", "seed", b"seed", "timeout_sec", b"timeout_sec"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__seed: _TypeAlias = _typing.Literal["seed"]  # noqa: Y015
+    _WhichOneofArgType__seed: _TypeAlias = _typing.Literal["_seed", b"_seed"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__seed) -> _WhichOneofReturnType__seed | None: ...
 
 Global___MatchRequest: _TypeAlias = MatchRequest  # noqa: Y015
 
@@ -118,13 +128,13 @@ class AgentData(_message.Message):
     code_url: _builtins.str
     """Not read: upload the agent, and name its version in docker_image."""
     docker_image: _builtins.str
-    """submission:ID, agent:ID, or the digest of an image that this arena has."""
+    """submission:ID, agent:ID, the digest of an image that this arena has, or the name and tag of an image that was
+    submitted as a version, such as registry.example.org/me/player:v1.
+    """
     version: _builtins.str
-    """Not read."""
+    """The caller's words for the player. They are kept with the run, and the result repeats them."""
     @_builtins.property
-    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
-        """Not read."""
-
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
     def __init__(
         self,
         *,
@@ -155,6 +165,8 @@ class MatchResponse(_message.Message):
     TOTAL_STEPS_FIELD_NUMBER: _builtins.int
     EXECUTION_TIME_SEC_FIELD_NUMBER: _builtins.int
     REPLAY_HTML_URL_FIELD_NUMBER: _builtins.int
+    DRAWS_FIELD_NUMBER: _builtins.int
+    RUN_ID_FIELD_NUMBER: _builtins.int
     match_id: _builtins.str
     status: Global___MatchStatus.ValueType
     winner_agent_id: _builtins.str
@@ -163,9 +175,13 @@ class MatchResponse(_message.Message):
     error_message: _builtins.str
     """Why there is no result."""
     total_steps: _builtins.int
+    """Steps of the environment in all matches, openings included."""
     execution_time_sec: _builtins.float
     """Seconds from the start of the play to its end."""
     replay_html_url: _builtins.str
+    draws: _builtins.int
+    run_id: _builtins.str
+    """Its id in the API under /api/v1/runs/, which also lists and cancels runs and has their records."""
     @_builtins.property
     def agent_results(self) -> _containers.RepeatedCompositeFieldContainer[Global___AgentResult]: ...
     def __init__(
@@ -180,10 +196,12 @@ class MatchResponse(_message.Message):
         total_steps: _builtins.int = ...,
         execution_time_sec: _builtins.float = ...,
         replay_html_url: _builtins.str = ...,
+        draws: _builtins.int = ...,
+        run_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_results", b"agent_results", "error_message", b"error_message", "execution_time_sec", b"execution_time_sec", "match_id", b"match_id", "replay_html_url", b"replay_html_url", "replay_url", b"replay_url", "status", b"status", "total_steps", b"total_steps", "winner_agent_id", b"winner_agent_id"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_results", b"agent_results", "draws", b"draws", "error_message", b"error_message", "execution_time_sec", b"execution_time_sec", "match_id", b"match_id", "replay_html_url", b"replay_html_url", "replay_url", b"replay_url", "run_id", b"run_id", "status", b"status", "total_steps", b"total_steps", "winner_agent_id", b"winner_agent_id"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -193,15 +211,43 @@ Global___MatchResponse: _TypeAlias = MatchResponse  # noqa: Y015
 class AgentResult(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class MetadataEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     AGENT_ID_FIELD_NUMBER: _builtins.int
     SCORE_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
+    WINS_FIELD_NUMBER: _builtins.int
+    VERSION_FIELD_NUMBER: _builtins.int
+    METADATA_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     score: _builtins.float
     errors: _builtins.int
     """Matches that it forfeited."""
     error_message: _builtins.str
+    wins: _builtins.int
+    version: _builtins.str
+    """As the request had them."""
+    @_builtins.property
+    def metadata(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
     def __init__(
         self,
         *,
@@ -209,10 +255,13 @@ class AgentResult(_message.Message):
         score: _builtins.float = ...,
         errors: _builtins.int = ...,
         error_message: _builtins.str = ...,
+        wins: _builtins.int = ...,
+        version: _builtins.str = ...,
+        metadata: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "error_message", b"error_message", "errors", b"errors", "score", b"score"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "error_message", b"error_message", "errors", b"errors", "metadata", b"metadata", "score", b"score", "version", b"version", "wins", b"wins"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -225,21 +274,27 @@ class ValidationRequest(_message.Message):
     AGENT_ID_FIELD_NUMBER: _builtins.int
     CODE_ZIP_FIELD_NUMBER: _builtins.int
     ENVIRONMENT_FIELD_NUMBER: _builtins.int
+    SELF_PLAY_FIELD_NUMBER: _builtins.int
     agent_id: _builtins.str
     """Not read."""
     code_zip: _builtins.bytes
     """At most 50 MiB."""
     environment: _builtins.str
+    self_play: _builtins.bool
+    """Build the archive and let it play against itself too, as a version would. It counts as an upload, and is deleted
+    afterwards.
+    """
     def __init__(
         self,
         *,
         agent_id: _builtins.str = ...,
         code_zip: _builtins.bytes = ...,
         environment: _builtins.str = ...,
+        self_play: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "code_zip", b"code_zip", "environment", b"environment"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["agent_id", b"agent_id", "code_zip", b"code_zip", "environment", b"environment", "self_play", b"self_play"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -252,7 +307,11 @@ class ValidationResponse(_message.Message):
     VALID_FIELD_NUMBER: _builtins.int
     ERRORS_FIELD_NUMBER: _builtins.int
     WARNINGS_FIELD_NUMBER: _builtins.int
+    FINDINGS_FIELD_NUMBER: _builtins.int
+    MATCHES_PLAYED_FIELD_NUMBER: _builtins.int
     valid: _builtins.bool
+    matches_played: _builtins.int
+    """The matches or episodes of self-play; 0 without it."""
     @_builtins.property
     def errors(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What an upload would be refused for."""
@@ -261,20 +320,61 @@ class ValidationResponse(_message.Message):
     def warnings(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """What often goes wrong. Nothing is refused for a warning."""
 
+    @_builtins.property
+    def findings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Finding]:
+        """The same errors and warnings with their codes and places."""
+
     def __init__(
         self,
         *,
         valid: _builtins.bool = ...,
         errors: _abc.Iterable[_builtins.str] | None = ...,
         warnings: _abc.Iterable[_builtins.str] | None = ...,
+        findings: _abc.Iterable[Global___Finding] | None = ...,
+        matches_played: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "valid", b"valid", "warnings", b"warnings"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["errors", b"errors", "findings", b"findings", "matches_played", b"matches_played", "valid", b"valid", "warnings", b"warnings"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ValidationResponse: _TypeAlias = ValidationResponse  # noqa: Y015
+
+@_typing.final
+class Finding(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: _builtins.int
+    MESSAGE_FIELD_NUMBER: _builtins.int
+    FILE_FIELD_NUMBER: _builtins.int
+    LINE_FIELD_NUMBER: _builtins.int
+    IS_ERROR_FIELD_NUMBER: _builtins.int
+    code: _builtins.str
+    """Typed reason."""
+    message: _builtins.str
+    file: _builtins.str
+    """Empty if it is about the whole."""
+    line: _builtins.int
+    """0 if it is about no line."""
+    is_error: _builtins.bool
+    """Whether an upload would be refused for it."""
+    def __init__(
+        self,
+        *,
+        code: _builtins.str = ...,
+        message: _builtins.str = ...,
+        file: _builtins.str = ...,
+        line: _builtins.int = ...,
+        is_error: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["code", b"code", "file", b"file", "is_error", b"is_error", "line", b"line", "message", b"message"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Finding: _TypeAlias = Finding  # noqa: Y015
 
 @_typing.final
 class HealthCheckRequest(_message.Message):

@@ -34,9 +34,9 @@ class ExecutorStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> ExecutorAsyncStub: ...
     RunMatch: _grpc.UnaryUnaryMultiCallable[_executor_pb2.MatchRequest, _executor_pb2.MatchResponse]
-    """Plays one match and waits for its result. A match_id is played once."""
+    """Plays a match, or several, and waits for the result. A match_id is played once."""
     ValidateAgent: _grpc.UnaryUnaryMultiCallable[_executor_pb2.ValidationRequest, _executor_pb2.ValidationResponse]
-    """Says what an upload would be refused for. Nothing runs, nothing is stored."""
+    """Says what an upload would be refused for. Nothing runs and nothing is stored, unless it asks for self-play."""
     HealthCheck: _grpc.UnaryUnaryMultiCallable[_executor_pb2.HealthCheckRequest, _executor_pb2.HealthCheckResponse]
     """Says whether matches can be played now."""
 
@@ -46,9 +46,9 @@ class ExecutorAsyncStub(ExecutorStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     RunMatch: _aio.UnaryUnaryMultiCallable[_executor_pb2.MatchRequest, _executor_pb2.MatchResponse]  # type: ignore[assignment]
-    """Plays one match and waits for its result. A match_id is played once."""
+    """Plays a match, or several, and waits for the result. A match_id is played once."""
     ValidateAgent: _aio.UnaryUnaryMultiCallable[_executor_pb2.ValidationRequest, _executor_pb2.ValidationResponse]  # type: ignore[assignment]
-    """Says what an upload would be refused for. Nothing runs, nothing is stored."""
+    """Says what an upload would be refused for. Nothing runs and nothing is stored, unless it asks for self-play."""
     HealthCheck: _aio.UnaryUnaryMultiCallable[_executor_pb2.HealthCheckRequest, _executor_pb2.HealthCheckResponse]  # type: ignore[assignment]
     """Says whether matches can be played now."""
 
@@ -61,7 +61,7 @@ class ExecutorServicer(metaclass=_abc_1.ABCMeta):
         request: _executor_pb2.MatchRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_executor_pb2.MatchResponse, _abc.Awaitable[_executor_pb2.MatchResponse]]:
-        """Plays one match and waits for its result. A match_id is played once."""
+        """Plays a match, or several, and waits for the result. A match_id is played once."""
 
     @_abc_1.abstractmethod
     def ValidateAgent(
@@ -69,7 +69,7 @@ class ExecutorServicer(metaclass=_abc_1.ABCMeta):
         request: _executor_pb2.ValidationRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_executor_pb2.ValidationResponse, _abc.Awaitable[_executor_pb2.ValidationResponse]]:
-        """Says what an upload would be refused for. Nothing runs, nothing is stored."""
+        """Says what an upload would be refused for. Nothing runs and nothing is stored, unless it asks for self-play."""
 
     @_abc_1.abstractmethod
     def HealthCheck(

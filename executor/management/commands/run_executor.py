@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from core.checks.startup import TAG
 from core.monitoring.exposition import serve
-from executor.listening import USUAL_ADDRESS, Listening, listening
+from executor.listening import Listening, listening
 
 
 class Command(BaseCommand):
@@ -21,7 +21,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--address", default=USUAL_ADDRESS, help=f"HOST:PORT or unix:PATH (default: {USUAL_ADDRESS})"
+            "--address",
+            default=settings.EXECUTOR_ADDRESS,
+            help=f"HOST:PORT or unix:PATH (default: EXECUTOR_HOST and EXECUTOR_PORT, here {settings.EXECUTOR_ADDRESS})",
         )
         parser.add_argument(
             "--tls",

@@ -33,9 +33,8 @@ CHANGES: dict[str, dict[str, str]] = {
     "core.environment": {"move_seconds": "0.75"},
     "core.languagemodel": {"parallel": "2"},
     "core.season": {"name": "winter"},
-    "core.tournament": {"name": "cup"},
     "core.tournamentschedule": {"cron": "0 6 * * 1"},
-    "core.user": {"team": "Green"},
+    "core.user": {"is_staff": "on"},
     "core.webhook": {"name": "talk"},
     "auth.group": {"name": "friends"},
     "django_q.schedule": {"name": "something"},
@@ -51,12 +50,7 @@ ADDITIONS: dict[str, dict[str, str]] = {
         "password1": "correct-horse-battery", "password2": "correct-horse-battery",
     },
     "core.season": {
-        "name": "winter", "begins_at_0": "2026-12-01", "begins_at_1": "00:00:00",
-        "ends_at_0": "2027-03-01", "ends_at_1": "00:00:00",
-    },
-    "core.tournament": {
-        "name": "cup", "format": "swiss", "settings": '{"rounds": 3}', "results": "HIDDEN",
-        "eligibility": "EVERYBODY", "starts_at_0": "2126-12-01", "starts_at_1": "18:00:00",
+        "name": "winter", "begins_at": "2026-12-01T00:00", "ends_at": "2027-03-01T00:00",
     },
     "core.tournamentschedule": {
         "name": "monthly", "cron": "30 6 1 * *", "title": "{schedule}, {date}", "results": "PUBLIC",
@@ -133,14 +127,8 @@ def test_every_action_of_every_list_is_written_down(
         for action in page.get_actions(request_of_olga):
             with rolled_back():
                 count = AuditEntry.objects.count()
-                form = {
-                    "action": action,
-                    "_selected_action": [rows[model].pk],
-                    "answered": "1",
-                    "number": "1",
-                    "reason": REASON,
-                }
-                response = organiser.post(page_address(model, "changelist"), {**form, "post": "yes"})
+                form = {"action": action, "_selected_action": [rows[model].pk], "post": "yes"}
+                response = organiser.post(page_address(model, "changelist"), form)
                 assert response.status_code == 302, (model, action)
                 entries = [entry for entry in newest(count) if entry.object_id == str(rows[model].pk)]
                 # Django calls it by what it does.
@@ -149,33 +137,22 @@ def test_every_action_of_every_list_is_written_down(
                     silent.append((model._meta.label, action, [str(entry) for entry in newest(count)]))
                 tried += 1
     assert silent == []
-    assert tried >= 30
+    assert tried >= 6
 
 
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.nightly)])
-def test_no_action_is_done_that_cannot_be_written_down(
-    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model], monkeypatch: pytest.MonkeyPatch, step: int
+def test_nothing_is_done_that_cannot_be_written_down(
+    organiser: Client, request_of_olga: Any, rows: dict[type[Model], Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a push every seventh is tried."""
-
     def full(**_: object) -> None:
         raise DatabaseError("The disk is full.")
 
     monkeypatch.setattr("web.admin.audited.audit_record", full)
     before = contents()
-    actions = [
-        (model, name) for model, page in admin.site._registry.items() for name in page.get_actions(request_of_olga)
-    ]
-    for model, action in actions[::step]:
-        form = {
-            "action": action,
-            "_selected_action": [rows[model].pk],
-            "answered": "1",
-            "number": "1",
-            "reason": REASON,
-        }
-        with pytest.raises(DatabaseError, match="disk is full"):
-            organiser.post(page_address(model, "changelist"), {**form, "post": "yes"})
+    for model, page in admin.site._registry.items():
+        for action in page.get_actions(request_of_olga):
+            form = {"action": action, "_selected_action": [rows[model].pk], "post": "yes"}
+            with pytest.raises(DatabaseError, match="disk is full"):
+                organiser.post(page_address(model, "changelist"), form)
     new = {"usable_password": "true", "password1": "a-very-new-one", "password2": "a-very-new-one"}
     with pytest.raises(DatabaseError, match="disk is full"):
         organiser.post(reverse("admin:auth_user_password_change", args=[rows[User].pk]), new)
@@ -241,7 +218,7 @@ def test_every_deletion_is_written_down_with_what_was_there(
                 assert [(entry.action, entry.object_id) for entry in entries] == [("delete", str(row.pk))], model
                 assert entries[0].changes
                 deleted.append(model._meta.label)
-    assert {"core.User", "core.ApiToken", "mfa.Authenticator"} <= set(deleted)
+    assert {"auth.Group", "mfa.Authenticator", "socialaccount.SocialAccount"} <= set(deleted)
 
 
 def test_an_entry_says_who_when_what_why_from_where_and_what_changed(
@@ -252,7 +229,7 @@ def test_an_entry_says_who_when_what_why_from_where_and_what_changed(
     act(organiser, "disable", agent, reason=REASON)
 
     entry = deeds().get()
-    assert (entry.operator, entry.operator_id, entry.channel) == ("olga", people.olga.pk, "ADMIN")
+    assert (entry.operator, entry.operator_id, entry.channel) == ("olga", people.olga.pk, "SITE")
     assert (entry.action, entry.model, entry.object_id, entry.object_name) == (
         "disable", "core.agent", str(agent.pk), "anna",
     )  # fmt: skip
@@ -292,9 +269,8 @@ def test_what_was_refused_is_written_down_as_such(
 
 def test_a_question_alone_is_no_deed(organiser: Client, people: factories.Cast, environment: Environment) -> None:
     agent = factories.agent(people.alice, environment)
-    form = {"action": "disable", "_selected_action": [agent.pk]}
 
-    assert organiser.post(page_address(agent, "changelist"), form).status_code == 200
+    assert organiser.get(reverse("web:organise_action", args=["agent", agent.pk, "disable"])).status_code == 200
 
     assert not deeds().exists()
 
@@ -335,7 +311,7 @@ def test_a_restore_can_lift_the_protection_for_a_while() -> None:
 
 @pytest.mark.both_databases
 def test_an_entry_stays_when_the_account_and_the_row_go(organiser: Client, people: factories.Cast) -> None:
-    organiser.post(page_address(people.bob, "delete", people.bob.pk), {"post": "yes"})
+    act(organiser, "delete", people.bob)
     people.olga.delete()
 
     assert [(entry.operator, entry.object_name) for entry in deeds()] == [("olga", "bob")]

@@ -9,13 +9,14 @@ from django.urls import reverse
 
 from core.models import User
 from core.tests import factories
-from web.admin.index import GROUPS
+from web.admin.index import labels
+from web.admin.tables import GROUPS
 
 pytestmark = pytest.mark.django_db
 
 
 def test_every_page_is_in_one_group() -> None:
-    grouped = [name for _, _, names in GROUPS for name in names]
+    grouped = [name for _, _, tables in GROUPS for name in labels(tables)]
     assert sorted(grouped) == sorted(model._meta.label_lower for model in admin.site._registry)
 
 

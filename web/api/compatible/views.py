@@ -30,7 +30,7 @@ from core.version import arena_version
 from web.api.compatible import answers, forms, queries
 from web.api.deleting import delete
 from web.api.errors import Conflict
-from web.api.parsers import BoundedFormParser, BoundedJSONParser
+from web.api.parsers import AnyTextJSONParser, BoundedFormParser
 from web.site.requests import account_of, client_network, viewer_of
 from web.site.throttling import AccountThrottle, StrangerThrottle, UploadThrottle
 from web.site.uploads import allow_strangers, environment_first
@@ -42,7 +42,7 @@ class Submit(APIView):
     """Submit a script, several files, or a zip. The answer has the id under which to ask for the result."""
 
     tag = "compatible"
-    parser_classes = [MultiPartParser, BoundedFormParser, BoundedJSONParser]
+    parser_classes = [MultiPartParser, BoundedFormParser, AnyTextJSONParser]
     throttle_classes = [StrangerThrottle, AccountThrottle, UploadThrottle]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -105,7 +105,7 @@ class Results(APIView):
     @extend_schema(
         parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)  (its name in the address)
         return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
 
 
@@ -117,7 +117,7 @@ class SubmissionById(Results):
         request=None,
         responses={204: OpenApiResponse(description="The submission is deleted.")},
     )
-    def delete(self, request: Request, id: str) -> Response:  # noqa: A002
+    def delete(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)
         """Delete your submission. A body, which some clients send, is ignored."""
         account = account_of(request)
         if account is None:

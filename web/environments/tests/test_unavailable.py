@@ -46,15 +46,15 @@ def test_its_card_is_grey_and_its_page_has_no_form(cast: Cast, environment: Envi
         assert "pip install" not in home + page
 
 
-def test_organisers_read_why_on_its_page_and_above_the_admin(cast: Cast, environment: Environment, visit: As) -> None:
+def test_organisers_read_why_on_its_page_and_on_their_overview(cast: Cast, environment: Environment, visit: As) -> None:
     client = visit(cast.olga)
     assert "gymnasium[box2d]" in client.get("/environments/lunar-lander/").content.decode()
-    index = client.get("/admin/").content.decode()
+    index = client.get("/organise/").content.decode()
     assert "Not available here:" in index
-    assert f"/admin/core/environment/{environment.pk}/change/" in index
-    assert "gymnasium[box2d]" in client.get(f"/admin/core/environment/{environment.pk}/change/").content.decode()
+    assert f"/organise/environments/#{environment.slug}" in index
+    assert "gymnasium[box2d]" in client.get("/organise/environments/").content.decode()
     Environment.objects.update(is_active=False)
-    assert "Not available here:" not in client.get("/admin/").content.decode()
+    assert "Not available here:" not in client.get("/organise/").content.decode()
 
 
 def test_an_upload_is_refused_with_a_sentence(cast: Cast, environment: Environment, visit: As) -> None:

@@ -1,4 +1,4 @@
-"""Actions on agents and their versions: disable, enable, build again, evaluate again."""
+"""Actions on agents and their versions: disable, let rest, build again, evaluate again, delete the archive."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from core.errors import Refused
 from core.evaluations.services import evaluation_again
 from core.models import Agent, Submission
 from core.moderation.services import agent_disable, agent_enable
-from core.submissions.existing import submission_rebuild
+from core.submissions.existing import submission_delete, submission_rebuild
+from core.tournaments.ladders import agent_rest
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 
@@ -39,6 +40,27 @@ def _build(submission: Submission, answer: OrganiserAnswer) -> str:
 
 def _evaluate(submission: Submission, answer: OrganiserAnswer) -> str:
     return evaluate_again(submission)
+
+
+def _let_rest(agent: Agent, answer: OrganiserAnswer) -> str:
+    agent_rest(agent=agent, is_resting=True)
+    return "rests: it takes part in nothing new."
+
+
+def _let_play(agent: Agent, answer: OrganiserAnswer) -> str:
+    agent_rest(agent=agent, is_resting=False)
+    return "plays again."
+
+
+def _delete_archive(submission: Submission, answer: OrganiserAnswer) -> str:
+    if submission.deleted_at is not None:
+        raise Refused("The archive is already deleted.")
+    submission_delete(submission=submission)
+    return "is deleted; its results stay."
+
+
+def _exists(submission: Submission) -> bool:
+    return submission.deleted_at is None
 
 
 def _build_newest(agent: Agent, answer: OrganiserAnswer) -> str:
@@ -77,17 +99,47 @@ BUILD_NEWEST = OrganiserAction(
     do=_build_newest,
     fits=lambda agent: not agent.is_disabled,
 )
-AGENT_ACTIONS = (DISABLE, ENABLE, BUILD_NEWEST)
+LET_REST = OrganiserAction(
+    name="let_rest",
+    label="Let it rest: it takes part in nothing new",
+    button="Let it rest",
+    do=_let_rest,
+    fits=lambda agent: not agent.is_resting and not agent.environment.is_scored,
+)
+LET_PLAY = OrganiserAction(
+    name="let_play",
+    label="Let it play again",
+    button="Let it play",
+    do=_let_play,
+    fits=lambda agent: agent.is_resting,
+)
+AGENT_ACTIONS = (DISABLE, ENABLE, BUILD_NEWEST, LET_REST, LET_PLAY)
 
-BUILD: OrganiserAction[Submission] = OrganiserAction(
+BUILD = OrganiserAction(
     name="run_again",
     label="Build and validate again",
     button="Build again",
     do=_build,
+    fits=_exists,
 )
-EVALUATE: OrganiserAction[Submission] = OrganiserAction(
+EVALUATE = OrganiserAction(
     name="evaluate_again",
     label="Evaluate again (environments ranked by scores)",
     button="Evaluate again",
     do=_evaluate,
+    fits=lambda submission: _exists(submission) and submission.agent.environment.is_scored,
 )
+DELETE_ARCHIVE = OrganiserAction(
+    name="delete_archives",
+    label="Delete archives and images (results stay)",
+    button="Delete the archive",
+    do=_delete_archive,
+    question=OrganiserQuestion(
+        title="Delete archives",
+        consequence="The archives and images are removed for good, and these versions play no more. Their results "
+        "stay.",
+        button="Delete the archives",
+    ),
+    fits=_exists,
+)
+VERSION_ACTIONS = (BUILD, EVALUATE, DELETE_ARCHIVE)

@@ -1,14 +1,12 @@
-"""Actions on duels: void, play again, requeue, and cancel."""
+"""Actions on duels: void and play again, and those of every job."""
 
 from __future__ import annotations
 
-from core.jobs.control import job_cancel, job_requeue
-from core.jobs.lifecycle import job_wake
-from core.jobs.states import OPEN
-from core.models import CancelCode, Duel, Job, JobState
+from core.models import Duel, JobState
 from core.tournaments.strikes import duel_play_again, duel_void
 from core.tournaments.voiding import meeting_again
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
+from web.organise.actions.jobs import JOB_ACTIONS
 
 
 def _void(duel: Duel, answer: OrganiserAnswer) -> str:
@@ -34,23 +32,6 @@ def _may_be_played_again(duel: Duel) -> bool:
     return duel.tournament.is_automatic or duel.state == JobState.FAILED
 
 
-def _requeue(job: Job, answer: OrganiserAnswer) -> str:
-    if job.state == JobState.QUEUED:
-        job_wake(job=job)
-        return "was already waiting; its workers were woken."
-    job_requeue(job=job, reason=f"Requeued by {answer.user}.")
-    return "waits for a worker again."
-
-
-def _cancel(job: Job, answer: OrganiserAnswer) -> str:
-    job_cancel(job=job, code=CancelCode.BY_ORGANISER, reason=answer.reason)
-    return "is cancelled."
-
-
-def _is_open(job: Job) -> bool:
-    return job.state in OPEN
-
-
 VOID = OrganiserAction(
     name="void",
     label="Void, with a reason",
@@ -71,24 +52,4 @@ PLAY_AGAIN = OrganiserAction(
     do=_play_again,
     fits=_may_be_played_again,
 )
-REQUEUE = OrganiserAction(
-    name="requeue",
-    label="Requeue: take from the worker and start again",
-    button="Requeue",
-    do=_requeue,
-    fits=_is_open,
-)
-CANCEL = OrganiserAction(
-    name="cancel",
-    label="Cancel, with a reason",
-    button="Cancel",
-    do=_cancel,
-    question=OrganiserQuestion(
-        title="Cancel",
-        consequence="A cancelled job stays cancelled: this cannot be undone. Running jobs are stopped.",
-        button="Cancel them",
-        reason="Reason, shown on the page",
-    ),
-    fits=_is_open,
-)
-DUEL_ACTIONS = (VOID, PLAY_AGAIN, REQUEUE, CANCEL)
+DUEL_ACTIONS = (VOID, PLAY_AGAIN, *JOB_ACTIONS)

@@ -1,12 +1,12 @@
-"""Actions on environments: close, open again, start an edition, start the final phase, and remove."""
+"""Actions on environments and their lists of seeds: close, open again, start an edition, reveal seeds, and so on."""
 
 from __future__ import annotations
 
 from core.editions.services import edition_ask
 from core.environments.additions import environment_remove
 from core.environments.services import environment_close, environment_open
-from core.evaluations.seeds import final_phase_start
-from core.models import Environment, Play
+from core.evaluations.seeds import final_phase_start, seed_list_reveal
+from core.models import Environment, Play, SeedList
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 
 
@@ -33,6 +33,11 @@ def _final_phase(environment: Environment, answer: OrganiserAnswer) -> str:
 def _remove(environment: Environment, answer: OrganiserAnswer) -> str:
     environment_remove(environment=environment)
     return "is removed."
+
+
+def _reveal(seed_list: SeedList, answer: OrganiserAnswer) -> str:
+    seed_list_reveal(seed_list=seed_list)
+    return "everyone can now read its seeds."
 
 
 CLOSE = OrganiserAction(
@@ -84,9 +89,21 @@ REMOVE = OrganiserAction(
     question=OrganiserQuestion(
         title="Remove environments that submissions added",
         consequence="The environments and their seeds are deleted; the next submission that names one adds it again. "
-        "Untick “is active” instead to keep one closed.",
+        "Close one instead to keep it.",
         button="Remove them",
     ),
     fits=lambda environment: environment.is_added,
 )
 ENVIRONMENT_ACTIONS = (START_EDITION, FINAL_PHASE, OPEN, CLOSE, REMOVE)
+REVEAL = OrganiserAction(
+    name="reveal",
+    label="Reveal the seeds of a list that no longer ranks",
+    button="Reveal",
+    do=_reveal,
+    question=OrganiserQuestion(
+        title="Reveal seeds",
+        consequence="Everyone can read these seeds from then on. This cannot be undone.",
+        button="Reveal the seeds",
+    ),
+    fits=lambda seed_list: not seed_list.is_public,
+)

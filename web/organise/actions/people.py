@@ -1,13 +1,17 @@
-"""Actions on accounts: ban, lift the ban, and unlock logins."""
+"""Actions on accounts: ban, lift the ban, unlock logins, confirm an address, mail a link, delete; and on tokens."""
 
 from __future__ import annotations
 
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import InviteLink, User
+from core.models import ApiToken, InviteLink, LetterKind, User
+from core.moderation.deletion import account_delete
 from core.moderation.services import user_ban, user_unban
+from core.notices.letters import letter_write
+from core.people.emails import email_confirmed
 from core.people.logins import login_unlock
+from core.people.tokens import token_revoke
 from core.tournaments.invite_links import link_end
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
 from web.site.organisers import may_change_account
@@ -38,6 +42,34 @@ def _unlock(user: User, answer: OrganiserAnswer) -> str:
     if not login_unlock(user=user):
         raise Refused("No wrong passwords are counted.")
     return "can log in again from everywhere."
+
+
+def _confirm(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
+    if not user.must_confirm_email:
+        raise Refused("Its e-mail is confirmed already.")
+    email_confirmed(user=user, email=user.email)
+    return "has a confirmed e-mail."
+
+
+def _mail_link(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
+    letter_write(kind=LetterKind.PASSWORD_RESET, email=user.email)
+    return "gets a mail with a link to choose a new password."
+
+
+def _delete(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
+    if user.pk == answer.user.pk:
+        raise Refused("You delete your own account in your profile.")
+    account_delete(user=user)
+    return "is deleted. Its results stay, under a name without meaning."
+
+
+def _revoke(token: ApiToken, answer: OrganiserAnswer) -> str:
+    _check(token.owner, answer)
+    token_revoke(owner=token.owner, token_id=token.pk)
+    return "is revoked."
 
 
 def _end_link(link: InviteLink, answer: OrganiserAnswer) -> str:
@@ -82,4 +114,51 @@ END_LINK = OrganiserAction(
     right="add",
     of="core.user",
 )
-PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK)
+CONFIRM_EMAIL = OrganiserAction(
+    name="confirm_email",
+    label="Confirm the e-mail by hand",
+    button="Confirm the e-mail",
+    do=_confirm,
+    question=OrganiserQuestion(
+        title="Confirm e-mails",
+        consequence="The addresses count as confirmed without the link. Do this only for people of whom you know that "
+        "the address is theirs: the owner of its mailbox can choose a new password.",
+        button="Confirm",
+    ),
+    fits=lambda user: user.is_active and user.must_confirm_email,
+)
+MAIL_LINK = OrganiserAction(
+    name="mail_link",
+    label="Mail a link to choose a new password",
+    button="Mail a link for a new password",
+    do=_mail_link,
+    fits=lambda user: user.is_active and not user.is_system,
+)
+DELETE_ACCOUNT = OrganiserAction(
+    name="delete",
+    label="Delete the account",
+    button="Delete the account",
+    do=_delete,
+    question=OrganiserQuestion(
+        title="Delete accounts",
+        consequence="The accounts are closed for good. Their versions, tokens, notices and all that names their owners "
+        "are deleted. Ratings, duels and the names of agents stay, because they are part of others' history. This "
+        "cannot be undone.",
+        button="Delete for good",
+    ),
+    fits=lambda user: not user.is_system and not user.is_deleted,
+    right="delete",
+)
+REVOKE = OrganiserAction(
+    name="revoke",
+    label="Revoke: programs that use it are refused from now on",
+    button="Revoke",
+    do=_revoke,
+    question=OrganiserQuestion(
+        title="Revoke tokens",
+        consequence="Programs that use these tokens are refused from now on. This cannot be undone.",
+        button="Revoke",
+    ),
+    right="delete",
+)
+PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK, CONFIRM_EMAIL, MAIL_LINK, DELETE_ACCOUNT)

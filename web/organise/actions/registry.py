@@ -8,14 +8,41 @@ from typing import Any
 
 from django.db.models import Model
 
-from core.models import Agent, Alarm, Delivery, Duel, Environment, InviteLink, Tournament, User, Webhook, WorkerHost
+from core.jobs.kinds import JOB_MODELS
+from core.models import (
+    Agent,
+    Alarm,
+    ApiToken,
+    Batch,
+    Build,
+    Delivery,
+    Duel,
+    Environment,
+    Evaluation,
+    InviteLink,
+    Job,
+    Package,
+    Publication,
+    Recording,
+    Season,
+    SeedList,
+    Submission,
+    Tournament,
+    TournamentSchedule,
+    User,
+    Validation,
+    Webhook,
+    WorkerHost,
+)
 from web.organise.action import OrganiserAction
-from web.organise.actions.agents import AGENT_ACTIONS
+from web.organise.actions.agents import AGENT_ACTIONS, VERSION_ACTIONS
+from web.organise.actions.applications import CANCEL_BATCH, PACKAGE_ACTIONS
 from web.organise.actions.duels import DUEL_ACTIONS
-from web.organise.actions.environments import ENVIRONMENT_ACTIONS
+from web.organise.actions.environments import ENVIRONMENT_ACTIONS, REVEAL
+from web.organise.actions.jobs import BUILD_AGAIN, EVALUATE_AGAIN, JOB_ACTIONS, PUBLISH_AGAIN
 from web.organise.actions.operation import DELETE, DRAIN, SEND_AGAIN, SETTLE, TEST
-from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS
-from web.organise.actions.tournaments import TOURNAMENT_ACTIONS
+from web.organise.actions.people import END_LINK, PEOPLE_ACTIONS, REVOKE
+from web.organise.actions.tournaments import DELETE_SCHEDULE, DELETE_SEASON, TOURNAMENT_ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +58,30 @@ class RowKind:
         return next((action for action in self.actions if action.name == name), None)
 
 
+JOBS: dict[type[Job], Sequence[OrganiserAction[Any]]] = {
+    Build: (*JOB_ACTIONS, BUILD_AGAIN),
+    Validation: (*JOB_ACTIONS, BUILD_AGAIN),
+    Evaluation: (*JOB_ACTIONS, EVALUATE_AGAIN),
+    Publication: (*JOB_ACTIONS, PUBLISH_AGAIN),
+    Duel: DUEL_ACTIONS,
+}
+"""The actions on kinds of jobs that have more than those of every job."""
+
+
 def _kind(model: type[Model], actions: Sequence[OrganiserAction[Any]], *related: str) -> RowKind:
     return RowKind(str(model._meta.model_name), model, actions, related)
+
+
+def _read_with(model: type[Job]) -> tuple[str, ...]:
+    """Return what the name of a job, its owner and its actions read."""
+    more = {Duel: ("void",), Recording: ("evaluation__submission__agent",)}
+    return tuple(dict.fromkeys((*model.RELATED, model.ENVIRONMENT, model.OWNER, *more.get(model, ()))))
 
 
 KINDS = {
     kind.name: kind
     for kind in (
         _kind(Tournament, TOURNAMENT_ACTIONS, "environment"),
-        _kind(Duel, DUEL_ACTIONS, "tournament__environment", "player_1__agent__environment", "player_2__agent", "void"),
         _kind(User, PEOPLE_ACTIONS),
         _kind(Agent, AGENT_ACTIONS, "environment", "owner"),
         _kind(Environment, ENVIRONMENT_ACTIONS),
@@ -48,6 +90,14 @@ KINDS = {
         _kind(WorkerHost, (DRAIN,)),
         _kind(Webhook, (TEST, DELETE)),
         _kind(Delivery, (SEND_AGAIN,), "webhook"),
+        _kind(Season, (DELETE_SEASON,), "environment"),
+        _kind(TournamentSchedule, (DELETE_SCHEDULE,), "environment"),
+        _kind(SeedList, (REVEAL,), "environment"),
+        _kind(ApiToken, (REVOKE,), "owner"),
+        _kind(Submission, VERSION_ACTIONS, "agent__environment", "agent__owner"),
+        _kind(Package, PACKAGE_ACTIONS, "environment"),
+        _kind(Batch, (CANCEL_BATCH,), "environment"),
+        *(_kind(model, JOBS.get(model, JOB_ACTIONS), *_read_with(model)) for model in JOB_MODELS.values()),
     )
 }
 """By the name of the model, in small letters."""

@@ -1,12 +1,13 @@
-"""Actions on tournaments: begin, call off, release, cancel, end, and void a round."""
+"""Actions on tournaments, seasons and schedules: begin, call off, release, cancel, end, void a round, delete."""
 
 from __future__ import annotations
 
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import Audience, Tournament, TournamentState
+from core.models import Audience, Season, Tournament, TournamentSchedule, TournamentState
 from core.tournaments.planning import results_release, tournament_begin_soon, tournament_call_off
+from core.tournaments.schedules import schedule_remove
 from core.tournaments.services import ladder_stop, tournament_cancel
 from core.tournaments.voiding import VOIDABLE, round_void
 from web.organise.action import OrganiserAction, OrganiserAnswer, OrganiserQuestion
@@ -60,6 +61,16 @@ def _end_ladder(tournament: Tournament, answer: OrganiserAnswer) -> str:
 def _void_round(tournament: Tournament, answer: OrganiserAnswer) -> str:
     count = round_void(tournament=tournament, number=answer.number, reason=answer.reason, user=answer.user)
     return f"round {answer.number} is void ({count} duel{'s' * (count != 1)}) and is played again."
+
+
+def _delete_season(season: Season, answer: OrganiserAnswer) -> str:
+    season.delete()
+    return "is deleted; its tournaments stay."
+
+
+def _delete_schedule(schedule: TournamentSchedule, answer: OrganiserAnswer) -> str:
+    schedule_remove(schedule=schedule)
+    return "is deleted; the tournaments that it has planned stay."
 
 
 BEGIN = OrganiserAction(
@@ -137,3 +148,25 @@ VOID_ROUND = OrganiserAction(
     fits=lambda tournament: not tournament.is_automatic and tournament.state in VOIDABLE,
 )
 TOURNAMENT_ACTIONS = (BEGIN, RELEASE, CALL_OFF, END_LADDER, VOID_ROUND, CANCEL)
+DELETE_SEASON = OrganiserAction(
+    name="delete",
+    label="Delete",
+    button="Delete",
+    do=_delete_season,
+    question=OrganiserQuestion(
+        title="Delete seasons", consequence="Their tournaments stay, without a season.", button="Delete"
+    ),
+    right="delete",
+)
+DELETE_SCHEDULE = OrganiserAction(
+    name="delete",
+    label="Delete",
+    button="Delete",
+    do=_delete_schedule,
+    question=OrganiserQuestion(
+        title="Delete schedules",
+        consequence="They plan no more tournaments. What they have planned stays.",
+        button="Delete",
+    ),
+    right="delete",
+)

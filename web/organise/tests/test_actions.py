@@ -7,7 +7,18 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
-from core.models import Alarm, AuditEntry, Environment, HostState, Tournament, TournamentState, User, WorkerHost
+from core.models import (
+    Alarm,
+    AuditEntry,
+    Build,
+    Environment,
+    HostState,
+    Letter,
+    Tournament,
+    TournamentState,
+    User,
+    WorkerHost,
+)
 from core.notices.alarms import alarm_raise
 from core.tests import factories
 from core.tests.factories import NOON, Cast
@@ -106,6 +117,10 @@ def test_an_agent_is_disabled_with_a_reason_that_its_owner_reads(stage: Stage, c
     assert not agent.is_disabled
     olga.post(act("agent", agent, "build_again"))
     assert stage.anna.builds.count() == 2
+    for name, rests in (("let_rest", True), ("let_play", False)):
+        olga.post(act("agent", agent, name))
+        agent.refresh_from_db()
+        assert agent.is_resting is rests
 
 
 def test_an_environment_is_closed_and_opened_again(environment: Environment, cast: Cast, visit: As) -> None:
@@ -166,3 +181,57 @@ def test_a_get_changes_nothing(cast: Cast, client: Client) -> None:
     client.force_login(cast.olga)
     assert client.get(act("alarm", alarm, "settle")).status_code == 200
     assert Alarm.objects.filter(settled_at=None).exists()
+
+
+def test_an_address_is_confirmed_by_hand_and_a_link_for_a_new_password_is_mailed(cast: Cast, visit: As) -> None:
+    User.objects.filter(pk=cast.bob.pk).update(email_confirmed_at=None)
+    olga = visit(cast.olga)
+    assert act("user", cast.bob, "confirm_email") in olga.get(f"/organise/people/{cast.bob.pk}/").content.decode()
+    olga.post(act("user", cast.bob, "confirm_email"))
+    cast.bob.refresh_from_db()
+    assert not cast.bob.must_confirm_email
+    again = olga.post(act("user", cast.bob, "confirm_email"), follow=True).content.decode()
+    assert "Its e-mail is confirmed already." in again
+    olga.post(act("user", cast.bob, "mail_link"))
+    assert (Letter.objects.get().kind, Letter.objects.get().email) == ("PASSWORD_RESET", cast.bob.email)
+
+
+def test_an_account_is_deleted_by_people_with_that_right_but_not_their_own(cast: Cast, visit: As) -> None:
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.add(*Permission.objects.filter(codename__in=("view_user", "change_user")))
+    assert visit(helper).post(act("user", cast.bob, "delete")).status_code == 403
+    helper.user_permissions.add(Permission.objects.get(codename="delete_user"))
+    visit(helper).post(act("user", cast.olga, "delete"))
+    visit(helper).post(act("user", helper, "delete"))
+    assert set(User.objects.filter(username__in=("olga", "helper"))) == {cast.olga, helper}
+    visit(helper).post(act("user", cast.bob, "delete"))
+    cast.bob.refresh_from_db()
+    assert cast.bob.is_deleted
+
+
+def test_a_profile_is_changed_by_organisers_but_not_that_of_an_organiser(cast: Cast, visit: As) -> None:
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.add(*Permission.objects.filter(codename__in=("view_user", "change_user")))
+    form = {"username": "bobby", "email": cast.bob.email, "team": "Blue", "is_staff": "on", "is_superuser": "on"}
+    assert visit(helper).post(f"/organise/people/{cast.bob.pk}/profile/", form).status_code == 302
+    assert visit(helper).post(f"/organise/people/{cast.olga.pk}/profile/", form).status_code == 403
+    cast.bob.refresh_from_db()
+    assert (cast.bob.username, cast.bob.team, cast.bob.is_staff, cast.bob.is_superuser) == (
+        "bobby",
+        "Blue",
+        False,
+        False,
+    )
+    assert AuditEntry.objects.get(action="change").changes["username"] == ["bob", "bobby"]
+
+
+def test_the_log_of_a_private_build_needs_the_right_to_see_versions(stage: Stage, cast: Cast, visit: As) -> None:
+    Build.objects.update(log="a secret step", error="a secret reason")
+    helper = factories.user("helper", is_staff=True)
+    helper.user_permissions.add(Permission.objects.get(codename="view_build"))
+    build = stage.anna.builds.latest("pk")
+    pages = (f"/organise/jobs/build/{build.pk}/", "/organise/jobs/build/?q=secret", "/organise/jobs/build/")
+    for page in pages:
+        assert "a secret" not in visit(helper).get(page).content.decode()
+    helper.user_permissions.add(Permission.objects.get(codename="view_submission"))
+    assert "a secret step" in visit(helper).get(pages[0]).content.decode()

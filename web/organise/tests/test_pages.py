@@ -49,7 +49,7 @@ def test_environments_say_why_they_are_not_available_first(environment: Environm
     page = answer.content.decode()
     assert "It lacks numpy." in page
     assert environment.spec_id in page
-    assert reverse("admin:core_environment_change", args=[environment.pk]) in page
+    assert reverse("web:organise_change_environment", args=[environment.pk]) in page
 
 
 def test_openings_are_said_in_words(cast: Cast, visit: As) -> None:
@@ -64,7 +64,7 @@ def test_workers_say_what_they_do(stage: Stage, cast: Cast, visit: As) -> None:
     olga = visit(cast.olga)
     page = olga.get("/organise/workers/").content.decode()
     assert worker.name in page
-    assert f'href="/duels/{stage.duel.pk}/"' in page
+    assert f'href="/organise/jobs/duel/{stage.duel.pk}/"' in page
 
 
 def test_the_overview_counts_the_running_jobs_that_it_lists(stage: Stage, cast: Cast, visit: As) -> None:
@@ -96,7 +96,7 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
     assert HOOK not in page
     assert "hooks.example" in page
 
-    address = reverse("web:organise_webhook", args=[hook.pk])
+    address = reverse("web:organise_change_webhook", args=[hook.pk])
     assert HOOK not in olga.get(address).content.decode()
     olga.post(address, given | {"secret_url": "", "name": "chat room"})
     hook.refresh_from_db()

@@ -18,9 +18,9 @@ from django.utils import timezone
 from core.errors import Refused
 from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Submission, User
 from core.moderation.deletion import account_delete
+from core.moderation.export import account_data, account_parts
 from core.moderation.services import user_unban
 from core.people.emails import email_address_ensure
-from core.people.export import account_data, account_parts
 from core.people.services import anonymous_ensure
 from core.people.tokens import token_create
 from core.tests import factories

@@ -103,9 +103,9 @@ def test_a_form_from_another_site_makes_no_token(cast: Cast) -> None:
 def test_an_organiser_can_take_a_token_away(cast: Cast, visit: As) -> None:
     row, token = token_create(owner=cast.alice, name="lost", now=timezone.now(), days=None)
     admin = visit(cast.olga)
-    page = admin.get("/admin/core/apitoken/").content.decode()
+    page = admin.get("/organise/tokens/").content.decode()
     assert "lost" in page
     assert row.digest not in page
     assert admin.get("/admin/core/apitoken/add/").status_code == 403
-    admin.post(f"/admin/core/apitoken/{row.pk}/delete/", {"post": "yes"})
+    admin.post(f"/organise/do/apitoken/{row.pk}/revoke/")
     assert token_find(token, now=timezone.now()) is None

@@ -204,8 +204,10 @@ def frame_to_svg(frame: Frame) -> str:
         lines = [*lines[: LINES - 1], "…"]
     height = 32 + 18 * len(lines)
     parts = [f'<rect class="board" width="560" height="{height}" rx="20"/>']
-    parts += [label(20, 30 + 18 * row, 13, _drawable(line), anchor="start", colour="ink mono")
-              for row, line in enumerate(lines)]  # fmt: skip
+    parts += [
+        label(20, 30 + 18 * row, 13, _drawable(line), anchor="start", colour="ink mono")
+        for row, line in enumerate(lines)
+    ]
     return svg(560, height, "The state as JSON", parts)
 
 

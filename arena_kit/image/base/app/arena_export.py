@@ -13,9 +13,14 @@ import psycopg2  # type: ignore[import-untyped]  # ships no types
 from psycopg2 import sql
 
 TYPES = {
-    "int2": "integer", "int4": "integer", "int8": "integer", "bool": "boolean",
-    "float4": "real", "float8": "real", "numeric": "real",
-}  # fmt: skip
+    "int2": "integer",
+    "int4": "integer",
+    "int8": "integer",
+    "bool": "boolean",
+    "float4": "real",
+    "float8": "real",
+    "numeric": "real",
+}
 TABLES = """
     SELECT c.oid, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
     WHERE n.nspname = %s AND c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname

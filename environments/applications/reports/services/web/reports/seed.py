@@ -14,9 +14,21 @@ CATEGORIES = ("Doohickey", "Gadget", "Gizmo", "Widget")
 VENDORS = ("Alder & Sons", "Birch Works", "Cedar Group", "Dogwood", "Elm Street")
 GIVEN = ("Alma", "Bruno", "Carla", "David", "Edith", "Frank", "Greta", "Henry", "Irene", "Jonas", "Karin", "Louis")
 FAMILY = (
-    "Adler", "Berg", "Conti", "Dahl", "Egger", "Fischer", "Greco", "Holm", "Ivanova", "Jensen", "Keller", "Larsen",
-    "Meyer", "Novak",
-)  # fmt: skip
+    "Adler",
+    "Berg",
+    "Conti",
+    "Dahl",
+    "Egger",
+    "Fischer",
+    "Greco",
+    "Holm",
+    "Ivanova",
+    "Jensen",
+    "Keller",
+    "Larsen",
+    "Meyer",
+    "Novak",
+)
 CITIES = ["Aarhus", "Basel", "Cadiz", "Delft", "Essen", "Fulda", "Gdansk", "Helsinki", "Izmir", "Jena"]
 SOURCES = ("Affiliate", "Facebook", "Google", "Organic", "Twitter")
 PLANS = (("Basic", 29.0), ("Business", 99.0), ("Premium", 249.0))

@@ -99,9 +99,11 @@ def named(sent):
 
 PAGES = ((r"/browse/([a-z]+)", browse), (r"/summarise/([a-z]+)", summarise), (r"/reports/(\d{1,6})", show))
 DEEDS = (
-    (r"/reports()", save), (r"/reports/(\d{1,6})/rename", rename), (r"/reports/(\d{1,6})/pin", pin),
+    (r"/reports()", save),
+    (r"/reports/(\d{1,6})/rename", rename),
+    (r"/reports/(\d{1,6})/pin", pin),
     (r"/reports/(\d{1,6})/delete", delete),
-)  # fmt: skip
+)
 
 
 class Reports(http.server.BaseHTTPRequestHandler):

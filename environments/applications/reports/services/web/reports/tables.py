@@ -32,21 +32,50 @@ CREATE TABLE report (
 _OF_PRODUCT = {"product": "product.title", "category": "product.category", "vendor": "product.vendor"}
 _OF_PERSON = {"person": "person.name", "city": "person.city", "source": "person.source"}
 TABLES = {
-    "products": ("product", {
-        "id": "product.id", "title": "title", "category": "category", "vendor": "vendor", "price": "price",
-    }),
+    "products": (
+        "product",
+        {
+            "id": "product.id",
+            "title": "title",
+            "category": "category",
+            "vendor": "vendor",
+            "price": "price",
+        },
+    ),
     "people": ("person", {"id": "id", "name": "name", "city": "city", "source": "source", "born on": "born_on"}),
-    "orders": ("purchase JOIN product ON product.id = product_id JOIN person ON person.id = person_id", {
-        "id": "purchase.id", **_OF_PRODUCT, **_OF_PERSON, "quantity": "quantity", "total": "total",
-        "month": "substr(ordered_on, 1, 7)", "ordered on": "ordered_on",
-    }),
-    "reviews": ("review JOIN product ON product.id = product_id", {
-        "id": "review.id", **_OF_PRODUCT, "reviewer": "reviewer", "stars": "stars",
-    }),
-    "invoices": ("invoice JOIN person ON person.id = person_id", {
-        "id": "invoice.id", **_OF_PERSON, "plan": "plan", "amount": "amount", "state": "state", "due on": "due_on",
-    }),
-}  # fmt: skip
+    "orders": (
+        "purchase JOIN product ON product.id = product_id JOIN person ON person.id = person_id",
+        {
+            "id": "purchase.id",
+            **_OF_PRODUCT,
+            **_OF_PERSON,
+            "quantity": "quantity",
+            "total": "total",
+            "month": "substr(ordered_on, 1, 7)",
+            "ordered on": "ordered_on",
+        },
+    ),
+    "reviews": (
+        "review JOIN product ON product.id = product_id",
+        {
+            "id": "review.id",
+            **_OF_PRODUCT,
+            "reviewer": "reviewer",
+            "stars": "stars",
+        },
+    ),
+    "invoices": (
+        "invoice JOIN person ON person.id = person_id",
+        {
+            "id": "invoice.id",
+            **_OF_PERSON,
+            "plan": "plan",
+            "amount": "amount",
+            "state": "state",
+            "due on": "due_on",
+        },
+    ),
+}
 """What each table is read from, and its columns."""
 NUMBERS = ("price", "quantity", "total", "stars", "amount")
 MEASURES = {"number of rows": "count(*)", "sum": "sum", "average": "avg", "smallest": "min", "largest": "max"}

@@ -48,9 +48,12 @@ def product(shop, _, number):
         f"/products/{number}/stock", "Set stock", ("In stock", text_field("stock", str(row["stock"]), kind="number"))
     )
     review = form(
-        f"/products/{number}/reviews", "Add review", ("Author", text_field("author")),
-        ("Stars", choice("stars", (5, 4, 3, 2, 1))), ("Review", text_field("body")),
-    )  # fmt: skip
+        f"/products/{number}/reviews",
+        "Add review",
+        ("Author", text_field("author")),
+        ("Stars", choice("stars", (5, 4, 3, 2, 1))),
+        ("Review", text_field("body")),
+    )
     return row["name"], facts + stock + "<h2>Reviews</h2>" + table(("Author", "Stars", "Review"), lines) + review
 
 
@@ -115,9 +118,13 @@ def add_review(shop, sent, number):
     if not sent.get("author") or not sent.get("body") or sent.get("stars") not in ("1", "2", "3", "4", "5"):
         raise Refused("A review has an author, 1 to 5 stars and a text.")
     change(
-        shop, "INSERT INTO review (product_id, author, stars, body) VALUES (%s, %s, %s, %s)",
-        one(shop, "product", number)["id"], sent["author"], int(sent["stars"]), sent["body"],
-    )  # fmt: skip
+        shop,
+        "INSERT INTO review (product_id, author, stars, body) VALUES (%s, %s, %s, %s)",
+        one(shop, "product", number)["id"],
+        sent["author"],
+        int(sent["stars"]),
+        sent["body"],
+    )
     return f"/products/{number}", "The review was added."
 
 
@@ -158,13 +165,19 @@ def one(shop, kind, number):
 
 
 PAGES = (
-    (r"/", products), (r"/products/(\d{1,6})", product), (r"/orders", orders), (r"/orders/(\d{1,6})", order),
-    (r"/customers", customers), (r"/customers/(\d{1,6})", customer),
-)  # fmt: skip
+    (r"/", products),
+    (r"/products/(\d{1,6})", product),
+    (r"/orders", orders),
+    (r"/orders/(\d{1,6})", order),
+    (r"/customers", customers),
+    (r"/customers/(\d{1,6})", customer),
+)
 DEEDS = (
-    (r"/products/(\d{1,6})/reviews", add_review), (r"/products/(\d{1,6})/stock", set_stock),
-    (r"/orders/(\d{1,6})/send", send), (r"/orders/(\d{1,6})/refund", refund),
-)  # fmt: skip
+    (r"/products/(\d{1,6})/reviews", add_review),
+    (r"/products/(\d{1,6})/stock", set_stock),
+    (r"/orders/(\d{1,6})/send", send),
+    (r"/orders/(\d{1,6})/refund", refund),
+)
 
 
 class Office(http.server.BaseHTTPRequestHandler):

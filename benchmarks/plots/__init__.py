@@ -1,1 +1,0 @@
-"""Pictures of figures, drawn by matplotlib in a separate virtual environment."""

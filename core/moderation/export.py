@@ -1,0 +1,186 @@
+"""All that the arena keeps of a person, as one file."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from tempfile import TemporaryFile
+from typing import IO, Any
+
+from allauth.account.models import EmailAddress
+from allauth.mfa.models import Authenticator
+from allauth.socialaccount.models import SocialAccount
+from django.core.serializers.json import DjangoJSONEncoder
+from django.db.models import QuerySet
+
+from core.models import (
+    Agent,
+    Analysis,
+    ApiToken,
+    AuditEntry,
+    Batch,
+    Challenge,
+    Duel,
+    Evaluation,
+    Notice,
+    NoticeChoice,
+    Package,
+    Registration,
+    Rollout,
+    Run,
+    Sitting,
+    SittingMove,
+    Submission,
+    Task,
+    TaskFile,
+    User,
+)
+from core.models.quota import QUOTA_FIELDS
+from core.rollouts.permissions import rollouts_visible
+
+COPY_BYTES = 1 << 20
+ACCOUNT = (
+    "username",
+    "email",
+    "email_confirmed_at",
+    "team",
+    "github",
+    "date_joined",
+    "last_login",
+    "is_staff",
+    "is_superuser",
+    "ban_reason",
+    "is_quota_exempt",
+    *QUOTA_FIELDS,
+)
+Parts = dict[str, tuple[QuerySet[Any], tuple[str, ...]]]
+
+
+def account_export(user: User) -> IO[bytes]:
+    """Return an open ZIP: `account.json` with the rows of a person, and the archives of their versions.
+
+    No secret is among them: tokens, passwords and the keys of second factors open the account.
+    """
+    file = TemporaryFile()  # noqa: SIM115  (the caller closes it)
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("account.json", json.dumps(account_data(user), cls=DjangoJSONEncoder, indent=2))
+        for name, submission in _archives(user):
+            info = zipfile.ZipInfo(name, submission.created_at.timetuple()[:6])
+            # Archives are compressed already.
+            with packed.open(info, "w", force_zip64=True) as copy, submission.archive.open("rb") as archive:
+                while part := archive.read(COPY_BYTES):
+                    copy.write(part)
+    file.seek(0)
+    return file
+
+
+def account_data(user: User) -> dict[str, Any]:
+    """Return the rows of a person by what they are, each with the values that tell about the person."""
+    account = {name: getattr(user, name) for name in ACCOUNT}
+    return {"account": account} | {
+        name: list(rows.order_by("pk").values(*fields)) for name, (rows, fields) in account_parts(user).items()
+    }
+
+
+def account_parts(user: User) -> Parts:
+    """Return the rows of a person by what they are, each kind with the names of its values."""
+    agents = Agent.objects.filter(owner=user)
+    versions = Submission.objects.filter(agent__owner=user)
+    mine = Duel.objects.filter(player_1__agent__owner=user) | Duel.objects.filter(player_2__agent__owner=user)
+    return {
+        "email_addresses": (EmailAddress.objects.filter(user=user), ("email", "verified", "primary")),
+        "second_factors": (Authenticator.objects.filter(user=user), ("type", "created_at", "last_used_at")),
+        "logins_of_providers": (
+            SocialAccount.objects.filter(user=user),
+            ("provider", "uid", "extra_data", "date_joined", "last_login"),
+        ),
+        "api_tokens": (
+            ApiToken.objects.filter(owner=user),
+            ("name", "scope", "hint", "created_at", "expires_at", "last_used_at"),
+        ),
+        "agents": (agents, ("environment__slug", "name", "description", "is_public", "shares_moves", "created_at")),
+        "versions": (
+            versions,
+            (
+                "agent__environment__slug",
+                "agent__name",
+                "number",
+                "algorithm",
+                "archive_bytes",
+                "created_at",
+                "deleted_at",
+            ),
+        ),
+        "registrations": (
+            Registration.objects.filter(agent__owner=user),
+            ("tournament__environment__slug", "tournament__edition", "agent__name"),
+        ),
+        "duels": (
+            mine.distinct(),
+            (
+                "pk",
+                "player_1__agent__environment__slug",
+                "player_1__agent__name",
+                "player_2__agent__name",
+                "state",
+                "ended_at",
+            ),
+        ),
+        "evaluations": (
+            Evaluation.objects.filter(submission__agent__owner=user),
+            (
+                "pk",
+                "environment__slug",
+                "submission__agent__name",
+                "submission__number",
+                "state",
+                "score",
+                "ended_at",
+            ),
+        ),
+        "batches": (
+            Batch.objects.filter(owner=user),
+            ("public_id", "environment__slug", "agent_kind", "agent_config", "attempts", "note", "created_at"),
+        ),
+        "rollouts": (
+            # For the board a version works at hidden tasks as well.
+            rollouts_visible(Rollout.objects.filter(batch__owner=user), user),
+            ("public_id", "batch__public_id", "task__key", "state", "outcome", "score", "ended_at"),
+        ),
+        "challenges": (Challenge.objects.filter(user=user), ("pk", "kind", "created_at", "ended_at")),
+        "sittings": (Sitting.objects.filter(user=user), ("public_id", "persons_seat", "outcome", "created_at")),
+        "moves_in_sittings": (
+            SittingMove.objects.filter(sitting__user=user),
+            ("sitting__public_id", "step", "seat", "action", "seconds"),
+        ),
+        "analyses": (Analysis.objects.filter(asked_by=user), ("duel", "match_number", "created_at")),
+        "notices": (
+            Notice.objects.filter(user=user),
+            ("kind", "title", "text", "address", "created_at", "read_at", "mailed_at"),
+        ),
+        "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
+        "invitations": (user.invitations.all(), ("environment__slug", "edition", "name")),
+        "runs": (Run.objects.filter(caller=user), ("key", "player_1_name", "player_2_name", "created_at")),
+        "packages": (
+            Package.objects.filter(uploaded_by=user),
+            ("environment__slug", "number", "archive_bytes", "note", "created_at"),
+        ),
+        "tasks": (
+            Task.objects.filter(file__uploaded_by=user),
+            ("environment__slug", "key", "revision", "definition", "created_at"),
+        ),
+        "task_files": (TaskFile.objects.filter(uploaded_by=user), ("environment__slug", "report", "created_at")),
+        "audit_log": (
+            AuditEntry.objects.filter(operator_id=user.pk),
+            ("at", "channel", "address", "action", "model", "object_name", "note"),
+        ),
+    }
+
+
+def _archives(user: User) -> Iterator[tuple[str, Submission]]:
+    """Yield the kept archives of a person with their names in the ZIP."""
+    rows = Submission.objects.filter(agent__owner=user, deleted_at=None).select_related("agent__environment")
+    for row in rows.order_by("pk").iterator():
+        if row.archive:
+            yield f"versions/{row.agent.environment.slug}/{row.agent.name}/{row.number}.zip", row

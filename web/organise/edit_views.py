@@ -1,0 +1,64 @@
+"""The page of every form of a row: it adds or changes one."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+
+from core.errors import Refused
+from web.organise.acting import record
+from web.organise.audits import form_changes
+from web.organise.editors import EDITORS, Editor
+from web.organise.forms import PartedForm, zoned
+from web.site.forms import refuse
+from web.site.organisers import check, organiser, organisers, sent
+
+
+@organisers()
+def add(request: HttpRequest, kind: str) -> HttpResponse:
+    """Add a row."""
+    editor = EDITORS[kind]
+    check(request, editor.right("add"))
+    with zoned(request.POST.get("zone", "")):
+        return _page(request, editor, editor.form(sent(request)))
+
+
+@organisers()
+def change(request: HttpRequest, kind: str, row_id: int) -> HttpResponse:
+    """Change a row."""
+    editor = EDITORS[kind]
+    check(request, editor.right("change"))
+    row = get_object_or_404(editor.model, pk=row_id)
+    if objection := editor.objection(organiser(request), row):
+        raise PermissionDenied(objection)
+    with zoned(request.POST.get("zone", "")):
+        return _page(request, editor, editor.form(sent(request), instance=row))
+
+
+def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpResponse:
+    """Save the form, or show it with what is wrong."""
+    is_new = form.instance.pk is None
+    title = f"Add a {editor.model._meta.verbose_name}" if is_new else f"Change {form.instance}"
+    if form.is_valid() and _saved(request, editor, form):
+        return redirect(editor.back)
+    context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}
+    return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)
+
+
+def _saved(request: HttpRequest, editor: Editor, form: PartedForm) -> bool:
+    """Save a valid form with its entry in the audit log; return False for a refusal, which the form shows."""
+    is_new = form.instance.pk is None
+    try:
+        with transaction.atomic():
+            sentence = editor.saved(form, organiser(request))
+            record(request, "add" if is_new else "change", form.instance, changes=form_changes(form, ()))
+    except Refused as refusal:
+        if is_new:
+            form.instance.pk = None
+        refuse(form, refusal)
+        return False
+    (messages.warning if sentence else messages.success)(request, f"{form.instance} is saved. {sentence}".strip())
+    return True

@@ -1,0 +1,114 @@
+"""A plain list of the organisers' pages: what it shows, finds and offers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Model, Q, QuerySet
+
+from web.organise.action import OrganiserAction
+from web.organise.actions.registry import KINDS
+from web.site.requests import whole_number
+
+ALL = {"all": ("All", Q())}
+"""The filter that shows every row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a list. of: a path of attributes, or a function of the row. kind: how its values are written."""
+
+    title: str
+    of: str | Callable[[Any], object]
+    kind: str = ""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether its values are numbers, which stand at the right."""
+        return self.kind in ("num", "bytes", "money", "prices", "took")
+
+    def value(self, row: Any) -> object:
+        """Return what stands in the column for a row."""
+        if callable(self.of):
+            return self.of(row)
+        for name in self.of.split("."):
+            row = getattr(row, name, None)
+        return row() if callable(row) else row
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A list of the rows of one model, with the actions on them.
+
+    slug: in its address, after /organise/. tab: the name of the tab that it belongs to. about: what the rows are.
+    search: lookups for words, or for a whole number (#), an id (@) or all of a text (=). page: the address behind a
+    row's name. shown: title and condition of each filter by its key, the first one as default. environment: the lookup
+    of the environment; empty for none. doc: a page of the documentation. prepare: adds what the columns read.
+    """
+
+    model: type[Model]
+    slug: str
+    title: str
+    tab: str
+    about: str
+    columns: Sequence[Column]
+    search: Sequence[str]
+    page: Callable[[Any], str] | None = None
+    shown: Mapping[str, tuple[str, Q]] = field(default_factory=lambda: ALL)
+    environment: str = "environment"
+    order: Sequence[str] = ("-pk",)
+    doc: str = ""
+    prepare: Callable[[QuerySet[Any]], QuerySet[Any]] = lambda rows: rows
+
+    @property
+    def kind(self) -> str:
+        """The name of its model, in small letters."""
+        return str(self.model._meta.model_name)
+
+    @property
+    def right(self) -> str:
+        """The right to see it."""
+        return f"core.view_{self.kind}"
+
+    @property
+    def name(self) -> str:
+        """The name of its address."""
+        return f"organise_{self.slug.replace('/', '_')}"
+
+    @property
+    def actions(self) -> Sequence[OrganiserAction[Any]]:
+        """What can be done with its rows."""
+        return KINDS[self.kind].actions if self.kind in KINDS else ()
+
+    def rows(self, words: str, show: str, slug: str) -> QuerySet[Any]:
+        """Return the rows that have all words, fit a filter and belong to an environment, in order."""
+        rows = self.prepare(self.model._default_manager.all())
+        if self.kind in KINDS:
+            rows = rows.select_related(*KINDS[self.kind].related)
+        for word in words.split():
+            rows = rows.filter(self._has(word))
+        _, condition = self.shown.get(show) or next(iter(self.shown.values()))
+        if slug and self.environment:
+            rows = rows.filter(**{f"{self.environment}__slug": slug})
+        return rows.filter(condition).order_by(*self.order)
+
+    def _has(self, word: str) -> Q:
+        """Match rows that a word finds."""
+        found = Q(pk__in=())
+        for lookup in self.search:
+            mark, path = (lookup[0], lookup[1:]) if lookup[0] in "#@=" else ("", lookup)
+            value = {"#": whole_number, "@": _id_of}.get(mark, str)(word)
+            if value is not None:
+                found |= Q(**{path if mark in ("#", "@") else f"{path}__{'iexact' if mark else 'icontains'}": value})
+        return found
+
+
+def _id_of(word: str) -> UUID | None:
+    """Return the id that a word is; None for any other word."""
+    try:
+        return UUID(word)
+    except ValueError:
+        return None

@@ -1,0 +1,83 @@
+"""Rounds of organisers' tournaments, made void."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from pytest_django import DjangoCaptureOnCommitCallbacks
+from pytest_django.asserts import assertContains
+
+from core.jobs.bells import TOURNAMENT_TASK
+from core.models import JobState, LedgerVoid, Submission, Tournament, TournamentState
+from core.tests import factories
+from core.tests.organising import REASON, act, waiting_messages
+from core.tournaments.services import tournament_cancel
+
+pytestmark = pytest.mark.django_db
+
+
+def test_an_organiser_voids_a_round_of_a_tournament_that_has_ended(
+    organiser: Client,
+    people: factories.Cast,
+    players: list[Submission],
+    django_capture_on_commit_callbacks: DjangoCaptureOnCommitCallbacks,
+) -> None:
+    tournament = factories.tournament(players)
+    Tournament.objects.update(is_automatic=False, name="Cup")
+    address = reverse("web:organise_action", args=["tournament", tournament.pk, "void_round"])
+    question = organiser.get(address)
+    unanswered = organiser.post(address, {"number": "0", "reason": REASON})
+    assertContains(question, "is played again with the same seeds")
+    assertContains(unanswered, "greater than or equal to 1", status_code=422)
+    with django_capture_on_commit_callbacks(execute=True):
+        said = act(organiser, "void_round", tournament, number="1", reason=REASON)
+
+    assert said == ["Tic-tac-toe: Cup: round 1 is void (3 duels) and is played again."]
+    tournament.refresh_from_db()
+    assert (tournament.state, tournament.ended_at) == (TournamentState.RUNNING, None)
+    assert set(LedgerVoid.objects.values_list("reason", "created_by")) == {(REASON, people.olga.pk)}
+    assert waiting_messages() == [(TOURNAMENT_TASK, tournament.environment_id)]
+    assert act(organiser, "void_round", tournament, number="1", reason=REASON) == [
+        "Tic-tac-toe: Cup: nothing was done. Round 1 was not drawn: none was so far."
+    ]
+
+
+def test_voiding_a_round_cancels_what_of_it_is_still_open(organiser: Client, players: list[Submission]) -> None:
+    tournament = factories.tournament(players, state=TournamentState.RUNNING)
+    Tournament.objects.update(is_automatic=False)
+
+    act(organiser, "void_round", tournament, number="1", reason=REASON)
+
+    assert sorted(tournament.duels.values_list("state", "void__reason")) == [
+        (JobState.CANCELLED, None),
+        (JobState.CANCELLED, None),
+        (JobState.SUCCEEDED, REASON),
+    ]
+
+
+def test_run_again_on_a_duel_that_the_arena_could_not_play_has_its_meeting_played_again(
+    organiser: Client, people: factories.Cast, players: list[Submission]
+) -> None:
+    tournament = factories.tournament(players)
+    Tournament.objects.update(is_automatic=False)
+    duel, played = tournament.duels.order_by("number")[:2]
+    factories.moved(tournament.duels.filter(pk=duel.pk), JobState.FAILED)
+
+    done, refused = act(organiser, "run_again", duel, played)
+
+    assert "nothing was done. It is not void" in refused
+    assert done.endswith(" is void; its meeting is played again.")
+    assert LedgerVoid.objects.get().created_by == people.olga
+    tournament.refresh_from_db()
+    assert tournament.state == TournamentState.RUNNING
+
+
+def test_a_planned_tournament_is_called_off(players: list[Submission]) -> None:
+    tournament = Tournament.objects.create(
+        environment=players[0].agent.environment, edition=1, state=TournamentState.PLANNED, is_automatic=False,
+        started_at=None,
+    )  # fmt: skip
+    tournament_cancel(tournament=tournament, reason=REASON)
+    tournament.refresh_from_db()
+    assert (tournament.state, tournament.ended_at is None) == (TournamentState.CANCELLED, False)
