@@ -11,6 +11,7 @@ import struct
 from typing import Any
 
 HEAD = struct.Struct("<IB")
+_head_at = HEAD.unpack_from
 MESSAGE = 1
 """The kind of frame on a wire that carries only JSON."""
 
@@ -46,13 +47,14 @@ def frame_at(data: bytes | bytearray, position: int, most_bytes: int) -> tuple[i
 
     most_bytes: the largest length that a frame may announce, which is checked before its payload arrives.
     """
-    if len(data) - position < HEAD.size:
+    whole = len(data)
+    if whole - position < 5:
         return None
-    length, kind = HEAD.unpack_from(data, position)
-    if not 1 <= length <= most_bytes:
+    length, kind = _head_at(data, position)
+    if not 0 < length <= most_bytes:
         raise BadFrame(f"a frame announces {length} bytes", length=length)
     end = position + 4 + length
-    return (kind, bytes(data[position + HEAD.size : end]), end) if len(data) >= end else None
+    return (kind, bytes(data[position + 5 : end]), end) if end <= whole else None
 
 
 class Splitter:
@@ -71,7 +73,7 @@ class Splitter:
 
     def feed(self, data: bytes) -> None:
         """Add bytes that have arrived."""
-        if self.is_empty:
+        if not self._held:
             self._held = data
             return
         if self._position or isinstance(self._held, bytes):

@@ -43,6 +43,7 @@ class ServerConnection:
         self._lock = threading.Lock()
         self._numbers, self._living, self._dropped = itertools.count(1), set[int](), list[int]()
         self._used_at, self._owner = time.monotonic(), os.getpid()
+        self._arrived = Splitter(MAX_FRAME_BYTES)
         self._because = ""
         try:
             self._process = Limited(PROGRAM, json.dumps(_argument(spec)))
@@ -156,23 +157,20 @@ class ServerConnection:
             raise
 
     def _receive(self) -> tuple[int, bytes]:
-        arrived, timer = Splitter(MAX_FRAME_BYTES), None
+        arrived, timer = self._arrived, None
         arrived.feed(self._piece())
-        while (frame := self._taken(arrived)) is None:
-            # An answer that comes in pieces has no more time than one that comes at once.
-            timer = timer or Timer(self._process.pid)
-            if timer.seconds() >= ANSWER_SECONDS:
-                raise self._lost(BlockingIOError())
-            arrived.feed(self._piece())
-        if not arrived.is_empty:
-            raise self._failed("its server broke the protocol: it said more than it was asked.")
-        return frame
-
-    def _taken(self, arrived: Splitter) -> tuple[int, bytes] | None:
         try:
-            return arrived.take()
+            while (frame := arrived.take()) is None:
+                # An answer that comes in pieces has no more time than one that comes at once.
+                timer = timer or Timer(self._process.pid)
+                if timer.seconds() >= ANSWER_SECONDS:
+                    raise self._lost(BlockingIOError())
+                arrived.feed(self._piece())
+            if not arrived.is_empty:
+                raise BadFrame("it said more than it was asked")
         except BadFrame as error:
             raise self._failed(f"its server broke the protocol: {error}.") from None
+        return frame
 
     def _piece(self) -> bytes:
         """Return what comes next from the server, at least one byte."""

@@ -1,6 +1,6 @@
 """The lists of kernel calls as filter programs by machine: zlib, then base64.
 
-Written by `python -m arena_kit.sandbox.call_filters`.
+Written by `python -m arena_kit.cluster.call_filters`.
 """
 
 FILTERS = {

@@ -6,7 +6,7 @@ import ctypes
 
 import pytest
 
-from arena_kit.sandbox.call_filters import ARCHITECTURES, SOCKET_CALLS, TARGET, rules, source
+from arena_kit.cluster.call_filters import ARCHITECTURES, SOCKET_CALLS, TARGET, rules, source
 from arena_kit.sandbox.inside.player_server.call_filters import FILTERS
 
 

@@ -1,6 +1,6 @@
 """Compiles the list of kernel calls that a submission may make in a pod.
 
-    python -m arena_kit.sandbox.call_filters
+    python -m arena_kit.cluster.call_filters
 
 writes `player_server/call_filters.py` anew. It is the list of the Docker sandbox, without the calls that make, name or
 connect sockets. It needs libseccomp.
@@ -16,12 +16,11 @@ import tempfile
 import textwrap
 import zlib
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
+from arena_kit.sandbox.docker import SECCOMP_PROFILE
 from arena_kit.sandbox.startup import PLAYER_SERVER
 
-PROFILE = Path(__file__).with_name("seccomp.json")
 TARGET = PLAYER_SERVER / "call_filters.py"
 ARCHITECTURES = {"x86_64": "x86_64", "aarch64": "aarch64"}
 """The machine's name by `uname -m`, and libseccomp's name for it."""
@@ -40,7 +39,7 @@ class _Comparison(ctypes.Structure):
 def rules() -> list[tuple[int, str, list[tuple[int, int, int, int]]]]:
     """Return each allowed call as action, name and comparisons of arguments (index, operator, and its two values)."""
     found = []
-    for entry in json.loads(PROFILE.read_text())["syscalls"]:
+    for entry in json.loads(SECCOMP_PROFILE.read_text())["syscalls"]:
         # Docker needs a tracer for SCMP_ACT_TRACE and lets the call fail as an unknown one without it.
         action = ALLOW if entry["action"] == "SCMP_ACT_ALLOW" else NO_SUCH_CALL
         comparisons = [_comparison(argument) for argument in entry.get("args") or []]
@@ -89,7 +88,7 @@ def source() -> str:
     lines = [
         '"""The lists of kernel calls as filter programs by machine: zlib, then base64.',
         "",
-        "Written by `python -m arena_kit.sandbox.call_filters`.",
+        "Written by `python -m arena_kit.cluster.call_filters`.",
         '"""',
         "",
         "FILTERS = {",
