@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arena_kit.cli.common import DONE, add_json_option, positive, run_command, show
+from arena_kit.cli.common import DONE, positive, run_command, show
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client.answers import Board, Place
 
@@ -23,9 +23,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("environment", help="its name in the address of its page, e.g. connect-four")
     parser.add_argument("--limit", type=positive, default=20, help=f"rows, at most {MOST} (default 20)")
     add_site_option(parser)
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda _: _board(options), as_json=options.json)
+    return run_command(parser, arguments, lambda options, _: _board(options))
 
 
 def _board(options: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arena_kit.cli.common import DONE, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.common import DONE, BadArgument, run_command, show, tell
 from arena_kit.cli.follow import challenge_follow
 from arena_kit.cli.naming import AGENT_HELP, agent_named
 from arena_kit.cli.sites import add_site_option, client_of
@@ -26,9 +26,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--top-ten", action="store_true", help="instead of an opponent")
     parser.add_argument("--follow", action="store_true", help="wait until all duels are over")
     add_site_option(parser)
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda _: _challenge(options), as_json=options.json)
+    return run_command(parser, arguments, lambda options, _: _challenge(options))
 
 
 def _challenge(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, add_json_option, run_command, show, tell
+from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, run_command, show, tell
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.players import add_sandbox_options, chosen_sandbox
@@ -55,8 +55,7 @@ class Checked:
 
 def main(arguments: Sequence[str]) -> int:
     """Check a submission. Returns 0 if a site would take it, 3 if not, 1 if it could not be tried, 2 for arguments."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _check(options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, _check)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -74,7 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     add_sandbox_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     return parser
 
 

@@ -7,7 +7,7 @@ import json
 import re
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from arena_kit.cli.ending import end, print_error
@@ -26,30 +26,34 @@ class BadArgument(Exception):
     """The arguments are wrong. The message is a sentence for the user."""
 
 
-def run_command(action: Callable[[Path], int], *, as_json: bool = False) -> int:
-    """Run a command with a temporary folder of its own and return its exit status.
+def run_command(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None, action: Callable[[argparse.Namespace, Path], int]
+) -> int:
+    """Run a command with its options and a temporary folder of its own; return its exit status.
 
     The status is 2 for wrong arguments, and 1, 2, 3 or 4 if a site did not do what was asked; otherwise as `end` says.
-    as_json: whether an error is printed as JSON, too.
+    Every command has the option `--json`, with which errors are printed as JSON, too.
     """
+    parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
+    options = parser.parse_args(arguments)
     # These signals become exceptions, so that no process of a submission and no folder is left.
     for number in (signal.SIGTERM, signal.SIGHUP):
         # A command under `nohup` goes on when its terminal is closed.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, _: sys.exit(128 + number))
-    return end(lambda: _run(action, as_json), as_json=as_json)
+    return end(lambda: _run(action, options), as_json=options.json)
 
 
-def _run(action: Callable[[Path], int], as_json: bool) -> int:
+def _run(action: Callable[[argparse.Namespace, Path], int], options: argparse.Namespace) -> int:
     try:
         # Submissions run as another user, who must be able to reach their files in it.
         with own_temporary_folder("arena-cli-", mode=0o711) as folder:
-            return action(folder)
+            return action(options, folder)
     except (BadArgument, ArenaEnvironmentError) as error:
         hint = f" {error.hint}" if isinstance(error, MissingExtra) else ""
-        return _failed(f"{error}{hint}", "bad_arguments", BAD_ARGUMENTS, as_json=as_json)
+        return _failed(f"{error}{hint}", "bad_arguments", BAD_ARGUMENTS, as_json=options.json)
     except SiteError as error:
-        return _failed(str(error), error.code, site_status(error), as_json=as_json)
+        return _failed(str(error), error.code, site_status(error), as_json=options.json)
 
 
 def _failed(sentence: str, code: str, status: int, *, as_json: bool) -> int:
@@ -66,11 +70,6 @@ def site_status(error: SiteError) -> int:
     if error.trouble is Trouble.BAD_ADDRESS:
         return BAD_ARGUMENTS
     return TRY_LATER if error.trouble in LATER else NO
-
-
-def add_json_option(parser: argparse.ArgumentParser) -> None:
-    """Add the option `--json`."""
-    parser.add_argument("--json", action="store_true", help="print the result as one JSON object on standard output")
 
 
 def print_json(data: Mapping[str, object]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arena_kit.cli.common import DONE, add_json_option, run_command, show
+from arena_kit.cli.common import DONE, run_command, show
 from arena_kit.cli.sites import add_site_option, client_of
 
 
@@ -24,9 +24,7 @@ def main(arguments: Sequence[str]) -> int:
             name, metavar=name.upper(), help="id of a version, name of an agent, or name and number: 'alpha v2'"
         )
     add_site_option(parser)
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda _: _compare(options), as_json=options.json)
+    return run_command(parser, arguments, lambda options, _: _compare(options))
 
 
 def _compare(options: argparse.Namespace) -> int:

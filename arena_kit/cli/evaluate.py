@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import LABEL, BadArgument, add_json_option, not_negative, positive, print_json, run_command
+from arena_kit.cli.common import LABEL, BadArgument, not_negative, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
@@ -38,8 +38,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns 0 if every episode was played, 3 if the player failed, 1 if the platform failed, 2 for wrong arguments.
     """
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _play(_spec(options), options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, folder: _play(_spec(options), options, folder))
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
@@ -74,7 +73,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--log", type=Path, metavar="FILE", help="write the player's log here; - for standard output")
     add_sandbox_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     return parser
 
 

@@ -21,7 +21,6 @@ from arena_kit.cli.common import (
     NO,
     TRY_LATER,
     BadArgument,
-    add_json_option,
     positive,
     run_command,
     show,
@@ -57,8 +56,7 @@ class Entrant:
 
 def main(arguments: Sequence[str]) -> int:
     """Play a round robin. Returns 0, or 3 if an agent forfeited any match."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _ladder(options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, _ladder)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -82,7 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     add_sandbox_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     return parser
 
 

@@ -9,7 +9,7 @@ import platform
 import sys
 from collections.abc import Sequence
 
-from arena_kit.cli.common import DONE, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.common import DONE, BadArgument, run_command, show, tell
 from arena_kit.cli.sites import TOKEN_VARIABLE, Sites, read_sites, unencrypted, write_sites
 from arena_kit.client import Client, SiteError, Trouble
 from arena_kit.client.transport import is_encrypted
@@ -21,8 +21,7 @@ DAYS = 90
 
 def main(arguments: Sequence[str]) -> int:
     """Log in to a site. Returns 0 if its token is saved, or an exit code of every command."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda _: _forget(options) if options.forget else _login(options), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, _: _forget(options) if options.forget else _login(options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -41,7 +40,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--name", default=f"arena on {platform.node()}"[:50], help="what the site calls the token")
     parser.add_argument("--days", type=int, default=DAYS, help=f"days until it expires (default {DAYS})")
     parser.add_argument("--forget", action="store_true", help="remove the saved token of this site")
-    add_json_option(parser)
     return parser
 
 

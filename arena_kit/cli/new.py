@@ -7,7 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from arena_kit.cli.common import BadArgument, add_json_option, print_json, run_command
+from arena_kit.cli.common import BadArgument, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.environment.registry import all_specs
 from arena_kit.kits import KITS, kit_write
@@ -17,8 +17,7 @@ MADE = 0
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Write a starter kit into a new folder; return 0, or 2 for wrong arguments."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda _: _new(options), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, _: _new(options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -31,7 +30,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path, help="the new folder, named as the agent")
     add_environment_options(parser, (spec.slug for spec in all_specs()))
     parser.add_argument("--kit", default="random", metavar="KIT", help=f"{kits} (default random)")
-    add_json_option(parser)
     return parser
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.common import DONE, NO, BadArgument, run_command, show, tell
 from arena_kit.cli.output import output_check, output_open
 from arena_kit.upload.archive import inspect_contents
 from arena_kit.upload.zip_safety import READ_BYTES, ArchiveRefused
@@ -24,9 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("folder", help="the folder with player.py")
     parser.add_argument("--output", type=Path, metavar="FILE", help="default: the folder's name with .zip, here")
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda _: _pack(options), as_json=options.json)
+    return run_command(parser, arguments, lambda options, _: _pack(options))
 
 
 def _pack(options: argparse.Namespace) -> int:

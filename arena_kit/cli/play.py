@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tqdm import tqdm
 
-from arena_kit.cli.common import LABEL, BadArgument, add_json_option, positive, print_json, run_command
+from arena_kit.cli.common import LABEL, BadArgument, positive, print_json, run_command
 from arena_kit.cli.environments import add_environment_options, chosen_spec
 from arena_kit.cli.install import add_install_option, install
 from arena_kit.cli.needed import requirements_of
@@ -40,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns 0 if the duel was played, with any result; 1 if the platform failed; 2 for wrong arguments.
     """
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _play(_spec(options), options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, folder: _play(_spec(options), options, folder))
 
 
 def _spec(options: argparse.Namespace) -> EnvironmentSpec:
@@ -78,7 +77,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_sandbox_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     parser.add_argument("--quiet", action="store_true", help="no progress bar, no summary")
     return parser
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, cast
 
-from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show
+from arena_kit.cli.common import DONE, NO, BadArgument, run_command, show
 from arena_kit.cli.environments import add_folder_option
 from arena_kit.cli.matches import FORMS, matches_fetch
 from arena_kit.cli.naming import VERSION_HELP, is_public_id, version_named
@@ -49,9 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     add_folder_option(parser)
     add_site_option(parser)
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda folder: _pull(options, folder), as_json=options.json)
+    return run_command(parser, arguments, _pull)
 
 
 def _pull(options: argparse.Namespace, temporary: Path) -> int:

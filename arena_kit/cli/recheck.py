@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from arena_kit.cli.common import add_json_option, print_json, run_command
+from arena_kit.cli.common import print_json, run_command
 from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.environment.episodes import EvaluationArchive, evaluation_sha256, holds_evaluation
 from arena_kit.environment.protocol import ArenaEnvironmentError
@@ -36,8 +36,7 @@ class RecheckOfFile:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check downloaded records. Returns 0 if they verify, 1 if they do not, 2 if they cannot be checked."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda _: _recheck(options), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, _: _recheck(options))
 
 
 def _recheck(options: argparse.Namespace) -> int:
@@ -84,7 +83,6 @@ def _parser() -> argparse.ArgumentParser:
         "--seeds-sha256", default="", metavar="SHA256", help="the hash of the seeds, from the page of the evaluation"
     )
     add_folder_option(parser)
-    add_json_option(parser)
     return parser
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from arena_kit.analysis.positions import solve_match
 from arena_kit.analysis.sentences import story
-from arena_kit.cli.common import DONE, BadArgument, add_json_option, positive, run_command, show
+from arena_kit.cli.common import DONE, BadArgument, positive, run_command, show
 from arena_kit.cli.environments import add_folder_option, use_own_environments
 from arena_kit.cli.install import add_install_option
 from arena_kit.cli.local_replay import read_replay, replay_local
@@ -25,8 +25,7 @@ WHICH = re.compile(r"(\d{1,15})/(\d{1,9})", re.ASCII)
 
 def main(arguments: Sequence[str]) -> int:
     """Show, write or compare a match. Returns 0, or 3 if the player here moves otherwise."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _replay(options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, _replay)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -69,7 +68,6 @@ def _parser() -> argparse.ArgumentParser:
     add_sandbox_options(parser)
     add_install_option(parser)
     add_site_option(parser)
-    add_json_option(parser)
     return parser
 
 

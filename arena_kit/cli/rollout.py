@@ -14,7 +14,6 @@ from arena_kit.cli.common import (
     NO,
     TRY_LATER,
     BadArgument,
-    add_json_option,
     positive,
     print_json,
     run_command,
@@ -37,8 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     Returns 0 if every rollout was judged, 1 if the platform has spoilt one, 2 for wrong arguments; with --accept or
     --replay 3 if a task or a replay does not hold.
     """
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _run(options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, _run)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -95,7 +93,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_model_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     parser.set_defaults(sandbox="docker")
     return parser
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from arena_kit.cli.common import LABEL, BadArgument, add_json_option, print_json, run_command
+from arena_kit.cli.common import LABEL, BadArgument, print_json, run_command
 from arena_kit.cli.install import add_install_option, install, of_script
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import content_write, output_check
@@ -29,8 +29,7 @@ def main(arguments: Sequence[str]) -> int:
 
     Returns 0 if it has a score, 3 if it has none, 1 if the platform failed, 2 for wrong arguments.
     """
-    options = _parser().parse_args(arguments)
-    return run_command(lambda folder: _run(options, folder), as_json=options.json)
+    return run_command(_parser(), arguments, _run)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -48,7 +47,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_sandbox_options(parser)
     add_install_option(parser)
-    add_json_option(parser)
     return parser
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from arena_kit.cli.common import DONE, NO, add_json_option, run_command, show
+from arena_kit.cli.common import DONE, NO, run_command, show
 from arena_kit.cli.naming import VERSION_HELP, version_named
 from arena_kit.cli.sites import add_site_option, client_of
 from arena_kit.client import Client
@@ -24,9 +24,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("version", help=VERSION_HELP)
     add_site_option(parser)
-    add_json_option(parser)
-    options = parser.parse_args(arguments)
-    return run_command(lambda _: _status(options), as_json=options.json)
+    return run_command(parser, arguments, lambda options, _: _status(options))
 
 
 def _status(options: argparse.Namespace) -> int:

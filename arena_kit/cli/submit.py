@@ -11,7 +11,7 @@ from typing import IO
 from tqdm import tqdm
 
 from arena_kit.cli.archives import Unpackable, archive_of
-from arena_kit.cli.common import DONE, NO, BadArgument, add_json_option, run_command, show, tell
+from arena_kit.cli.common import DONE, NO, BadArgument, run_command, show, tell
 from arena_kit.cli.follow import follow
 from arena_kit.cli.naming import AGENT_HELP, agent_named
 from arena_kit.cli.sites import add_site_option, client_of
@@ -24,8 +24,7 @@ from arena_kit.upload.zip_safety import ArchiveRefused
 
 def main(arguments: Sequence[str]) -> int:
     """Upload a submission. Returns 0 if the site accepted it, with `--follow` if it is ready."""
-    options = _parser().parse_args(arguments)
-    return run_command(lambda _: _submit(options), as_json=options.json)
+    return run_command(_parser(), arguments, lambda options, _: _submit(options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -47,7 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--no-check", action="store_true", help="leave the first look at the files to the site")
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
     add_site_option(parser)
-    add_json_option(parser)
     return parser
 
 
