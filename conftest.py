@@ -1,4 +1,4 @@
-"""What every test stands on: its own folders, plain storages, and a clear word when something it needs is missing."""
+"""The ground of every test: its own folders, plain storages, and a clear word when something it needs is missing."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def pytest_collectstart() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What all tests are made of is never garbage: looking through it again and again takes a tenth of their time."""
+    """Exclude the collected tests from garbage collection: looking through it again and again takes a tenth of their
+    time."""
     gc.collect()
     gc.freeze()
     gc.enable()

@@ -75,7 +75,7 @@ EXAMPLES: Mapping[str, Example] = {
     "shop_clerk": Example(("shop",)),
     "sarsa": Example(("CliffWalking-v1", "FrozenLake-v1", "Taxi-v4"), weights="q_table.npy"),
 }
-"""What each example player is for; those not listed here play every environment whose actions are numbers."""
+"""The use of each example player; those not listed here play every environment whose actions are numbers."""
 
 
 class UnknownPlayer(LookupError):

@@ -68,7 +68,7 @@ class Splitter:
 
     @property
     def is_empty(self) -> bool:
-        """Whether every byte that arrived belongs to a frame that was taken."""
+        """Return whether every byte that arrived belongs to a frame that was taken."""
         return not self._held
 
     def feed(self, data: bytes) -> None:

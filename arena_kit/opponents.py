@@ -20,6 +20,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.examples import FOLDER, names
 from arena_kit.folders import own_temporary_folder
+from arena_kit.sandbox.inside.player_server.forms import adapt
 
 ENTRY_POINTS = ("player.py", "agent.py", "main.py")
 RANDOM = "random"
@@ -115,8 +116,6 @@ def _unpacked(archive: Path) -> Path:
 
 def _loaded(folder: Path) -> Callable[..., Any]:
     """Import a player from its folder; its own modules do not stay importable, so that two players do not mix."""
-    from arena_kit.sandbox.inside.player_server.forms import adapt
-
     folder = folder.resolve()
     entry = next((folder / name for name in ENTRY_POINTS if (folder / name).is_file()), None)
     if entry is None:

@@ -1,4 +1,4 @@
-"""What one host carries, layer by layer, and what limits it; then how playing grows with workers and engines.
+"""The capacity of one host, layer by layer, and what limits it; then how playing grows with workers and engines.
 
 Each layer has the machine for itself, with a private PostgreSQL. Uploads: archives of small players on one worker of
 builds and one of validations, from the upload to an agent that may play. Duels: Connect Four between NumPy players on

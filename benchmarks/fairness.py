@@ -1,4 +1,4 @@
-"""Whether a player can slow its opponent: an honest NumPy player's time per move against players that burn CPU.
+"""Ask whether a player can slow its opponent: an honest NumPy player's time per move against players that burn CPU.
 
 The honest player meets `dummy`, then players with a thread and with a process that burn CPU all the time. Then it meets
 `dummy` while the container of the next duel's player, which burns CPU as long as it can, is prepared or is ready. All

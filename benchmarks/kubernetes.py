@@ -1,4 +1,4 @@
-"""What it costs to play on Kubernetes, compared with the Docker sandbox: `python -m benchmarks.kubernetes`.
+"""The costs of playing on Kubernetes, compared with the Docker sandbox: `python -m benchmarks.kubernetes`.
 
 Connect Four between `dummy` players (first valid action) in pods of a real cluster of Debian's packages: the seconds
 from a Job to its first match, and the matches a second of a lot of two and of six submissions as a share of the Docker

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 PREFIX = f"arena-bench-{os.getpid()}"
 LIMITS = Limits()
 DUELS = 15
-"""Of a lot, whatever its size: those of six players. The first is played while the node still starts the pod."""
+"""The limits of a lot, whatever its size: those of six players. The first is played while the node still starts the
+pod."""
 PATIENCE_SECONDS = 600.0
 COUNTER = itertools.count(1)
 
@@ -48,8 +49,8 @@ def missing() -> str:
 
 @dataclass(frozen=True, slots=True)
 class PlayedLot:
-    """What a lot took. start_seconds: from the making of its Job to the end of its first match. rates: matches a second
-    of its duels, in order."""
+    """The times of a lot. start_seconds: from the making of its Job to the end of its first match. rates: matches a
+    second of its duels, in order."""
 
     start_seconds: float
     rates: tuple[float, ...]

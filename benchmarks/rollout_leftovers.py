@@ -1,4 +1,4 @@
-"""What rollouts leave on a host, whatever others do on the same engine at the time.
+"""The remains of rollouts on a host, whatever others do on the same engine at the time.
 
 Containers carry the label of their arena, but the engine gives no labels to the volumes and networks that it makes for
 them. Its events say which container has mounted a volume or was connected to a network, so only those of our own

@@ -51,7 +51,7 @@ MOST_TRIES, ROOM_SECONDS = 10, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What is measured. rounds: of provisioning. times: that each task is played in both ways.
+    """The measurements to make. rounds: of provisioning. times: that each task is played in both ways.
 
     in_a_row: how many rollouts are played one after the other, at least; the others are played AT_ONCE at a time.
     minutes: after which no further round of all tasks begins.

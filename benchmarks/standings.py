@@ -1,4 +1,4 @@
-"""What one result costs, from the end of a duel to the page that shows it, over short and very long histories.
+"""The cost of one result, from the end of a duel to the page that shows it, over short and very long histories.
 
 A private PostgreSQL gets a database for each length of history: one environment, 100 agents, half of the ledger in
 finished editions and half in the running ladder. Then duels are finished one at a time in the ladder, in an edition

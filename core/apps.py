@@ -9,12 +9,14 @@ from arena_kit.environment.registry import use_files, use_folder
 
 
 def _ensure_schedules(**_: Any) -> None:
+    # Late, like every import below: models can be imported only when all apps are loaded.
     from core.jobs.schedules import schedules_ensure
 
     schedules_ensure()
 
 
 def _protect_tables(using: str, **_: Any) -> None:
+    # Late: models.
     from core.append_only import protect
 
     # After every migration: SQLite recreates a table to change it, and the triggers of the old table are lost.
@@ -23,6 +25,7 @@ def _protect_tables(using: str, **_: Any) -> None:
 
 def _register() -> None:
     """Register the tasks, schedules, steps and listeners of core itself."""
+    # Late: models.
     from core.jobs.heartbeat import engine_queues
     from core.jobs.messages import CHALLENGE_TASK, DELIVERIES_TASK, MAIL_TASK
     from core.jobs.registry import (

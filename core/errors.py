@@ -10,7 +10,7 @@ __all__ = ["QuotaExceeded", "Refused", "StoreFailed", "means_full_disk"]
 
 FULL_ERRNOS = (errno.ENOSPC, errno.EDQUOT)
 FULL_SQLSTATE, FULL_SQLITE = "53100", "SQLITE_FULL"
-"""What PostgreSQL and SQLite call a disk without room."""
+"""The words of PostgreSQL and SQLite for a disk without room."""
 
 
 class StoreFailed(Exception):

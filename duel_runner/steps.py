@@ -46,7 +46,7 @@ class Episodes:
 
 @dataclass(frozen=True, slots=True)
 class PlayResult:
-    """What was played. seconds: wall time from the first start of a player to the end of play."""
+    """The result of play. seconds: wall time from the first start of a player to the end of play."""
 
     played: PlayedDuel | PlayedEvaluation
     seconds: float

@@ -39,7 +39,7 @@ class Player:
 
 
 class Expected(StrEnum):
-    """What an arena must do with an archive."""
+    """The verdict that an arena must give on an archive."""
 
     REFUSED = "the upload is refused"
     FAULT = "the submission fails, and the player is at fault"

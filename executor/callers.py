@@ -22,7 +22,7 @@ NOT_NAMED = "Your certificate names no account: one of its alternative names (DN
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a call shows of its caller. names: those of the certificate, if it has shown one."""
+    """The identity that a call shows. names: those of the certificate, if it has shown one."""
 
     authorization: str = ""
     names: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What every call passes: request id, drain, authentication, rate, size, metrics, errors as statuses."""
+"""The checks that every call passes: request id, drain, authentication, rate, size, metrics, errors as statuses."""
 
 from __future__ import annotations
 

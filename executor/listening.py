@@ -24,7 +24,7 @@ class Listening:
 
     @property
     def is_local(self) -> bool:
-        """Whether only programs of this machine reach it."""
+        """Return whether only programs of this machine reach it."""
         if self.address.startswith(UNIX):
             return True
         host = self.address.rpartition(":")[0].strip("[]")

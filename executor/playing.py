@@ -1,4 +1,4 @@
-"""What the service does with runs, on top of the database and of waiting."""
+"""The service's work with runs, on top of the database and of waiting."""
 
 from __future__ import annotations
 

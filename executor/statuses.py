@@ -1,4 +1,4 @@
-"""What goes wrong, as gRPC says it: a status code, a sentence, and when to try again."""
+"""Errors in the terms of gRPC: a status code, a sentence, and when to try again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CODES = {
     KEY_TAKEN: Code.ALREADY_EXISTS,
     ACCOUNT_CLOSED: Code.PERMISSION_DENIED,
 }
-"""Of refusals, by their code; every other one is an invalid argument."""
+"""The statuses of refusals, by their code; every other one is an invalid argument."""
 DETAILS = "grpc-status-details-bin"
 UNAVAILABLE_SECONDS = 5
 """After which a client may try again when the database or the executor is away."""

@@ -1,4 +1,4 @@
-"""What the repository is to show, read from the arena's rows."""
+"""The content of the repository, read from the arena's rows."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a commit changes.
+    """The changes of a commit.
 
     removed: folders and files. files: what is added or replaced, by path, each a file on this disk.
     """

@@ -1,4 +1,4 @@
-"""What git, ssh and code hosts say when something is wrong: a typed code, and what an operator can do."""
+"""The errors of git, ssh and code hosts: a typed code, and what an operator can do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What the workers of one host share: worlds, images, sockets, and the removal of what dead ones have left."""
+"""The resources that workers of one host share: worlds, images, sockets, and the removal of what dead ones have
+left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the workers of applications serve."""
+"""The queue that workers of applications serve."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What judging again has shown. agrees: the verdict is the stored one. is_changed: the row has the new one now."""
+    """The result of judging again. agrees: the verdict is the stored one. is_changed: the row has the new one now."""
 
     verdict: TaskVerdict
     agrees: bool

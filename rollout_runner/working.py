@@ -123,7 +123,7 @@ def _labels(rollout: Rollout) -> dict[str, str]:
 
 
 def _spoilt(rollout: Rollout, lease: Lease, played: PlayedRollout, folder: Path) -> None:
-    """Give a rollout back that the platform has spoilt; one whose model is set wrongly fails at once. Raises."""
+    """Give a rollout back that the platform has spoilt; one whose model is set wrongly fails at once."""
     verdict = played.verdict
     if (folder / WORLD_LOG).is_file():
         said = (folder / WORLD_LOG).read_text(encoding="utf-8", errors="replace")[-MOST_LOG_CHARACTERS:]

@@ -72,7 +72,7 @@ def free_port() -> int:
 
 
 def answers(port: int) -> bool:
-    """Whether a program listens on a port of this machine."""
+    """Return whether a program listens on a port of this machine."""
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 

@@ -222,7 +222,7 @@ def lose_the_host_and_follow_the_runbook(stack: Stack) -> None:
 
 
 def is_ranked(visitor: Visitor) -> bool:
-    """Whether the agent stands first on its environment's page."""
+    """Return whether the agent stands first on its environment's page."""
     found = requests.get(f"{visitor.site}/api/v1/environments/cart-pole/board/", timeout=120)
     rows = found.json().get("results", []) if found.ok else []
     return [

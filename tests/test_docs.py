@@ -219,7 +219,7 @@ def test_modules_that_pages_name_exist(page: Path) -> None:
 
 
 def is_code(name: str) -> bool:
-    """Whether a dotted name is a module of the repository, or a name that stands in one."""
+    """Return whether a dotted name is a module of the repository, or a name that stands in one."""
     path = ROOT
     for number, part in enumerate(parts := name.split(".")):
         if (path / f"{part}.py").is_file():
@@ -260,7 +260,7 @@ def test_what_an_older_system_had_and_the_arena_has_is_not_called_none() -> None
 
 
 def is_served(address: str) -> bool:
-    """Whether an address has a view of its own; what no other one takes ends in a refusal."""
+    """Return whether an address has a view of its own; what no other one takes ends in a refusal."""
     try:
         return not resolve(address).view_name.endswith("not_found")
     except Resolver404:

@@ -74,7 +74,8 @@ def named_rooms(source: str, own: str) -> list[str]:
 
 
 def reads_variables(source: str) -> bool:
-    """Whether a module takes anything from `os.environ` but a copy of all, or changes it by more than a default."""
+    """Return whether a module takes anything from `os.environ` but a copy of all, or changes it by more than a
+    default."""
     if not re.search(r"\b(environ|getenv)\b", source):
         return False
     tree = ast.parse(source)
@@ -330,3 +331,41 @@ def test_the_open_states_of_a_job_stand_in_one_place() -> None:
     assert [path for path, text in sources("core", "web", "executor", *WORKERS) if pair.search(text)] == [
         "core/jobs/states.py"
     ]
+
+
+def test_every_exception_to_the_linter_has_its_reason_beside_it() -> None:
+    bare = re.compile(r"# noqa: [A-Z0-9, ]+$")
+    found = {
+        f"{path}:{number}"
+        for path, text in sources(*ROOMS)
+        for number, line in enumerate(text.splitlines(), start=1)
+        if bare.search(line)
+    }
+    assert found == set()
+
+
+def late_imports(source: str) -> Iterator[int]:
+    """Yield the lines of imports of our own modules within functions that no comment explains."""
+    lines = source.splitlines()
+    for function in ast.walk(ast.parse(source)):
+        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef) or function.name == "ready":
+            continue
+        for node in ast.walk(function):
+            if not isinstance(node, ast.ImportFrom | ast.Import):
+                continue
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            if not {name.partition(".")[0] for name in names} & set(ROOMS):
+                continue
+            first = node.lineno - 1
+            while lines[first - 1].strip().startswith(("from ", "import ")):
+                first -= 1
+            if "#" not in lines[node.lineno - 1] and not lines[first - 1].strip().startswith("#"):
+                yield node.lineno
+
+
+def test_a_late_import_has_its_reason_beside_it() -> None:
+    assert list(late_imports("def f():\n    from core.jobs import worker\n")) == [2]
+    assert list(late_imports("def f():\n    # Late: it is slow.\n    from core.jobs import worker\n")) == []
+    rooms = [room for room in ROOMS if room not in {"tests", "benchmarks"}]
+    found = {f"{path}:{number}" for path, text in sources(*rooms) for number in late_imports(text)}
+    assert found == set()

@@ -40,7 +40,7 @@ def folders(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
 
 @pytest.fixture(autouse=True)
 def only_those_of_organisers_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether those of the arena can be made here takes long to find out."""
+    """Return whether those of the arena can be made here takes long to find out."""
     monkeypatch.setattr(sync_environments, "Trials", lambda _, folders: Trials([], folders))
 
 

@@ -118,7 +118,8 @@ def test_every_meeting_of_a_bracket_stands_in_the_middle_of_those_that_lead_to_i
 
 
 def follows(join: Join, place: int, column: BracketRound, after: BracketRound) -> bool:
-    """Whether the line from a slot ends at a meeting that it leads to: the one above comes from the upper slot."""
+    """Return whether the line from a slot ends at a meeting that it leads to: the one above comes from the upper
+    slot."""
     to = after.slots[place if join == Join.STRAIGHT else place // 2]
     slot = column.slots[place]
     if to.meeting is None or not to.is_fed or (join != Join.STRAIGHT and (join == Join.DOWN) != (place % 2 == 0)):

@@ -19,7 +19,7 @@ NOT_SOLVED = "Not solved: too many ways lead on from here."
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What is to be said about a position. ply: its number. sentence: for people. best: the best moves in words.
+    """A remark about a position. ply: its number. sentence: for people. best: the best moves in words.
 
     mistake: the move that led here, if it gave something away.
     """
@@ -32,7 +32,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """What is to be said about a match. verdict: sentences about all of it.
+    """The remarks about a match. verdict: sentences about all of it.
 
     remarks: one per position. turning_points: remarks on the moves that changed who could win, in order. worst: by
     seat, the remarks on its worst mistakes.

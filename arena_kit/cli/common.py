@@ -1,4 +1,4 @@
-"""What the commands of `arena` share."""
+"""Helpers of all commands of `arena`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share that play environments: those of the library, and those of a folder of your own."""
+"""Environments for the commands that play them: those of the library, and those of a folder of your own."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INDEX_VARIABLES = ("PIP_INDEX_URL", "PIP_TRUSTED_HOST", "HTTPS_PROXY", "NO_PROXY
 """How containers reach the package index. The site reads the same variables."""
 CERTIFICATES_VARIABLE = "PIP_CERT"
 DEFAULT_REQUIREMENTS = ("gymnasium",)
-"""What a script without requirements has on a site whose operator has named no others."""
+"""The packages of a script without requirements, on a site whose operator has named no others."""
 LAST_LINES = 10
 
 

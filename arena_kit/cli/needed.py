@@ -1,4 +1,4 @@
-"""What a submission requires, and what of it is missing where players run."""
+"""The requirements of a submission, and those that are missing where players run."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arena_kit.upload.requirements import Requirements, RequirementsRefused, rea
 from arena_kit.upload.zip_safety import LIMITS, ArchiveRefused
 
 PREFIX = "arena-kit"
-"""Of the images and containers of the command line: sites that share the engine have prefixes of their own."""
+"""The prefix of the command line's images and containers: sites that share the engine have prefixes of their own."""
 
 
 def requirements_of(name: str, image: str) -> Requirements:

@@ -1,4 +1,4 @@
-"""What commands play with: the sandbox, and the folders, zips and images of players."""
+"""Players for commands: the sandbox, and the folders, zips and images of players."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `arena rollout` does on this machine's Docker engine, and removes again."""
+"""Rollouts of `arena rollout` on this machine's Docker engine, which removes them again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a site answers, as frozen records of the shape of its JSON; `decode` checks and cleans their fields.
+"""The answers of a site as frozen records of the shape of its JSON; `decode` checks and cleans their fields.
 
 `answer`, where there is one, is the site's JSON as it came, for `--json`.
 """
@@ -17,7 +17,7 @@ OVER = frozenset({"SUCCEEDED", "FAILED", "CANCELLED"})
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """What a site says about itself. kit_version: of the arena-kit that it offers."""
+    """The description of a site by itself. kit_version: of the arena-kit that it offers."""
 
     name: Line
     api_versions: tuple[Line, ...]
@@ -109,7 +109,7 @@ class Version(VersionName):
     error: Text
     warnings: tuple[Line, ...]
     notes: tuple[Line, ...] | None = None
-    """What the site says about an upload, in sentences."""
+    """Sentences about what the site says of an upload."""
     answer: Answer = field(default_factory=dict, repr=False)
 
 

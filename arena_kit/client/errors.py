@@ -1,4 +1,4 @@
-"""What can go wrong between this machine and a site, each with a code and a sentence that says what to do."""
+"""The errors between this machine and a site, each with a code and a sentence that says what to do."""
 
 from __future__ import annotations
 

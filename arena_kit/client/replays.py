@@ -1,4 +1,4 @@
-"""What a site answers as the replay of a match: the document that docs/reference/replay-files.md describes."""
+"""The replay of a match as a site answers it: the document that docs/reference/replay-files.md describes."""
 
 # Without postponed annotations: msgspec reads the types of the fields.
 

@@ -28,7 +28,7 @@ class PodChannel(Channel):
 
 
 class KubeletBox:
-    """What only the kubelet can do to a container is not done from here."""
+    """A container that only the kubelet can act on."""
 
     def raise_if_paused(self) -> None:
         pass
@@ -77,7 +77,7 @@ class PodPlayer:
 
     @property
     def is_lost(self) -> bool:
-        """Whether its container is gone; who is to blame stands in the pod's status."""
+        """Return whether its container is gone; who is to blame stands in the pod's status."""
         return self._box.is_lost
 
     def launch(self) -> Slot:

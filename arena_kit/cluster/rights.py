@@ -1,4 +1,4 @@
-"""What the arena's accounts may do on a cluster. deploy/kubernetes/ gives them these rights and no others."""
+"""The rights of the arena's accounts on a cluster. deploy/kubernetes/ gives them these rights and no others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LOT_RIGHTS = (
     Right("get", "pods", subresource="log"),
     Right("list", "events"),
 )
-"""What a driver of lots does."""
+"""The calls that a driver of lots makes."""
 WORLD_RIGHTS = (
     # Of what a driver of lots does, worlds do not watch.
     *(right for right in LOT_RIGHTS if right.verb != "watch"),
@@ -35,4 +35,4 @@ WORLD_RIGHTS = (
     Right("get", "pods", subresource="exec"),
     Right("create", "pods", subresource="exec"),
 )
-"""What a worker does that plays rollouts in pods. Lots have no `exec`: their results leave by the log."""
+"""The rights of a worker that plays rollouts in pods. Lots have no `exec`: their results leave by the log."""

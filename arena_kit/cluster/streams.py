@@ -16,14 +16,14 @@ from arena_kit.errors import PlatformFault
 INPUT, OUTPUT, ERRORS, STATUS = 0, 1, 2, 3
 """Channels of the protocol v4.channel.k8s.io: the first byte of each frame."""
 INPUT_BYTES = 16 << 10
-"""Of one frame that is sent."""
+"""The most bytes of one frame that is sent."""
 SEND_SECONDS = 30.0
 PING_SECONDS = 20.0
 """Proxies before a cluster's API end connections on which nothing is said for about a minute."""
 LEAST_SECONDS, OPEN_SECONDS = 0.001, 10.0
 PROTOCOL = "v4.channel.k8s.io"
 STATUS_BYTES = 64 << 10
-"""Of what a cluster says about the end of a command."""
+"""The most bytes of what a cluster says about the end of a command."""
 
 
 class Stream:

@@ -38,7 +38,8 @@ ABOUT = ("duel", "players", "names")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What was written. ids: of the data sets, one a seat. left_out: matches with a forfeit, or that do not replay."""
+    """The written data sets. ids: of the data sets, one a seat. left_out: matches with a forfeit, or that do not
+    replay."""
 
     ids: tuple[str, ...]
     matches: int

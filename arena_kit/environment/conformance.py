@@ -43,7 +43,7 @@ def check_environment(spec: EnvironmentSpec, *, matches: int = 20, seed: int = 0
 
 
 class _Step(NamedTuple):
-    """What a step returned and showed."""
+    """The result and the observations of a step."""
 
     rewards: tuple[float, ...]
     seen: list[list[float]]

@@ -11,7 +11,7 @@ from arena_kit.environment.records import MatchRecord
 from arena_kit.environment.spec import EnvironmentSpec
 
 Look = tuple[object, ...]
-"""What a match looks like after its opening and at its end."""
+"""The state of a match after its opening and at its end."""
 
 
 def first_alike(spec: EnvironmentSpec, matches: Iterable[MatchRecord]) -> tuple[int, ...]:

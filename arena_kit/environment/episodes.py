@@ -75,7 +75,7 @@ class EvaluationRecord:
     environment: str
     """Id of the spec, e.g. `cart-pole-v1`."""
     runtime: str
-    """As `EnvironmentSpec.runtime`, e.g. `gymnasium 1.4.0`; empty when all rules are in the arena's own code."""
+    """The `EnvironmentSpec.runtime`, e.g. `gymnasium 1.4.0`; empty when all rules are in the arena's own code."""
     player: str
     episodes: tuple[EpisodeRecord, ...]
     """Ordered by number."""

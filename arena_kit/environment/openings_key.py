@@ -38,7 +38,7 @@ class Openings:
 
     @property
     def is_book(self) -> bool:
-        """Whether openings are the lines of a book; otherwise they are random."""
+        """Return whether openings are the lines of a book; otherwise they are random."""
         return bool(self.file)
 
 

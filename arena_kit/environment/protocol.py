@@ -42,7 +42,7 @@ class MissingExtra(ArenaEnvironmentError):
 
 
 class Observation(NamedTuple):
-    """What one seat sees before it acts.
+    """The view of one seat before it acts.
 
     observation: the numbers as a flat sequence in row-major order, or as raw little-endian bytes of the wire type,
     which is cheaper where the environment has an array; the spec gives shape and types. valid_actions: the legal
@@ -74,7 +74,7 @@ class Environment(Protocol):
 
     @property
     def truncated(self) -> bool:
-        """Whether a limit ended the match, not its rules."""
+        """Return whether a limit ended the match, not its rules."""
 
     def frame(self) -> Frame:
         """Return the state as JSON, for the viewer."""

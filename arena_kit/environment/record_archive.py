@@ -49,7 +49,7 @@ class ArtifactDamaged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class MatchSummary:
-    """What a list of matches shows about one match."""
+    """One match in a list of matches."""
 
     number: int
     outcome: Outcome
@@ -65,7 +65,7 @@ class MatchSummary:
 
 @dataclass(frozen=True, slots=True)
 class DuelHeader:
-    """What is known about a duel without reading any of its matches."""
+    """The facts about a duel that need none of its matches."""
 
     format: int
     environment: str
@@ -75,7 +75,7 @@ class DuelHeader:
     match_count: int
     summary: DuelSummary
     opening: tuple[int, ...] | None
-    """As in `DuelRecord`."""
+    """The same as in `DuelRecord`."""
 
 
 def write_duel(record: DuelRecord, file: IO[bytes]) -> None:

@@ -35,7 +35,7 @@ class ReplayStep:
     scores: tuple[float, ...]
     """By seat: the sum of the rewards so far."""
     seats: tuple[int, ...]
-    """As in the record: seats[seat] is the player that sits there."""
+    """The seats of the record: seats[seat] is the player that sits there."""
     over: bool
     """Whether the rules or a limit have ended the match here; a forfeit does not count."""
     truncated: bool

@@ -1,4 +1,4 @@
-"""What the solver of an environment says about a position: who wins with perfect play, and how soon.
+"""The solver's knowledge of a position: who wins with perfect play, and how soon.
 
 An environment of two seats that move in turn may offer a solver by the key `solver` of its file, as it offers its
 renderer. The arena knows no game: it makes a solver for a match and asks it about positions.

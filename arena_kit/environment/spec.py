@@ -86,7 +86,7 @@ class GymnasiumSource:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a player may use. Organisers can change an environment's limits on its row in the database."""
+    """The limits of a player. Organisers can change an environment's limits on its row in the database."""
 
     cpu_count: float = 1.0
     memory_limit_bytes: int = 1 << 30
@@ -206,12 +206,12 @@ class EnvironmentSpec:
 
     @property
     def runs_apart(self) -> bool:
-        """Whether others have added it: then its code runs in an environment server, never in this process."""
+        """Return whether others have added it: then its code runs in an environment server, never in this process."""
         return self.is_outside or bool(self.kept_text)
 
     @property
     def pairs_share_chance(self) -> bool:
-        """Whether both matches of a pair have one seed."""
+        """Return whether both matches of a pair have one seed."""
         return self.keeps_twins or not (self.chance or self.isolation == "apart")
 
     @property

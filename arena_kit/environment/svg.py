@@ -1,4 +1,4 @@
-"""What all pictures share: an SVG frame with colours that follow the light or dark scheme of the page."""
+"""The frame of all pictures: an SVG frame with colours that follow the light or dark scheme of the page."""
 
 from __future__ import annotations
 

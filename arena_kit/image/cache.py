@@ -1,4 +1,4 @@
-"""What a host keeps of the images that a registry has: above a limit, those used longest ago are removed.
+"""The images of a registry that a host keeps: above a limit, those used longest ago are removed.
 
 The engine does not know when an image was used last, so a file named after the image tells it.
 """

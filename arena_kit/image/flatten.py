@@ -63,7 +63,7 @@ class Flattening:
         self._exported, self._machine = exported, MACHINES.get(machine)
         self._most_bytes, self._most_files = most_bytes, most_files
         self._links: dict[str, str | None] = {"": None}
-        """What a path is: the target of a symbolic link, "" for a file, None for a folder."""
+        """The kind of a path: the target of a symbolic link, "" for a file, None for a folder."""
         self._programs: set[str] = set()
         self._read: dict[str, bytes] = {}
         self._installed: dict[str, str] = {}

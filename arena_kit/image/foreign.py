@@ -37,14 +37,14 @@ TRANSFER_SECONDS = 900.0
 PLAYER_LABEL = "arena.player"
 """Names the folder of the player in an image."""
 OF_THE_OWNER = (MISSING, REFUSED, TOO_LARGE)
-"""What a registry says about an image that only its owner can change."""
+"""The answers of a registry about an image that only its owner can change."""
 SILENCE_SECONDS = 300
 TERMS = "The arena shows no source of a container image: it only has the finished files."
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignImages:
-    """What may be taken. registries: HOST[:PORT][/PATH] each. most_bytes: of the files of an image."""
+    """The images that may be taken. registries: HOST[:PORT][/PATH] each. most_bytes: of the files of an image."""
 
     registries: Sequence[str]
     most_bytes: int

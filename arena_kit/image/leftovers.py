@@ -27,7 +27,7 @@ REQUIREMENTS_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Needed:
-    """What the arena's rows need.
+    """The images that the arena's rows need.
 
     images: the values of `Submission.image`. submissions: ids of those with open duels. builds: ids of running builds.
     last_build: the highest id of a build; higher ones are unknown to this arena.

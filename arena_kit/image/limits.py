@@ -1,4 +1,4 @@
-"""What installing requirements may take, and the program that ends pip when it takes more."""
+"""The limits of installing requirements, and the program that ends pip when it takes more."""
 
 from __future__ import annotations
 

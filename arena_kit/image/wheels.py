@@ -49,7 +49,7 @@ class Wheel:
 
 
 class Fetcher(Protocol):
-    """What runs pip."""
+    """A program that runs pip."""
 
     def fetch(self, lines: tuple[str, ...], log: Log) -> tuple[int, str]:
         """Let pip find and fetch the wheels of these lines; return its exit status and the end of its output."""

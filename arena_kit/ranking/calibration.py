@@ -20,7 +20,7 @@ SCORES = np.array([1.0, 0.5, 0.0])
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What was expected of a duel and how it ended, both seen from the same submission.
+    """The prediction for a duel and its result, both seen from the same submission.
 
     pair: the two submissions, in the same order for all their duels. expected: score per match, 0 to 1, as predicted
     before the duel was played. It is stored when the duel is created, never computed from ratings that know its result.
@@ -58,7 +58,7 @@ class Bin:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether what was expected lies within the interval of what happened."""
+        """Return whether what was expected lies within the interval of what happened."""
         return self.lower <= self.expected <= self.upper
 
 

@@ -65,7 +65,7 @@ def head_to_head(submissions: Sequence[int], tallies: Iterable[Tally]) -> HeadTo
 
 
 def who_beats_whom(table: HeadToHead, level: float = 0.95) -> Booleans:
-    """Whether the row beats the column: the whole interval of its share of points lies above one half."""
+    """Return whether the row beats the column: the whole interval of its share of points lies above one half."""
     return np.asarray(wilson(table.points, table.matches, level)[0] > 0.5)
 
 

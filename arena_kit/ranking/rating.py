@@ -72,7 +72,8 @@ class RatingFit:
 
     @property
     def is_connected(self) -> bool:
-        """Whether matches link all submissions that played; if not, only the prior compares one group with another."""
+        """Return whether matches link all submissions that played; if not, only the prior compares one group with
+        another."""
         return bool(self.groups.max(initial=-1) <= 0)
 
     def interval(self, index: int) -> Interval:

@@ -32,13 +32,13 @@ class Interval:
 
     @property
     def is_clear(self) -> bool:
-        """Whether zero lies outside the interval."""
+        """Return whether zero lies outside the interval."""
         return self.low > 0 or self.high < 0
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreSummary:
-    """What a board shows of an evaluation."""
+    """The figures of an evaluation on a board."""
 
     mean: Interval
     interquartile_mean: float
@@ -131,7 +131,7 @@ def wilson(points: np.ndarray, matches: np.ndarray, level: float = CONFIDENCE) -
 
 
 def as_equal(low: float, high: float) -> bool:
-    """Whether two values are equal except for rounding."""
+    """Return whether two values are equal except for rounding."""
     return high - low <= 1e-12 * max(1.0, abs(low), abs(high))
 
 

@@ -91,7 +91,7 @@ class SequentialTest:
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the test asks which of the two is stronger, rather than whether the first one is."""
+        """Return whether the test asks which of the two is stronger, rather than whether the first one is."""
         return self.elo0 == -self.elo1
 
     def question(self, first: str, second: str) -> str:
@@ -101,7 +101,7 @@ class SequentialTest:
         return f"whether {self.claim(first, second)}"
 
     def claim(self, first: str, second: str) -> str:
-        """What H1 says of the two, as part of a sentence."""
+        """Return the claim of H1 about the two, as part of a sentence."""
         bounds = f"{_written(self.elo1)} rather than {_written(self.elo0)} {self.scale}"
         return f"{first} is {bounds} stronger than {second}"
 
@@ -133,7 +133,7 @@ class Conclusion:
 
     @property
     def is_final(self) -> bool:
-        """Whether the test is over."""
+        """Return whether the test is over."""
         return self.state is not SequentialState.GOING_ON
 
     def sentence(self, first: str, second: str) -> str:

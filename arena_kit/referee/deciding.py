@@ -1,4 +1,4 @@
-"""Whether a duel is decided before its last match."""
+"""Tell when a duel is decided before its last match."""
 
 from __future__ import annotations
 

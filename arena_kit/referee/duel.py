@@ -151,7 +151,7 @@ class Duel:
             link.waiting = [request for request in link.waiting if request.kind is END or not request.match.is_over]
 
     def _is_wanted(self) -> bool:
-        """Whether players still have to be started."""
+        """Return whether players still have to be started."""
         return True
 
     def _forfeit(self, match: Match, player: int, fault: PlayerFault, detail: str = "") -> None:

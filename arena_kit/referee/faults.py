@@ -8,7 +8,7 @@ from arena_kit.text import plain_text
 
 
 class PlayerFault(StrEnum):
-    """What a player did wrong."""
+    """A fault of a player."""
 
     RAISED = "player_raised"
     TIMED_OUT = "player_timed_out"

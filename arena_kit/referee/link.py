@@ -244,7 +244,7 @@ class PlayerLink:
 
     @property
     def owes_end(self) -> bool:
-        """Whether an END waits to be sent or answered."""
+        """Return whether an END waits to be sent or answered."""
         return any(request.kind is END for request in (*self.outstanding, *self.waiting))
 
     @property

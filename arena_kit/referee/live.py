@@ -9,7 +9,8 @@ from arena_kit.referee.matches import DuelMatches
 
 
 class LiveView:
-    """What another thread sees of a duel. It only reads what the referee keeps anyway, so the play does nothing for it.
+    """The view of a duel for another thread. It only reads what the referee keeps anyway, so the play does nothing for
+    it.
 
     Copies of lists and dictionaries are made in one step of the interpreter; the moves of a simultaneous step are in
     the list only once all of them are chosen.

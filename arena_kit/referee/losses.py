@@ -1,4 +1,5 @@
-"""What follows when a player dies or falls silent: a match is forfeited, and a new container plays the others on."""
+"""The consequences of a player that dies or falls silent: a match is forfeited, and a new container plays the others
+on."""
 
 from __future__ import annotations
 

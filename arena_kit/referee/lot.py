@@ -83,7 +83,7 @@ class EvaluationPart:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """What one pod plays. claim: token of the claim of its rows; the seal repeats it."""
+    """The work of one pod. claim: token of the claim of its rows; the seal repeats it."""
 
     claim: str
     players: tuple[LotPlayer, ...]

@@ -40,7 +40,7 @@ class DuelMatches:
         """The matches from `_next` on that have been made already."""
 
     def are_over(self) -> bool:
-        """Whether every match that counts has a record."""
+        """Return whether every match that counts has a record."""
         return len(self.records) >= self.count
 
     @property

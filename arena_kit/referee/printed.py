@@ -1,4 +1,4 @@
-"""What a player printed during each move of a match, and what it raised, from its log.
+"""The output of a player during each move of a match, and what it raised, from its log.
 
 The player server marks the output (`arena_kit.sandbox.inside.player_server.printing`). A player can forge the marks, so
 what is found here is for people who may read the whole log.

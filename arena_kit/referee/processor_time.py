@@ -16,7 +16,7 @@ BURNED_FRACTION = 0.25
 
 
 class ChargedPlayer(Protocol):
-    """What this module needs of a player."""
+    """The parts of a player that this module needs."""
 
     index: int
 
@@ -29,7 +29,7 @@ class ChargedPlayer(Protocol):
 
 @dataclass(slots=True)
 class _Use:
-    """What is known about one player's use of the processor."""
+    """The known use of the processor by one player."""
 
     cpu: float | None = None
     """Its processor time when its last answers were read, or its container was started."""

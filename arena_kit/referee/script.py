@@ -43,7 +43,7 @@ class ScriptFault(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScriptScore:
-    """What a script reported about itself.
+    """The score that a script reported about itself.
 
     metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes that
     it says it played; None when it does not say.

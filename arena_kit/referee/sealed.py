@@ -25,7 +25,7 @@ PIECE_BYTES = 45_000
 MAX_BYTES = 6 << 20
 """The most bytes of a lot's results. A kubelet begins a new log file after 10 MiB of lines and shows only the last."""
 KEPT_BYTES, SMALL_BYTES = 256 << 10, 4096
-"""Of them, how many are kept for small parts, which say that there was no room for a result."""
+"""The bytes reserved for small parts, which only report that there was no room for a result."""
 SEAL_VERSION = 1
 
 
@@ -47,7 +47,7 @@ class Writer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it holds no part yet."""
+        """Return whether it holds no part yet."""
         return not self._parts
 
     def progress(self, part: str, done: int) -> None:

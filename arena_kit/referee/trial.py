@@ -36,7 +36,7 @@ class Trial(Duel):
         return super()._room() if is_shown else min(PAIR, super()._room())
 
     def _is_wanted(self) -> bool:
-        """Whether the trial is undecided."""
+        """Return whether the trial is undecided."""
         return not self.matches.are_over() and self._losses.all_play
 
     def _keep(self, match: Match) -> None:

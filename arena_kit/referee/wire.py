@@ -63,7 +63,7 @@ class Question(NamedTuple):
     valid: Sequence[int]
     """Valid actions; empty for END."""
     observation: bytes
-    """As returned by `Encoder.observation`."""
+    """The bytes of `Encoder.observation`."""
     match: Any
     """The referee's Match or Episode; not sent."""
     player: int

@@ -21,14 +21,14 @@ from arena_kit.rollout.worlds.world import NOTHING as NOTHING_BESIDE
 from arena_kit.rollout.worlds.world import Beside, World
 
 FRESH_ONE_IN = 20
-"""Of so many worlds, one is exported before its agent begins, and must hold what the package held when it was built."""
+"""One of so many worlds is exported before its agent begins, and must hold what the package held when it was built."""
 SPARE_SECONDS = 600.0
 """Added to a task's own time: after both a world may be removed, whatever its worker does."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What an agent has done in a world, apart from the state it has left there; as in Evidence.
+    """The work of an agent in a world, apart from the state it has left there; as in Evidence.
 
     fault_code: what the agent's fault was, if one has ended its work.
     """
@@ -45,7 +45,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What is left of a rollout. files: the exported state; by these and `work` it can be judged again.
+    """The remains of a rollout. files: the exported state; by these and `work` it can be judged again.
 
     logs: the end of what each service has printed, also of a rollout that the platform has spoilt.
     """

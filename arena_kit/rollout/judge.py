@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 
 
 class TaskOutcome(StrEnum):
-    """What became of the task. PARTIAL: some points, but not solved. UNJUDGED: nothing to judge by, or not possible."""
+    """The outcome of the task. PARTIAL: some points, but not solved. UNJUDGED: nothing to judge by, or not possible."""
 
     SOLVED = "SOLVED"
     PARTIAL = "PARTIAL"
@@ -70,12 +70,12 @@ class TaskVerdict:
 
     @property
     def is_solved(self) -> bool:
-        """Whether the rollout counts as a success."""
+        """Return whether the rollout counts as a success."""
         return self.outcome is TaskOutcome.SOLVED
 
     @property
     def counts(self) -> bool:
-        """Whether the rollout is an attempt that rates count."""
+        """Return whether the rollout is an attempt that rates count."""
         return self.fault is not Fault.PLATFORM and (self.outcome is not TaskOutcome.UNJUDGED)
 
     def as_json(self) -> dict[str, Any]:

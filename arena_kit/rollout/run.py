@@ -44,7 +44,7 @@ class PlayedRollout:
 
     @property
     def verdict(self) -> TaskVerdict:
-        """What was judged."""
+        """Return the verdict."""
         return self.attempt.verdict
 
 
@@ -89,14 +89,14 @@ def rollout_run(
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What playing the actions of a record in a fresh world has shown. differences: sentences; none if it is equal."""
+    """The result of playing a record's actions in a fresh world. differences: sentences; none if it is equal."""
 
     played: PlayedRollout
     differences: tuple[str, ...]
 
     @property
     def is_equal(self) -> bool:
-        """Whether the second world was left as the first one."""
+        """Return whether the second world was left as the first one."""
         return not self.differences
 
 

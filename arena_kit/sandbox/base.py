@@ -106,7 +106,7 @@ class Host(Protocol):
 
     @property
     def reusable(self) -> bool:
-        """Whether another duel can have a slot in it now."""
+        """Return whether another duel can have a slot in it now."""
 
     def slot(self) -> Slot:
         """Start a new process of the player and connect its wire. Raises SandboxError and PlayerDidNotStart."""

@@ -67,7 +67,7 @@ def hand_over(folder: Path, home: Path, uid: int) -> Path:
 
 
 def _is_readable(folder: Path) -> bool:
-    """Whether other users can reach and list a folder."""
+    """Return whether other users can reach and list a folder."""
     return all(path.stat().st_mode & 0o001 for path in [folder, *folder.parents]) and bool(folder.stat().st_mode & 4)
 
 

@@ -22,7 +22,7 @@ class Control:
 
     @property
     def is_open(self) -> bool:
-        """Whether the supervisor is connected, as far as is known."""
+        """Return whether the supervisor is connected, as far as is known."""
         return self.connection is not None
 
     def send(self, wait_seconds: float, **command: str) -> None:

@@ -1,4 +1,4 @@
-"""What a script submission is started with, and how it ended."""
+"""The start of a script submission, and its end."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Watch = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class ScriptLimits:
-    """What a script submission may use. Raises ValueError for values out of range."""
+    """The limits of a script submission. Raises ValueError for values out of range."""
 
     memory_limit_bytes: int = 512 << 20
     cpu_count: float = 0.5

@@ -1,4 +1,4 @@
-"""What every sandbox starts a player with: the player server, environment variables, a user and the player's folder."""
+"""The start of a player in every sandbox: the player server, environment variables, a user and the player's folder."""
 
 from __future__ import annotations
 

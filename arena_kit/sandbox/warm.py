@@ -26,7 +26,7 @@ JANITOR_SECONDS = 15.0
 
 
 class Key(NamedTuple):
-    """What two launches must have in common to use the same container."""
+    """The properties that two launches must share to use the same container."""
 
     image: str
     limits: Limits

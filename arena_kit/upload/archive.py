@@ -32,7 +32,7 @@ NOTED_NAMES = 5
 
 @dataclass(frozen=True, slots=True)
 class ArchiveReport:
-    """What an accepted archive holds."""
+    """The content of an accepted archive."""
 
     entry_point: str
     names: tuple[str, ...]

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = (
     "import sys; sys.path.append(sys.argv.pop(1)); from arena_kit.upload.source_program import main; sys.exit(main())"
 )
-"""Of this folder only arena-kit is wanted, so it comes last."""
+"""The program's own path comes last, because only arena-kit is wanted from it."""
 PATIENCE_SECONDS = 60
 """How long the process may wait for others while it looks for warnings."""
 

@@ -35,7 +35,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is found in a submission. Each error by itself would have it refused; a warning never does."""
+    """The findings in a submission. Each error by itself would have it refused; a warning never does."""
 
     errors: tuple[Finding, ...] = ()
     warnings: tuple[Finding, ...] = ()

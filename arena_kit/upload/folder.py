@@ -23,7 +23,7 @@ LEFT_OUT = frozenset({"venv"})
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What was packed and what was left out, as paths within the folder."""
+    """The packed files and those left out, as paths within the folder."""
 
     names: tuple[str, ...]
     left_out: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the name of a file in an upload says about the code that it may hold."""
+"""The kinds of code that the name of an uploaded file allows."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class _File:
     def __init__(self, name: str, tree: ast.Module) -> None:
         self.name, self.tree = name, tree
         self.bound: dict[str, str] = {}
-        """What an import bound to a name: its module, or `module.name`."""
+        """The object that an import bound to a name: its module, or `module.name`."""
         self.imported: set[str] = set()
         """Top-level modules that the file imports, perhaps only in some cases."""
         self.needed: list[tuple[str, int]] = []

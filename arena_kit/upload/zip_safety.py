@@ -44,7 +44,7 @@ class ArchiveRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ArchiveLimits:
-    """What an archive may hold."""
+    """The limits of an archive."""
 
     entry_count: int = 2000
     file_bytes: int = 256 * 1024 * 1024

@@ -26,7 +26,8 @@ TAIL_BYTES = 64
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What all streams told in a while. times: for each stream that is open, pairs of a count and when it was read.
+    """The events of all streams in a period. times: for each stream that is open, pairs of a count and when it was
+    read.
 
     broken: streams that were refused, ended or failed. cpu_seconds: of the processes that listen.
     """

@@ -22,7 +22,7 @@ from core.submissions.services import agent_create
 
 SHOP, CLERK = "shop", "shop_clerk"
 SERVICES = ("python", "postgres")
-"""What the services of the shop are made from."""
+"""The base images of the shop's services."""
 
 
 def images_missing() -> str:

@@ -73,7 +73,7 @@ class ChallengeDuel:
 
     @property
     def test_sentence(self) -> str:
-        """What its sequential test has found; empty without a test."""
+        """Return the finding of its sequential test; empty without a test."""
         return str((self.duel.test_result or {}).get("sentence", ""))
 
     @property

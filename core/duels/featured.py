@@ -49,7 +49,7 @@ class Featured:
 
 
 class _Compared(NamedTuple):
-    """What is asked of a duel to compare it with others. The names are those of the model."""
+    """The columns of a duel by which it is compared with others. The names are those of the model."""
 
     pk: int
     outcome: str

@@ -1,4 +1,4 @@
-"""What the positions of a whole match are worth: two named agents play on from several of them, unrated.
+"""The values of the positions of a whole match: two named agents play on from several of them, unrated.
 
 The duels are rows of a challenge, so they wait, are played, kept and charged as all other duels of challenges are.
 """
@@ -29,7 +29,7 @@ KEPT_SECONDS = 24 * 3600
 
 @dataclass(frozen=True, slots=True)
 class Playout:
-    """What came of one position. share: of the first seat's points; None before the end, or without the records.
+    """The result at one position. share: of the first seat's points; None before the end, or without the records.
 
     distinct: the different matches, by which the interval is found.
     """

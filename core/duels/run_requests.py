@@ -1,4 +1,4 @@
-"""What a program asks for: which players it names, and whether its caller may let them meet."""
+"""The requests of programs: which players it names, and whether its caller may let them meet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a player raised in the match that it forfeited: a traceback, which quotes its source."""
+"""The exception of a player in the match that it forfeited: a traceback, which quotes its source."""
 
 from __future__ import annotations
 

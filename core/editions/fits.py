@@ -143,7 +143,7 @@ def ratings_follow(environment: Environment, *, now: datetime) -> bool:
 
 
 def _is_worth_asking(pool: RatingPool | None, sums: LedgerSums | None, now: datetime) -> bool:
-    """Whether to ask if ratings are outdated, which may read all submissions of the environment.
+    """Return whether to ask if ratings are outdated, which may read all submissions of the environment.
 
     The ledger's version answers where rated results came in. Results that do not count for ratings, e.g. of a
     tournament whose results are hidden, change the version without changing ranks, so after these the question waits
@@ -250,7 +250,7 @@ def _newest(environment: Environment, rows: QuerySet[LedgerEntry]) -> set[int]:
 
 
 def ratings_are_outdated(environment: Environment) -> bool:
-    """Whether other results count now than in the last fit, or other submissions have a rank."""
+    """Return whether other results count now than in the last fit, or other submissions have a rank."""
     pool = RatingPool.objects.filter(environment=environment).first()
     sums = LedgerSums.objects.filter(environment=environment).first()
     ratings = Rating.objects.filter(submission__agent__environment=environment)

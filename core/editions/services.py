@@ -118,7 +118,8 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
 
 
 def _has_recovered(environment: Environment) -> bool:
-    """Whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was struck."""
+    """Return whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was
+    struck."""
     was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
     return was_called and not fits.ratings_are_outdated(environment)
 

@@ -102,7 +102,7 @@ def sums_anew(environment: Environment, sums: LedgerSums, version: int) -> datet
 
 
 def pair_sums(found: Iterable[LedgerDuel]) -> dict[tuple[int, int], PairSum]:
-    """What these duels add to the totals of pairs."""
+    """Return the sums that these duels add to the totals of pairs."""
     pairs: dict[tuple[int, int], PairSum] = defaultdict(PairSum)
     for row in found:
         one, other = row.result.submissions

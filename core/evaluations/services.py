@@ -36,7 +36,7 @@ from core.models import (
 from core.monitoring.metrics import evaluation_completed, matches_played
 
 EpisodeRow = tuple[int, float, int, float]
-"""What an evaluation's row keeps of each episode: number, score, length in steps, thinking seconds."""
+"""The values of each episode in an evaluation's row: number, score, length in steps, thinking seconds."""
 
 
 def evaluation_create(*, submission: Submission) -> Evaluation:

@@ -1,4 +1,4 @@
-"""What the settings say about the cluster on which lots and rollouts are played."""
+"""The settings of the cluster on which lots and rollouts are played."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people, and decisions made for them, do to jobs: move them in line, cancel them, start them again."""
+"""The acts of people, and of decisions made for them, on jobs: move them in line, cancel them, start them again."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class Lease:
 
     @property
     def has_news(self) -> bool:
-        """Whether the row does not know yet what was logged, shown or set as progress."""
+        """Return whether the row does not know yet what was logged, shown or set as progress."""
         return self._news
 
     def raise_if_lost(self) -> None:

@@ -41,7 +41,7 @@ TAKEN_OVER = timedelta(minutes=2)
 
 
 class WaitCode(models.TextChoices):
-    """What a job waits for."""
+    """The reason why a job waits."""
 
     IN_LINE = "in_line", "other jobs are before it"
     PERSONS_TURN = "persons_turn", "a person has to act"
@@ -71,7 +71,7 @@ class Wait:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether waiting alone does not help."""
+        """Return whether waiting alone does not help."""
         return self.code in (
             WaitCode.NO_WORKER,
             WaitCode.ENGINE_DOWN,
@@ -95,7 +95,7 @@ class _Queue:
 
     @property
     def is_moving(self) -> bool:
-        """Whether its workers finish jobs."""
+        """Return whether its workers finish jobs."""
         return self.workers > self.deaf and self.still_since is None
 
 

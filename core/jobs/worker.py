@@ -39,12 +39,14 @@ def _engine_is_down() -> bool:
 
 
 def _registry_is_down() -> bool:
+    # Imported here for the same reason.
     from core.jobs.images import registry_is_down
 
     return registry_is_down()
 
 
 def _base_images_missing() -> bool:
+    # Imported here for the same reason.
     from core.jobs.images import base_images_missing
 
     return base_images_missing()

@@ -89,12 +89,12 @@ class Agent(models.Model):
 
     @property
     def is_in_datasets(self) -> bool:
-        """Whether its matches are part of public data sets."""
+        """Return whether its matches are part of public data sets."""
         return self.is_public if self.shares_moves is None else self.shares_moves
 
     @property
     def is_quarantined(self) -> bool:
-        """Whether the arena disabled it for crashing."""
+        """Return whether the arena disabled it for crashing."""
         return self.quarantined_at is not None
 
 

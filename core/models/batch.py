@@ -14,7 +14,7 @@ from core.models.user import User
 
 
 class RolloutAgent(models.TextChoices):
-    """What works at the tasks of a batch."""
+    """The kind of agent that works at the tasks of a batch."""
 
     SCRIPTED = "SCRIPTED", "the oracle of each task"
     NULL = "NULL", "nothing"

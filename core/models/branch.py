@@ -1,4 +1,4 @@
-"""What goes on from a position of a recorded match."""
+"""Play from a position of a recorded match."""
 
 from __future__ import annotations
 

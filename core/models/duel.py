@@ -138,5 +138,5 @@ class Duel(PlayedJob, Checkable, Branch):
 
     @property
     def is_void(self) -> bool:
-        """Whether it was struck from the ledger or could not be played (prefetch `void` for lists)."""
+        """Return whether it was struck from the ledger or could not be played (prefetch `void` for lists)."""
         return self.state in ("FAILED", "CANCELLED") or hasattr(self, "void")

@@ -11,7 +11,7 @@ from core.models.quota import QuotaNumbers
 
 
 class Play(models.TextChoices):
-    """What agents play without an organiser, in environments with two or more seats."""
+    """The play that goes on without an organiser, in environments with two or more seats."""
 
     EDITIONS = "EDITIONS", "an edition of all agents after every change"
     LADDER = "LADDER", "an endless ladder"
@@ -19,7 +19,7 @@ class Play(models.TextChoices):
 
 
 class EnvironmentKind(models.TextChoices):
-    """What agents meet in an environment."""
+    """The kind of an environment."""
 
     RULES = "RULES", "rules"
     APP = "APP", "an application"
@@ -137,7 +137,7 @@ class Environment(QuotaNumbers):
 
     @property
     def is_available(self) -> bool:
-        """Whether its rules can run on this arena: nothing that they need is missing or broken."""
+        """Return whether its rules can run on this arena: nothing that they need is missing or broken."""
         return not self.unavailable_because
 
     @property
@@ -149,27 +149,28 @@ class Environment(QuotaNumbers):
 
     @property
     def unavailable_sentence(self) -> str:
-        """What everyone reads where it is not available; the remedy is for organisers only."""
+        """The sentence for everyone where it is not available; the remedy is for organisers only."""
         return f"{self} is not available on this arena at the moment. The organisers can see why."
 
     @property
     def is_scored(self) -> bool:
-        """Whether submissions are ranked by what they reach alone, scores or solved tasks, instead of by duels."""
+        """Return whether submissions are ranked by what they reach alone, scores or solved tasks, instead of by
+        duels."""
         return self.seats == 1
 
     @property
     def is_app(self) -> bool:
-        """Whether it is an application, in which agents work at tasks."""
+        """Return whether it is an application, in which agents work at tasks."""
         return self.kind == EnvironmentKind.APP
 
     @property
     def is_added(self) -> bool:
-        """Whether a submission added it, and no file in a folder describes it."""
+        """Return whether a submission added it, and no file in a folder describes it."""
         return bool(self.added_file)
 
     @property
     def limits(self) -> Limits:
-        """What a player may use in this environment."""
+        """The limits of a player in this environment."""
         return Limits(
             cpu_count=self.cpu_count,
             memory_limit_bytes=self.memory_limit_bytes,

@@ -170,7 +170,7 @@ class Job(models.Model):
 
     @property
     def is_over(self) -> bool:
-        """Whether the state is final."""
+        """Return whether the state is final."""
         return self.state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
 
 

@@ -128,7 +128,8 @@ class Rating(models.Model):
 
     @property
     def is_fitted(self) -> bool:
-        """Whether it comes from a fit, which always has an interval; before the first fit it is the Elo rating."""
+        """Return whether it comes from a fit, which always has an interval; before the first fit it is the Elo
+        rating."""
         return self.low < self.high
 
 

@@ -31,7 +31,7 @@ class Ledger(models.Model):
 
 
 class LedgerChange(models.Model):
-    """What one version of an environment's ledger changed. Written once."""
+    """The change of one version of an environment's ledger. Written once."""
 
     class Kind(models.TextChoices):
         RESULT = "RESULT", "a duel's result"

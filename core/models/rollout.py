@@ -28,7 +28,7 @@ class RolloutPhase(models.TextChoices):
 
 
 class RolloutOutcome(models.TextChoices):
-    """What became of the task, as arena_kit.rollout.judge has it."""
+    """The outcome of the task, as arena_kit.rollout.judge has it."""
 
     NONE = "", "not over"
     SOLVED = "SOLVED", "solved"
@@ -173,7 +173,7 @@ class Rollout(Job):
 
     @property
     def is_solved(self) -> bool:
-        """Whether it counts as a success."""
+        """Return whether it counts as a success."""
         return self.outcome == RolloutOutcome.SOLVED
 
     @property

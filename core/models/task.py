@@ -10,7 +10,7 @@ from core.models.user import User
 
 
 class TaskSplit(models.TextChoices):
-    """What a task is for. Hidden tasks are seen by organisers and their authors only."""
+    """The use of a task. Hidden tasks are seen by organisers and their authors only."""
 
     PRACTICE = "PRACTICE", "practice"
     RANKING = "RANKING", "ranking"
@@ -18,7 +18,7 @@ class TaskSplit(models.TextChoices):
 
 
 class Acceptance(models.TextChoices):
-    """Whether the arena has tried a task: its oracle must solve it, and doing nothing must not."""
+    """The result of trying a task: its oracle must solve it, and doing nothing must not."""
 
     UNTRIED = "", "not tried"
     ACCEPTED = "ACCEPTED", "accepted"

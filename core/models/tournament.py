@@ -142,7 +142,7 @@ class Tournament(models.Model):
 
     @property
     def is_ladder(self) -> bool:
-        """Whether it is a ladder: participants come and go and are ranked by their ratings."""
+        """Return whether it is a ladder: participants come and go and are ranked by their ratings."""
         return self.format == LADDER
 
     @property
@@ -157,12 +157,12 @@ class Tournament(models.Model):
 
     @property
     def has_registration(self) -> bool:
-        """Whether owners register for it. Otherwise every agent that may play takes part."""
+        """Return whether owners register for it. Otherwise every agent that may play takes part."""
         return self.registration_opens_at is not None
 
     @property
     def counts_for_ratings(self) -> bool:
-        """Whether its duels count for ratings; ratings would reveal results that are held back."""
+        """Return whether its duels count for ratings; ratings would reveal results that are held back."""
         return self.is_rated and self.results == Audience.PUBLIC
 
 
@@ -244,5 +244,5 @@ class Participant(models.Model):
 
     @property
     def has_played(self) -> bool:
-        """Whether any of its duels counts; before that, all participants share rank 1."""
+        """Return whether any of its duels counts; before that, all participants share rank 1."""
         return bool(self.wins or self.draws or self.losses)

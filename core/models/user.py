@@ -76,15 +76,15 @@ class User(AbstractUser, QuotaNumbers):
 
     @property
     def must_confirm_email(self) -> bool:
-        """Whether this account's e-mail still has to be confirmed."""
+        """Return whether this account's e-mail still has to be confirmed."""
         return self.email_confirmed_at is None and not self.is_system
 
     @property
     def is_deleted(self) -> bool:
-        """Whether its owner has deleted the account, which nothing opens again."""
+        """Return whether its owner has deleted the account, which nothing opens again."""
         return self.email == f"{self.username}{NOWHERE}" and not self.is_system
 
     @property
     def is_system(self) -> bool:
-        """Whether this is the account of anonymous submissions instead of a person's."""
+        """Return whether this is the account of anonymous submissions instead of a person's."""
         return self.email == ANONYMOUS_EMAIL

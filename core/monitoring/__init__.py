@@ -1,1 +1,1 @@
-"""What a process says about itself: metrics, logs and error reports."""
+"""The signals of a process: metrics, logs and error reports."""

@@ -1,4 +1,5 @@
-"""What all queued mails share: one worker claims each, failed attempts are repeated, and after two days it gives up."""
+"""The base of all queued mails: one worker claims each, failed attempts are repeated, and after two days it gives
+up."""
 
 from __future__ import annotations
 

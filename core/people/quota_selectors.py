@@ -30,7 +30,7 @@ class Quota:
 
     @property
     def left(self) -> int | None:
-        """What may still be used; None without a limit."""
+        """The part of the quota that is left; None without a limit."""
         return None if self.limit is None else max(0, self.limit - (self.used or 0))
 
     @property

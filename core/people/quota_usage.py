@@ -1,4 +1,4 @@
-"""What people use of their quotas, counted from the rows themselves, so that no counter can go wrong."""
+"""The use of quotas, counted from the rows themselves, so that no counter can go wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a person has a second factor, and whether a session still lacks it."""
+"""Questions about second factors: has a person one, and does a session still lack it?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from core.models import User
 
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-"""What counts as a second factor. Recovery codes exist only beside one."""
+"""The kinds of second factors. Recovery codes exist only beside one."""
 
 
 def has_second_factor(user: User) -> bool:

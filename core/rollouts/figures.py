@@ -33,7 +33,8 @@ SOLVED = Q(outcome=RolloutOutcome.SOLVED)
 
 @dataclass(frozen=True, slots=True)
 class BatchFigures:
-    """What a batch shows. any_of, all_of: pass@k and pass^k by k. often: how often each task was solved, by its key."""
+    """The figures of a batch. any_of, all_of: pass@k and pass^k by k. often: how often each task was solved, by its
+    key."""
 
     summary: Summary
     any_of: Mapping[int, SetFigure]
@@ -44,7 +45,8 @@ class BatchFigures:
 
 @dataclass(frozen=True, slots=True)
 class Analytics:
-    """What the tasks of an application tell. often: by task key, over all agents. agents: counts by agent and task."""
+    """The analytics of an application's tasks. often: by task key, over all agents. agents: counts by agent and
+    task."""
 
     often: Mapping[str, Often]
     disagreements: Sequence[tuple[str, float]]

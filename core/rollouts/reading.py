@@ -14,7 +14,7 @@ from arena_kit.rollout.tasks.task import Task as TaskRead
 from core.models import Environment, Package, Task
 
 BESIDE_BYTES = 2304 << 20
-"""What a world needs beside its package at most: the browser, the pause container and the player."""
+"""The most that a world needs beside its package: the browser, the pause container and the player."""
 
 
 def site_limits() -> SiteLimits:

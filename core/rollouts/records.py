@@ -1,4 +1,4 @@
-"""What was kept of a rollout: its steps, pages and pictures, and its log in the forms that other programs read."""
+"""The records of a rollout: its steps, pages and pictures, and its log in the forms that other programs read."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class StateChanges:
-    """What a rollout has changed. counts: all changes by table or file, those that were not written down included."""
+    """The changes of a rollout. counts: all changes by table or file, those that were not written down included."""
 
     counts: Mapping[str, int]
     changes: tuple[StateChange, ...]

@@ -33,7 +33,7 @@ LONG = ("log", "live", "task__definition", "batch__agent_config", "package__mani
 
 @dataclass(frozen=True, slots=True)
 class TaskFilter:
-    """What a list of tasks is narrowed by; empty keys are not looked at. query: words of instruction or key."""
+    """The filter of a list of tasks; empty keys are not looked at. query: words of instruction or key."""
 
     query: str = ""
     tag: str = ""

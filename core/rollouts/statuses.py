@@ -9,7 +9,7 @@ from core.models import JobFault, JobState, Rollout, RolloutOutcome, RolloutPhas
 PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED = "pending", "provisioning", "running", "completed", "failed"
 CANCELLED = "cancelled"
 STATUSES = (PENDING, PROVISIONING, RUNNING, COMPLETED, FAILED, CANCELLED, "success", "error")
-"""What a list may be filtered by; `success` and `error` are the words of a later version of the dashboard."""
+"""The filters of a list; `success` and `error` are the words of a later version of the dashboard."""
 _BEGINNING = Q(phase__in=[RolloutPhase.WAITING, RolloutPhase.PROVISIONING])
 _FILTERS = {
     PENDING: Q(state=JobState.QUEUED),

@@ -32,7 +32,7 @@ MOST_NEAR_LOOKED_AT = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """What an upload of tasks has changed, as it is answered and kept."""
+    """The changes of an upload of tasks, as they are answered and kept."""
 
     file: TaskFile
     written: tuple[Task, ...]

@@ -1,4 +1,4 @@
-"""What programs talk to: the API and the executor."""
+"""The interfaces for programs: the API and the executor."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What operators see: logs, metrics and reports of errors."""
+"""The signals for operators: logs, metrics and reports of errors."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""What the arena sends: mail and webhooks, and what mails about errors leave out."""
+"""The messages of the arena: mail and webhooks, and what mails about errors leave out."""
 
 from urllib.parse import urlsplit
 

@@ -1,4 +1,4 @@
-"""What plays: sandboxes, images, scripts and environments."""
+"""The settings of players: sandboxes, images, scripts and environments."""
 
 import shlex
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What owners say about their agents."""
+"""Owners' descriptions of their agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done to agents and submissions that exist: change their settings, build again, and delete."""
+"""Acts on agents and submissions that exist: change their settings, build again, and delete."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upload would be refused for, without an upload: nothing is stored, and no quota is used."""
+"""The findings about an archive without an upload: nothing is stored, and no quota is used."""
 
 from __future__ import annotations
 

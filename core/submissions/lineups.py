@@ -30,7 +30,7 @@ class Lineup:
 
     @property
     def is_tested(self) -> bool:
-        """Whether its test is running."""
+        """Return whether its test is running."""
         return self.promotion is not None and self.promotion.state == PromotionState.TESTING
 
 

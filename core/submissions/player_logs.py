@@ -1,4 +1,4 @@
-"""What players printed in their jobs, and who may read it."""
+"""The output of players in their jobs, and the people who may read it."""
 
 from __future__ import annotations
 

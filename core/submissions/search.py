@@ -1,4 +1,4 @@
-"""What a search on the site finds: agents, people and environments by their names."""
+"""The search on the site: agents, people and environments by their names."""
 
 from __future__ import annotations
 

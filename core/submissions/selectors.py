@@ -124,7 +124,7 @@ class Place:
 
     @property
     def is_unplayed(self) -> bool:
-        """Whether its edition was cancelled before any match was played, when all participants share rank 1."""
+        """Return whether its edition was cancelled before any match was played, when all participants share rank 1."""
         return self.participant.tournament.state == TournamentState.CANCELLED and not self.participant.has_played
 
 

@@ -44,7 +44,7 @@ from core.submissions.uploads import (
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What an uploader says about a submission, which is not checked. public_id: None lets the arena choose.
+    """The uploader's own words about a submission, which are not checked. public_id: None lets the arena choose.
 
     mode: how it was sent, for metrics: zip, single (one script) or multi (several files).
     """

@@ -43,7 +43,7 @@ class Upload:
     form: SubmissionForm
     size: int
     image_name: str = ""
-    """As the uploader names the image, where one is submitted."""
+    """The uploader's name of the image, where one is submitted."""
 
 
 def upload_look(*, archive: UploadedFile[bytes], environment: Environment, is_script: bool = False) -> Upload:

@@ -1,4 +1,4 @@
-"""What people may read about jobs. Hidden seeds stay hidden, even if a player prints them.
+"""The visibility of jobs. Hidden seeds stay hidden, even if a player prints them.
 
 `core.tournaments.results` decides who sees results of tournaments that are held back.
 """

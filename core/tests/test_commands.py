@@ -52,7 +52,7 @@ def test_sync_environments_creates_and_updates_a_row_for_every_spec() -> None:
 
 @pytest.fixture
 def nothing_is_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether environments can be made here takes long to find out."""
+    """Return whether environments can be made here takes long to find out."""
     monkeypatch.setattr(sync_environments, "Trials", lambda slugs, folders: Trials([], folders))
 
 

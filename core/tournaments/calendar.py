@@ -48,7 +48,7 @@ def _places(tournament: Tournament, registered: int) -> int:
 
 
 def next_step(tournament: Tournament, *, now: datetime) -> tuple[str, datetime | None]:
-    """What happens next with a planned tournament, and when; empty without a time."""
+    """Return the next step of a planned tournament, and its time; empty without a time."""
     steps = (
         ("Registration opens", tournament.registration_opens_at),
         ("Registration closes", tournament.registration_closes_at),

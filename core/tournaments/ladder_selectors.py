@@ -27,7 +27,7 @@ class Field:
 
     @property
     def has_two_owners(self) -> bool:
-        """Whether any two agents may meet."""
+        """Return whether any two agents may meet."""
         return len({submission.agent.owner_id for submission in self.playing}) > 1
 
 

@@ -1,4 +1,4 @@
-"""What a plan of a tournament would mean: how many duels it has, and how long they take."""
+"""The preview of a tournament's plan: how many duels it has, and how long they take."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DUELS_READ = 50
 
 @dataclass(frozen=True, slots=True)
 class PlanPreview:
-    """What a plan would mean with the agents of today.
+    """The preview of a plan with the agents of today.
 
     eligible: agents that may take part now. participants: those of them for whom there is room. obstacle: why they
     cannot play it, as a sentence; then there are no figures. match_count: of a duel. seconds: None while no duel of

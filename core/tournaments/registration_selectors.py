@@ -29,7 +29,7 @@ class OwnEntry:
 
 @dataclass(frozen=True, slots=True)
 class RegistrationCard:
-    """What a page says of a tournament's registration. closed: why it is not open, as a sentence; empty when it is."""
+    """A tournament's registration on a page. closed: why it is not open, as a sentence; empty when it is."""
 
     tournament: Tournament
     closed: str
@@ -58,7 +58,7 @@ class RegistrationCard:
 
     @property
     def is_own_left(self) -> bool:
-        """Whether an agent of the viewer is not registered."""
+        """Return whether an agent of the viewer is not registered."""
         return any(not entry.is_registered for entry in self.own)
 
 
@@ -156,7 +156,7 @@ def playable_agents(tournament: Tournament, agents: Sequence[Agent]) -> set[int]
 
 
 def holds_place(agent: Agent) -> bool:
-    """Whether a registered agent occupies a place: not while it is disabled or its owner's account is closed.
+    """Return whether a registered agent occupies a place: not while it is disabled or its owner's account is closed.
 
     If it is let back in and there are too many, those that registered first take part.
     """
@@ -173,7 +173,7 @@ def is_full(tournament: Tournament) -> bool:
 
 
 def registration_card(tournament: Tournament, viewer: User | None, *, now: datetime) -> RegistrationCard:
-    """What the page of a planned tournament says of registration. viewer: None without a login."""
+    """Return the registration of a planned tournament for its page. viewer: None without a login."""
     rows = list(registration_rows().filter(tournament=tournament))
     closed = closed_because(tournament, now=now)
     own: tuple[OwnEntry, ...] = ()

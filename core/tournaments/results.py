@@ -22,7 +22,7 @@ class HeldBack(NotStored):
 
 
 def results_visible(tournament: Tournament, viewer: Viewer) -> bool:
-    """Whether a person sees tables, duels and replays. Queries only for results that participants may see."""
+    """Return whether a person sees tables, duels and replays. Queries only for results that participants may see."""
     if tournament.results == Audience.PUBLIC or may(viewer, RESULTS):
         return True
     if tournament.results == Audience.HIDDEN or not isinstance(viewer, User):
@@ -37,7 +37,7 @@ def results_check(tournament: Tournament, viewer: Viewer) -> None:
 
 
 def duel_visible(duel: Duel, viewer: Viewer) -> bool:
-    """Whether a person sees the result of a duel; duels without a tournament are never held back."""
+    """Return whether a person sees the result of a duel; duels without a tournament are never held back."""
     return duel.tournament is None or results_visible(duel.tournament, viewer)
 
 

@@ -1,4 +1,4 @@
-"""What was told of a running duel: its finished matches at once, the moves of one that is played after a delay."""
+"""The published part of a running duel: its finished matches at once, the moves of one that is played after a delay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is played now, as everyone may see it: running tournaments, running duels and the latest results."""
+"""The present play, as everyone may see it: running tournaments, running duels and the latest results."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLLOWED = (
     "matches_done",
     "started_at",
 )
-"""What else is asked of a running duel, to show its moves and how far it is."""
+"""The further columns of a running duel, to show its moves and its progress."""
 MOST_TOURNAMENTS, MOST_RUNNING, MOST_RESULTS = 24, 12, 12
 NAMED = (
     "player_1__number",
@@ -49,7 +49,7 @@ class WallTournament:
 
 @dataclass(frozen=True, slots=True)
 class Wall:
-    """What is played now. featured: the running duel whose moves are shown, if there is one."""
+    """The present play. featured: the running duel whose moves are shown, if there is one."""
 
     tournaments: list[WallTournament]
     running: list[Duel]

@@ -1,4 +1,4 @@
-"""What a job wants to be played as a lot, and the lot's part as the result."""
+"""The request of a job to a lot, and the lot's part as the result."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class Recheck(ABC, BaseCommand, Generic[AnyResult, Record]):
     kind: ClassVar[type[Duel | Evaluation]]
     part: ClassVar[str]
     parts: ClassVar[str]
-    """What a job consists of, in the singular and the plural."""
+    """The parts of a job, in the singular and the plural."""
 
     @abstractmethod
     def get(self, number: int) -> AnyResult:

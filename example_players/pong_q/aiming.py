@@ -1,4 +1,4 @@
-"""What `player.py` and `train.py` share: where the ball will arrive, and where the paddle meets it.
+"""Geometry for `player.py` and `train.py`: where the ball will arrive, and where the paddle meets it.
 
 Heights and speeds are those of the environment: the court is 1 high, and heights count from the top.
 """

@@ -175,7 +175,7 @@ class Arena:
         return Report(case, self.kind, got, tuple(problems), dirt, time.monotonic() - begun)
 
     def still_starts_players(self) -> bool:
-        """Whether two honest players that are started now play as those did that were started first."""
+        """Return whether two honest players that are started now play as those did that were started first."""
         duel = self._play(self._honest, LIMITS, self._sandbox.launch, self._sandbox.launch)
         return outline(duel.record) == self._peaceful
 

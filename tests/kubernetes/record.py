@@ -180,7 +180,7 @@ def _is_decided(scene: Scene, status: Status) -> bool:
 
 
 def _is_ready(pods: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether all containers run, or have run, or the pod finds no node."""
+    """Return whether all containers run, or have run, or the pod finds no node."""
     if not pods:
         return False
     status = pods[0]["status"]

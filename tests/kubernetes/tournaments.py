@@ -36,7 +36,7 @@ class Figures:
     faults: dict[str, int]
 
     def is_well(self) -> bool:
-        """Whether nothing was lost, doubled, left over or played otherwise."""
+        """Return whether nothing was lost, doubled, left over or played otherwise."""
         return not (self.lost or self.doubled or self.jobs_left_over) and self.standings_equal and self.records_equal
 
     def __str__(self) -> str:

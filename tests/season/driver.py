@@ -179,7 +179,7 @@ class Driver:
         return again(lambda: JOB_MODELS[hit.facts["kind"]]._default_manager.get(pk=hit.facts["job"]))()
 
     def runs_elsewhere(self, hit: Hit) -> bool:
-        """Whether the job has been taken by another worker, or even finished by it."""
+        """Return whether the job has been taken by another worker, or even finished by it."""
         job = self.job(hit)
         is_other = job.claim_token is not None and str(job.claim_token) != hit.facts["token"]
         return is_other and job.state in ("RUNNING", "SUCCEEDED")

@@ -202,7 +202,7 @@ class Season:
 
     @again
     def are_ready(self) -> bool:
-        """Whether all that play may play."""
+        """Return whether all that play may play."""
         from core.models import Submission
 
         valid = Submission.objects.valid().filter(agent__name__startswith="agent-").count()

@@ -84,7 +84,8 @@ class Rows(ModelAdmin):
 
 
 class Opening(Rows):
-    """What opens an account. Its page shows no secret, only its owner can create it, and superusers may delete it."""
+    """The second factors of an account. Its page shows no secret, only its owner can create it, and superusers may
+    delete it."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return _is_superuser(request)

@@ -52,7 +52,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True)
 class AnalysisView:
-    """What the page shows. job: None without one. shares: by position, player 1's share of the bar in percent,
+    """The view of the page. job: None without one. shares: by position, player 1's share of the bar in percent,
     or None if it is not solved; story, graph, losses: only with a result."""
 
     job: Analysis | None

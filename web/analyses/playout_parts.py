@@ -1,4 +1,4 @@
-"""What the positions of a match are worth by playouts, as its page shows it: a bar, a graph, swings and a table."""
+"""The values of a match's positions by playouts, as its page shows it: a bar, a graph, swings and a table."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PlayoutMark:
 
 @dataclass(frozen=True, slots=True)
 class PlayoutsView:
-    """What the page shows. swings: (ply, sentence) of the clear changes, the largest ones.
+    """The view of the page. swings: (ply, sentence) of the clear changes, the largest ones.
 
     line: the path through the points. told: by state of the match, share of the bar in percent and sentence.
     """

@@ -18,7 +18,7 @@ COMPATIBLE = "compatible"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a value is, in words. of: the object that is described elsewhere on the page, if it is one."""
+    """The kind of a value, in words. of: the object that is described elsewhere on the page, if it is one."""
 
     words: str
     of: str = ""

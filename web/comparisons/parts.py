@@ -1,4 +1,5 @@
-"""What a comparison's page shows besides the comparison: which versions were asked for, and what could not be found."""
+"""The parts of a comparison's page besides the comparison: which versions were asked for, and what could not be
+found."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ class Asked:
 
     @property
     def words(self) -> tuple[str, str]:
-        """What the form's two fields hold."""
+        """Return the words of the form's two fields."""
         first, second, *_ = *map(str, self.versions), *self.missing, "", ""
         return first, second
 

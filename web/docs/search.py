@@ -9,7 +9,7 @@ from web.docs.pages import DocPage, doc_pages
 from web.docs.rendering import Section
 
 IN_TITLE, IN_HEADING, IN_TEXT = 20, 4, 1
-"""What a word counts where it is found; in the title of a page by the share of the title that it is."""
+"""The weight of a word by the place where it is found; in the title of a page by the share of the title that it is."""
 MOST_IN_TEXT = 5
 """How often a word counts in one text."""
 MOST_OF_A_PAGE = 2

@@ -1,4 +1,4 @@
-"""What the page of a match shows besides its states, and how it is shared with other sites."""
+"""The parts of a match's page besides its states, and the ways to share it with other sites."""
 
 from __future__ import annotations
 

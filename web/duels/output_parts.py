@@ -1,4 +1,4 @@
-"""What a person's own agents printed during a match, move by move; other people never see it here."""
+"""The output of a person's own agents during a match, move by move; other people never see it here."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from core.submissions.player_logs import player_log_read
 
 @dataclass(frozen=True, slots=True)
 class PrintedAt:
-    """What was printed during the move that led to a state, or in `end` after the last one. name: of the player."""
+    """The output during the move that led to a state, or in `end` after the last one. name: of the player."""
 
     ply: int
     name: str

@@ -41,7 +41,7 @@ class GroupView:
 
     @property
     def has_repeats(self) -> bool:
-        """Whether some of its matches only repeat others."""
+        """Return whether some of its matches only repeat others."""
         return len(self.distinct) < len(self.matches)
 
 

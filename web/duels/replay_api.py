@@ -15,7 +15,7 @@ from web.site.throttling import AccountThrottle, ReplayFileThrottle, StrangerThr
 
 
 class Replayed(APIView):
-    """What replays of duels and of validations share."""
+    """The base of replays of duels and of validations."""
 
     tag = "duels"
     throttle_classes = [StrangerThrottle, AccountThrottle, ReplayFileThrottle]

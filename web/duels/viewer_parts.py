@@ -1,4 +1,4 @@
-"""What stands around the states of a match on its page: values, times, and the list of moves."""
+"""The parts around the states of a match on its page: values, times, and the list of moves."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ MOST_NAMES = 32
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the guide of a task shows. `trial_code` is empty if Gymnasium cannot make the environment."""
+    """The contract of a task in its guide. `trial_code` is empty if Gymnasium cannot make the environment."""
 
     state: str
     state_names: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""What the pages of an environment show: the viewer's agents, the table of an edition, and the guide with its form."""
+"""The parts of an environment's pages: the viewer's agents, the table of an edition, and the guide with its form."""
 
 from __future__ import annotations
 

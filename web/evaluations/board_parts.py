@@ -1,4 +1,4 @@
-"""What a board's page shows: the filter, rows on one scale, pages and comparisons."""
+"""The parts of a board's page: the filter, rows on one scale, pages and comparisons."""
 
 from __future__ import annotations
 

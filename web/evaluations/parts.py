@@ -1,4 +1,4 @@
-"""What an evaluation's page shows of its episodes and recordings."""
+"""The episodes and recordings on an evaluation's page."""
 
 from __future__ import annotations
 

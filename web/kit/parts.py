@@ -1,4 +1,4 @@
-"""What pages and the index say about the wheel: its addresses and the commands that install it."""
+"""The wheel on pages and in the index: its addresses and the commands that install it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an organiser can do with a row, and the question before it."""
+"""An act of an organiser on a row, and the question before it."""
 
 from __future__ import annotations
 

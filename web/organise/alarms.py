@@ -1,4 +1,4 @@
-"""What organisers can do about an alarm: the page of the documentation that speaks of it."""
+"""The advice about an alarm: the page of the documentation that speaks of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from core.models import Alarm
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What to do about alarms whose key matches. doc: a page of the documentation; anchor: its part."""
+    """The advice about alarms whose key matches. doc: a page of the documentation; anchor: its part."""
 
     pattern: str
     sentence: str

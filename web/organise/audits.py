@@ -1,4 +1,4 @@
-"""What a form has changed, as the audit log shows it."""
+"""The changes of a form, as the audit log shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What forms of organisers share: their parts on the page, and times in the zone of the reader."""
+"""The parts that forms of organisers share: their parts on the page, and times in the zone of the reader."""
 
 from __future__ import annotations
 

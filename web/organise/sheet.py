@@ -27,7 +27,7 @@ class Column:
 
     @property
     def is_number(self) -> bool:
-        """Whether its values are numbers, which stand at the right."""
+        """Return whether its values are numbers, which stand at the right."""
         return self.kind in ("num", "bytes", "money", "prices", "took")
 
     def value(self, row: Any) -> object:
@@ -80,7 +80,7 @@ class Sheet:
 
     @property
     def actions(self) -> Sequence[OrganiserAction[Any]]:
-        """What can be done with its rows."""
+        """The acts on its rows."""
         return KINDS[self.kind].actions if self.kind in KINDS else ()
 
     def rows(self, words: str, show: str, slug: str) -> QuerySet[Any]:

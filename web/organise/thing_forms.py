@@ -9,7 +9,7 @@ from web.organise.forms import Part, PartedForm
 
 
 class AgentForm(PartedForm):
-    """What organisers may change about an agent; its owner, its environment and its versions stay."""
+    """The fields of an agent that organisers may change; its owner, its environment and its versions stay."""
 
     class Meta:
         model = Agent

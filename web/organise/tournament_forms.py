@@ -99,7 +99,7 @@ class TournamentForm(PlanForm, ZonedForm):  # type: ignore[misc]  # Django adds 
 
 
 class RelabelForm(PartedForm):
-    """What may still change about a tournament that has begun: nothing that affects its matches."""
+    """The fields of a tournament that may change after it has begun: nothing that affects its matches."""
 
     class Meta:
         model = Tournament

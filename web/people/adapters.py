@@ -1,4 +1,4 @@
-"""What django-allauth asks of this site: who may log in and sign up, what is mailed, and how codes look."""
+"""The answers of this site to django-allauth: who may log in and sign up, what is mailed, and how codes look."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ SENTENCES = {
     "socialaccount/messages/account_connected_updated.txt": "You can log in with this provider.",
     "socialaccount/messages/account_connected_other.txt": "This login opens another account of the arena already.",
 }
-"""What the site says of what django-allauth reports; of all else it says nothing."""
+"""The site's sentences for the reports of django-allauth; of all else it says nothing."""
 
 
 class AccountAdapter(DefaultAccountAdapter):

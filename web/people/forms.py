@@ -42,7 +42,8 @@ else:
 
 
 class NewAccountForm(UserForm):
-    """What every new account needs, whatever opens it. link: of an invitation, which stands in for the code."""
+    """The fields that every new account needs, whatever opens it. link: of an invitation, which stands in for the
+    code."""
 
     by_passkey = False  # django-allauth asks
 
@@ -92,7 +93,7 @@ class NewAccountForm(UserForm):
 
     @property
     def is_address_taken(self) -> bool:
-        """Whether the account was refused because its address has one already."""
+        """Return whether the account was refused because its address has one already."""
         return MAIL_TAKEN in self.errors.get("email", [])
 
     def try_save(self, request: HttpRequest) -> tuple[User, None]:

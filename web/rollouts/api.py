@@ -264,7 +264,7 @@ class ApplicationBoard(APIView):
 
 @extend_schema(parameters=[OpenApiParameter("slug", OpenApiTypes.STR, OpenApiParameter.PATH)])
 class ApplicationAnalytics(APIView):
-    """What the tasks of an application tell about agents; hidden tasks are left out."""
+    """The analytics of an application's tasks; hidden tasks are left out."""
 
     tag = "rollouts"
 

@@ -15,7 +15,7 @@ EVENT_SCHEMA: Final = {
     "properties": {"event": {"type": "string"}, "data": {"type": "string"}, "id": {"type": "string"}},
     "required": ["event", "data"],
 }
-"""What OpenAPI says of each event of a stream."""
+"""The description of each event of a stream in OpenAPI."""
 
 
 def event(kind: str, data: Mapping[str, Any], *, number: int | None = None) -> str:

@@ -60,7 +60,7 @@ class TaskFilterForm(forms.Form):
 
 
 class BatchForm(forms.Form):
-    """What a batch of rollouts is made of."""
+    """The form of a batch of rollouts."""
 
     agent = forms.ChoiceField()
     model = forms.ChoiceField(required=False, label="Its model", help_text="Only for agents that use a language model.")
@@ -93,13 +93,13 @@ class BatchForm(forms.Form):
 
     @property
     def word(self) -> str:
-        """What `agent_chosen` understands."""
+        """Return the word that `agent_chosen` understands."""
         agent, model = self.cleaned_data["agent"], self.cleaned_data["model"]
         return f"{agent}@{model}" if model and agent.startswith(AGENT) else str(agent)
 
     @property
     def config(self) -> dict[str, Any]:
-        """What the agent is started with."""
+        """Return the configuration with which the agent is started."""
         return {name: self.cleaned_data[name] for name in ("vision", "temperature", "prompt")}
 
     @property

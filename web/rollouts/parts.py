@@ -1,4 +1,4 @@
-"""What pages of rollouts show: steps around the one that is looked at, its picture and page, a mark on its target."""
+"""The parts of rollouts' pages: steps around the one that is looked at, its picture and page, a mark on its target."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _deed(step: Mapping[str, Any]) -> tuple[Any, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ChangesView:
-    """What a rollout has changed: the first changes, and how many are left out."""
+    """The changes of a rollout: the first changes, and how many are left out."""
 
     found: StateChanges
     shown: Sequence[StateChange]
@@ -210,7 +210,7 @@ def changes_view(rollout: Rollout) -> ChangesView | None:
 
 @dataclass(frozen=True, slots=True)
 class ChangesCompared:
-    """What one of two rollouts has changed and the other has not, and how many changes both have made."""
+    """The changes that only one of two rollouts has made, and the number of those that both have made."""
 
     first: Sequence[StateChange]
     second: Sequence[StateChange]

@@ -1,4 +1,4 @@
-"""What the page of a task shows besides its fields: attempts by agent, and what a revision has changed."""
+"""The parts of a task's page besides its fields: attempts by agent, and what a revision has changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TONES: Mapping[str, str] = {
 }
 
 SIGNS = {"good": "✓", "busy": "½", "bad": "✗"}
-"""What a mark shows besides its colour; a dot for attempts that are not over or do not count."""
+"""The sign of a mark besides its colour; a dot for attempts that are not over or do not count."""
 JUDGED = (RolloutOutcome.SOLVED, RolloutOutcome.PARTIAL, RolloutOutcome.NOT_SOLVED)
 
 
@@ -51,7 +51,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class RevisionChanges:
-    """What a revision of a task has changed. lines: None where the texts are too long to compare."""
+    """The changes of a task's revision. lines: None where the texts are too long to compare."""
 
     before: Task
     after: Task

@@ -35,7 +35,7 @@ from web.site.requests import page_number, viewer_of
 
 Context = dict[str, Any]
 PLAIN = {"null": "nothing", "scripted": "the oracle of each task"}
-"""What people read for agents without a name."""
+"""The words for agents without a name."""
 TASKS_A_PAGE, ROLLOUTS_SHOWN = 50, 50
 
 

@@ -1,1 +1,1 @@
-"""What all pages share: limits, uploads, fragments, refusals."""
+"""The shared parts of all pages: limits, uploads, fragments, refusals."""

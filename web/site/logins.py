@@ -58,12 +58,12 @@ def waiting_account(request: HttpRequest | Request) -> str:
 
 
 def is_known_here(name: str, request: HttpRequest) -> bool:
-    """Whether this account was logged in to from this address recently."""
+    """Return whether this account was logged in to from this address recently."""
     return bool(cache.get(_known_key(name, request)))
 
 
 def is_locked_here(name: str, request: HttpRequest) -> bool:
-    """Whether this account is locked for this address."""
+    """Return whether this account is locked for this address."""
     return bool(AxesProxyHandler.is_locked(request, {"username": name}))
 
 

@@ -115,7 +115,7 @@ class Plot:
 
 
 def drawable(value: float) -> bool:
-    """Whether a chart can draw a value: it is a number and not too large."""
+    """Return whether a chart can draw a value: it is a number and not too large."""
     return abs(value) <= LARGEST
 
 

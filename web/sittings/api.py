@@ -66,7 +66,7 @@ class SittingLine(serializers.Serializer[Any]):
 
 
 class SittingBoard(serializers.Serializer[Any]):
-    """What the account of a request sees of a sitting. What its seat may not know is not in there."""
+    """The view of a sitting for the account of a request. What its seat may not know is not in there."""
 
     is_yours = serializers.BooleanField()
     is_your_turn = serializers.BooleanField()

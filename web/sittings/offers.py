@@ -1,4 +1,4 @@
-"""What a person can choose at the board: places in the picture, and a list of named actions with keys."""
+"""The choices of a person at the board: places in the picture, and a list of named actions with keys."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What a person can choose now. options: the list. others: other first decisions, only as places in the picture.
+    """The present choices of a person. options: the list. others: other first decisions, only as places in the picture.
 
     chosen: the first of two decisions, if it is made.
     """
@@ -56,12 +56,12 @@ class Offer:
 
     @property
     def places(self) -> tuple[Option, ...]:
-        """What can be clicked in the picture."""
+        """Return the places that can be clicked in the picture."""
         return tuple(option for option in (*self.others, *self.options) if option.place is not None)
 
     @property
     def needs_two(self) -> bool:
-        """Whether an action is two decisions and the first is to be made."""
+        """Return whether an action is two decisions and the first is to be made."""
         return bool(self.options) and self.options[0].action is None
 
 

@@ -1,4 +1,4 @@
-"""What the page of an open sitting shows."""
+"""The parts of an open sitting's page."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ class Board:
 
     @property
     def is_live(self) -> bool:
-        """Whether the page asks again by itself: something may happen without its reader."""
+        """Return whether the page asks again by itself: something may happen without its reader."""
         return not (self.is_seated and self.is_persons_turn)
 
     @property
     def news(self) -> str:
-        """What has changed, as a sentence for screen readers too."""
+        """Return the news as a sentence, for screen readers too."""
         agent = str(self.sitting.submission)
         if self.is_over:
             return "The match is over. The result is being written."

@@ -1,4 +1,4 @@
-"""What a person sees of an open sitting, for its page and its API: moves in words, and the view of their seat."""
+"""The view of an open sitting for its person, for its page and its API: moves in words, and the view of their seat."""
 
 from __future__ import annotations
 

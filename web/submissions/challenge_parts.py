@@ -21,7 +21,7 @@ from web.people.quota_parts import QuotaLine, challenge_quotas
 
 @dataclass(frozen=True, slots=True)
 class ChallengePart:
-    """What the panel shows.
+    """The view of the panel.
 
     hindrance: why the owner cannot challenge anyone; empty if they can. rivals: the top ten, offered as opponents.
     own: the visitor's agents that may challenge this one. testable: versions that the owner may test.

@@ -1,4 +1,4 @@
-"""What the page of an agent shows: its versions, its ratings over time, and what the viewer may do."""
+"""The parts of an agent's page: its versions, its ratings over time, and what the viewer may do."""
 
 from __future__ import annotations
 

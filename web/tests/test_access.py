@@ -644,7 +644,7 @@ def test_addresses_that_are_the_same_for_all_answer_each_of_them(house: dict[str
 
 
 def is_file(response: HttpResponseBase) -> bool:
-    """Whether an answer is neither a page nor JSON."""
+    """Return whether an answer is neither a page nor JSON."""
     kind = response.get("Content-Type", "").partition(";")[0]
     is_page = kind in ("text/html", "application/json", "application/vnd.oai.openapi+json", "")
     return isinstance(response, FileResponse) or "Content-Disposition" in response or not is_page

@@ -150,7 +150,7 @@ def _table(request: HttpRequest, tournament: Tournament, drawn: Drawn, lines: Se
 
 
 def _has_table(drawn: Drawn, grouped: Sequence[Stage]) -> bool:
-    """Whether the table of the whole says more than those of its stages, which it does not while groups last."""
+    """Return whether the table of the whole says more than those of its stages, which it does not while groups last."""
     if len(grouped) == 1:
         return False
     return drawn.round is None or all(drawn.round > len(stage.rounds) for stage in grouped)

@@ -154,7 +154,7 @@ def _slot_counts(stage: Stage) -> list[int]:
 
 
 def _leads(meeting: Meeting, following: Meeting) -> bool:
-    """Whether the winner of one goes on to the other."""
+    """Return whether the winner of one goes on to the other."""
     return Source("winner", meeting.key) in following.sources
 
 
@@ -225,7 +225,8 @@ def swiss_rows(drawn: Drawn, stage: Stage, lines: Sequence[TableLine]) -> tuple[
 
 
 def round_names(drawn: Drawn) -> dict[int, str]:
-    """What participants have reached who went out in a round, by round: e.g. `Semi-final`, `Round 3`, `Group stage`."""
+    """Return the stage that participants reach who go out in a round, by round: e.g. `Semi-final`, `Round 3`, `Group
+    stage`."""
     names: dict[int, str] = {}
     for stage in drawn.outline.stages:
         counts = _slot_counts(stage) if stage.key == "knock-out" else [0] * len(stage.rounds)

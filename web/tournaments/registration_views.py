@@ -42,7 +42,7 @@ def withdraw(request: HttpRequest, slug: str, edition: int) -> HttpResponse:
 
 
 def shown_registration(request: HttpRequest, tournament: Tournament) -> RegistrationCard:
-    """What `web/tournaments/registration.html` shows, as `registration`."""
+    """Return the values for `web/tournaments/registration.html`, as `registration`."""
     viewer = request.user if isinstance(request.user, User) else None
     return registration_card(tournament, viewer, now=timezone.now())
 

@@ -37,7 +37,7 @@ PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17})/?")
 
 @dataclass(eq=False)
 class Topic:
-    """What is told of a topic now. version: counts the changes. streams: how many follow it."""
+    """The present state of a topic. version: counts the changes. streams: how many follow it."""
 
     name: str
     told: Told | None = None

@@ -1,4 +1,4 @@
-"""What the streams tell: the wall, and running duels that everyone may see."""
+"""The topics of the streams: the wall, and running duels that everyone may see."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from web.watching.parts import board_part, wall_part
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a stream tells. parts: HTML by the id of the element of the page. progress: differs when the page has more
-    to ask for. is_over: whether nothing more will come."""
+    """The message of a stream. parts: HTML by the id of the element of the page. progress: differs when the page has
+    more to ask for. is_over: whether nothing more will come."""
 
     parts: Mapping[str, str]
     progress: str = ""

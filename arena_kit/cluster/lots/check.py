@@ -26,7 +26,7 @@ BEYOND = (
     Right("list", "pods", namespace="kube-system"),
     Right("list", "nodes", namespace=""),
 )
-"""What an account that was stolen from a driver should not be able to do."""
+"""The acts that a stolen account of a driver should not be able to do."""
 PROBE_FOLDER = "/app/arena_kit/sandbox/probes"
 """Where the arena's image has the probes, which are a player."""
 NOT_IN_PODS = frozenset(

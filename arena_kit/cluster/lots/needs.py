@@ -1,4 +1,4 @@
-"""What a driver of lots needs: the rows of an arena, and a cluster."""
+"""The needs of a driver of lots: the rows of an arena, and a cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Plain = dict[str, Any]
 
 
 class Rows(Protocol):
-    """What a driver needs of the arena's rows. Each method is one transaction."""
+    """The arena's rows as a driver needs them. Each method is one transaction."""
 
     def live_claims(self) -> frozenset[str]:
         """Return the tokens of all claims of this arena that hold, those of other drivers included."""
@@ -40,7 +40,7 @@ class Rows(Protocol):
 
 
 class Cluster(Protocol):
-    """What a driver asks of a cluster. Every call raises SandboxUnavailable when the API does not answer well."""
+    """The cluster as a driver needs it. Every call raises SandboxUnavailable when the API does not answer well."""
 
     def jobs(self) -> list[Plain]:
         """Return the Jobs of this arena."""

@@ -30,7 +30,7 @@ while the video grows."""
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What a recording may cost. To keep within it, a long or slow episode shows only every second frame, or fewer."""
+    """The limits of a recording. To keep within it, a long or slow episode shows only every second frame, or fewer."""
 
     frames: int = 600
     width: int = 640

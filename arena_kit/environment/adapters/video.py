@@ -50,7 +50,7 @@ class CannotRecord(ArenaEnvironmentError):
 
 @dataclass(frozen=True, slots=True)
 class EpisodeToRecord:
-    """What to record: an episode as `arena_kit.environment.episodes` keeps it."""
+    """A recording to make: an episode as `arena_kit.environment.episodes` keeps it."""
 
     environment: str
     """Slug, id or public id."""
@@ -64,7 +64,7 @@ class EpisodeToRecord:
     number: int = 1
     """The episode's number in the records."""
     facts: ReplayFacts | None = None
-    """What its replay files say besides its states; None for no such files."""
+    """The facts of its replay files besides its states; None for no such files."""
 
     def to_json(self) -> str:
         """Return a JSON object, with array actions in hexadecimal."""

@@ -38,7 +38,7 @@ def learn(folder: Path, *, max_steps: int) -> Facts:
 
 
 class _Seen:
-    """What the matches so far have shown."""
+    """The findings of the matches so far."""
 
     def __init__(self) -> None:
         self._shape: tuple[int, ...] | None = None

@@ -35,7 +35,7 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """What came of a trial. because: a sentence; empty when the folder can be used. facts: of a classic folder."""
+    """The result of a trial. because: a sentence; empty when the folder can be used. facts: of a classic folder."""
 
     because: str = ""
     facts: Facts | None = None

@@ -1,4 +1,5 @@
-"""What a classic environment draws, for a page that works by itself: every picture and style is within the page."""
+"""The drawings of a classic environment, for a page that works by itself: every picture and style is within the
+page."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """What a document holds. max_frames: at most this many states, from the first on."""
+    """The options of a document. max_frames: at most this many states, from the first on."""
 
     include_observations: bool = True
     include_actions: bool = True
@@ -51,7 +51,7 @@ class ReplayOptions:
 
 
 EVERYTHING = ReplayOptions()
-"""What documents hold by default."""
+"""The default content of documents."""
 
 
 def replay_document(

@@ -1,4 +1,4 @@
-"""What a replay file says about a match or an episode besides its states."""
+"""The facts that a replay file states about a match or an episode besides its states."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.text import plain_line
 
 Played = MatchRecord | EpisodeRecord
-"""What can be replayed: a match, or an episode of an environment with one seat."""
+"""The records that can be replayed: a match, or an episode of an environment with one seat."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ _BOARD = (
 
 @dataclass(frozen=True, slots=True)
 class PageExtras:
-    """What an embedded page has and a file has not: the address that its title leads to, and tags for its head.
+    """The parts that only an embedded page has: the address that its title leads to, and tags for its head.
 
     tags: (property, content) of `<meta>` elements.
     """
@@ -50,7 +50,7 @@ class PageExtras:
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """What the HTML of a classic environment needs in the page: style sheets, and pictures by name as data URLs."""
+    """The needs of a classic environment's HTML in the page: style sheets, and pictures by name as data URLs."""
 
     rules: tuple[str, ...]
     pictures: Mapping[str, str]

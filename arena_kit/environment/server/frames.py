@@ -43,7 +43,7 @@ class Kind(IntEnum):
 
 
 class Drawing(StrEnum):
-    """What a server can draw of a state, or say of a move."""
+    """The drawings of a state, and the words for a move, that a server can make."""
 
     PICTURE = "picture"
     HTML = "html"
@@ -52,7 +52,7 @@ class Drawing(StrEnum):
 
 
 class RowStatus(IntEnum):
-    """What came of a match's row in RESET or STEP."""
+    """The outcome of a match's row in RESET or STEP."""
 
     PLAYED = 0
     ILLEGAL = 1

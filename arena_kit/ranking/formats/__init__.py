@@ -98,5 +98,5 @@ def settings_checked(slug: str, given: Mapping[str, object]) -> dict[str, Value]
 
 
 def format_name(slug: str) -> str:
-    """What a page calls a format."""
+    """Return the name of a format on pages."""
     return FORMATS[slug].name if slug in FORMATS else slug.replace("-", " ").capitalize()

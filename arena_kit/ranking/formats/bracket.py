@@ -160,7 +160,7 @@ def play_out(
 
 
 def _is_over(final: Meeting) -> bool:
-    """Whether the winner of the grand final is its first side, who had no loss before."""
+    """Return whether the winner of the grand final is its first side, who had no loss before."""
     return final.winner is not None and final.winner == final.players[0]
 
 

@@ -1,4 +1,4 @@
-"""What every format of a tournament is: a pure function from a history to a plan.
+"""The contract of every tournament format: a pure function from a history to a plan.
 
 The caller keeps rows and nothing else. After every event it passes the whole history to the format and brings its rows
 in line with the plan: it creates the duels of `play`, takes back those of `stale`, and is done when the plan is

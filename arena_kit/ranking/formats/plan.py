@@ -1,4 +1,4 @@
-"""What a format of a tournament reads and what it returns: a history and a plan."""
+"""The input and the output of a tournament format: a history and a plan."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class Meeting:
 
     @property
     def is_being_played(self) -> bool:
-        """Whether one of its duels is played to its end although a player has left."""
+        """Return whether one of its duels is played to its end although a player has left."""
         return any(duel.is_begun and duel.state == DuelState.OPEN for duel in self.duels)
 
     @property
@@ -164,7 +164,7 @@ class Meeting:
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a player of the meeting is not known yet."""
+        """Return whether a player of the meeting is not known yet."""
         return self.is_open and None in self.players
 
     @property
@@ -173,7 +173,7 @@ class Meeting:
 
     @property
     def is_off(self) -> bool:
-        """Whether an earlier result has made the meeting unnecessary."""
+        """Return whether an earlier result has made the meeting unnecessary."""
         return self.decision is Decision.NOT_NEEDED
 
     @property
@@ -192,7 +192,7 @@ class Meeting:
 
     @property
     def is_level(self) -> bool:
-        """Whether the points alone do not say who is ahead."""
+        """Return whether the points alone do not say who is ahead."""
         return self.has_score and self.points[0] == self.points[1]
 
 
@@ -261,7 +261,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Plan(Outline):
-    """What follows from a history: how the tournament stands, and what to do next.
+    """The plan that follows from a history: how the tournament stands, and what to do next.
 
     play: duels to create now. waiting: open duels that count. stale: duels to take back, which are cancelled when they
     are open and struck when they are not.

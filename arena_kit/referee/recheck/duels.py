@@ -16,7 +16,7 @@ from arena_kit.referee.match import WINNERS, match_seed, pair_seed
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seats, seeds, openings, legal actions, scores, outcomes, forfeits and move counts of every match"
-"""What `verify_record` checks, in words."""
+"""The checks of `verify_record`, in words."""
 
 
 def verify_record(

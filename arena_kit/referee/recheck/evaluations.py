@@ -10,7 +10,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.recheck.mismatch import NOT_PLAYABLE, CannotCheck, Mismatch, first_difference
 
 CHECKED = "seeds, actions, lengths, ends and scores of every episode"
-"""What `verify_evaluation` checks, in words."""
+"""The checks of `verify_evaluation`, in words."""
 EPISODE = "Episode"
 
 

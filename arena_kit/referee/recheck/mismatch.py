@@ -1,4 +1,4 @@
-"""What a check of a record finds, for duels and evaluations."""
+"""The findings of a check of a record, for duels and evaluations."""
 
 from __future__ import annotations
 

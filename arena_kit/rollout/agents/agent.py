@@ -1,4 +1,5 @@
-"""What a rollout asks of an agent, and the two agents that need no upload: a script, and one that does nothing."""
+"""The protocol between a rollout and its agent, and the two agents that need no upload: a script, and one that does
+nothing."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ TOKENS, COST = "token_limit", "cost_limit"
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What was used so far. cost_micros: millionths of the unit that models are paid in."""
+    """The use so far. cost_micros: millionths of the unit that models are paid in."""
 
     tokens_in: int = 0
     tokens_out: int = 0
@@ -40,7 +40,7 @@ class Meter:
 
     @property
     def usage(self) -> Usage:
-        """What was used so far."""
+        """Return the use so far."""
         with self._lock:
             return self._usage
 

@@ -28,7 +28,8 @@ from arena_kit.rollout.worlds.world import World, WorldFault
 from arena_kit.sandbox.channel import remove_abandoned_channels
 
 COME_UP_SECONDS, OPEN_SECONDS, ACT_SECONDS, END_SECONDS = 60.0, 240.0, 120.0, 90.0
-"""Of an action: its own limits in the browser are shorter, so that only a browser that is lost reaches this one."""
+"""The time limit of an action. Its own limits in the browser are shorter, so that only a browser that is lost reaches
+this one."""
 VIEWPORT = (1280, 720)
 _READ_BYTES = 1 << 20
 

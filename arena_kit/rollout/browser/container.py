@@ -39,7 +39,7 @@ def browser_options(image: str, folder: Path, network: str, labels: Mapping[str,
         "environment": dict(ENVIRONMENT),
         "network_mode": f"container:{network}",
         "read_only": True,
-        "tmpfs": {"/tmp": f"rw,nosuid,nodev,size={TMP_BYTES},mode=1777"},  # noqa: S108
+        "tmpfs": {"/tmp": f"rw,nosuid,nodev,size={TMP_BYTES},mode=1777"},  # noqa: S108  (inside the container)
         "mounts": [
             Mount(CHANNEL, str(folder), type="bind", read_only=True),
             Mount(POLICIES, str(folder / "policies"), type="bind", read_only=True),

@@ -1,4 +1,4 @@
-"""What a browser's container finds in its folder: the server that it runs, and what Chromium may open."""
+"""The folder of a browser's container: the server that it runs, and what Chromium may open."""
 
 from __future__ import annotations
 

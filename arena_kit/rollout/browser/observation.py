@@ -1,4 +1,4 @@
-"""What an agent sees of the browser, and what else an order has brought to light."""
+"""The agent's view of the browser, and what else an order has brought to light."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Tab:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What there is to see. error: why the last action did not work, or what else happened; empty without.
+    """The view of the page. error: why the last action did not work, or what else happened; empty without.
 
     snapshot: the page as text, with references and boxes. picture: a PNG, if one was asked for. dialog: the text of a
     dialog that waits.

@@ -1,4 +1,4 @@
-"""What a build holds while its process lives, and what is removed of builds that were killed."""
+"""The resources of a build while its process lives, and what is removed of builds that were killed."""
 
 from __future__ import annotations
 

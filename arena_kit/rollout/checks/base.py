@@ -1,4 +1,4 @@
-"""What all checks and guards have in common, and what comes out of them."""
+"""The base of all checks and guards, and what comes out of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_WEIGHT = 1_000.0
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Whether a check or guard holds, and why not. normalised: the actual value in the form it was compared in."""
+    """The result of a check or guard: it holds, or why not. normalised: the value, in the form compared."""
 
     passed: bool
     sentence: str = ""
@@ -29,7 +29,7 @@ class Condition(ABC):
 
     KIND: ClassVar[str]
     NEEDS: ClassVar[str] = ""
-    """What of a rollout it looks at, in words, for the page of a task."""
+    """The part of a rollout that it looks at, in words, for the page of a task."""
 
     @classmethod
     @abstractmethod

@@ -1,4 +1,5 @@
-"""What a rollout has left to be judged by: the answer, the state before and after, requests, the last page, actions."""
+"""The evidence by which a rollout is judged: the answer, the state before and after, requests, the last page,
+actions."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from arena_kit.rollout.values.paths import NOTHING
 
 SUCCESS = "SUCCESS"
 CODES = ("NOT_FOUND", "NOT_ALLOWED", "PERMISSION_DENIED", "INVALID_DATA", "UNKNOWN")
-"""What an agent reports that cannot do the task, after WebArena-Verified's statuses."""
+"""The statuses of an agent that cannot do the task, after WebArena-Verified's statuses."""
 STATUSES = (SUCCESS, *CODES)
 
 

@@ -24,7 +24,7 @@ _DIGEST = re.compile(r"[0-9a-f]{64}\Z")
 
 @dataclass(frozen=True)
 class SqlCheck(Condition):
-    """What a question to the tables of the export answers."""
+    """A check of the answer to a question to the export's tables."""
 
     KIND: ClassVar[str] = "sql"
     NEEDS: ClassVar[str] = "the exported state"

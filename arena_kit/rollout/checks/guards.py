@@ -23,7 +23,7 @@ MOST_ROWS = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What may change in a table. columns: of rows that stay; `*` is any. keys: of which rows; None is any.
+    """The changes that a table may have. columns: of rows that stay; `*` is any. keys: of which rows; None is any.
 
     added, removed: how many rows may be.
     """
@@ -34,7 +34,8 @@ class Allowance:
     removed: int = 0
 
     def allows(self, change: Change, counts: Counter[str]) -> bool:
-        """Whether a change of the table may be. counts: the rows added and removed so far, which it counts on."""
+        """Return whether a change of the table may be. counts: the rows added and removed so far, which it counts
+        on."""
         if not change.key:
             return False  # The table itself was added, removed, or has other columns.
         if change.kind != CHANGED:

@@ -34,7 +34,7 @@ WHOLE = JsonPath("$", ())
 
 @dataclass(frozen=True, slots=True)
 class Matcher:
-    """What a value must be. expected: in the form of `kind`. amounts_only: whether currencies are left out."""
+    """The requirement on a value. expected: in the form of `kind`. amounts_only: whether currencies are left out."""
 
     path: JsonPath
     way: str

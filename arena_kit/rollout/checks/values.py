@@ -18,7 +18,7 @@ MOST_FILE_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class AnswerCheck(Condition):
-    """What the agent returned, or a part of it."""
+    """A check of the agent's answer, or of a part of it."""
 
     KIND: ClassVar[str] = "answer"
     NEEDS: ClassVar[str] = "the answer"
@@ -42,7 +42,7 @@ def answer_equals(value: Any) -> AnswerCheck:
 
 @dataclass(frozen=True)
 class FormatCheck(Condition):
-    """Whether the answer has the form that the task tells the agent."""
+    """The answer must have the form that the task tells the agent."""
 
     KIND: ClassVar[str] = "format"
     NEEDS: ClassVar[str] = "the answer"

@@ -208,7 +208,7 @@ def _statuses(fields: Fields) -> tuple[int, ...]:
 
 
 def _same(wanted: Any, found: Any) -> bool:
-    """Whether a parameter is as wanted; of a form the values are tuples of texts, of JSON any values."""
+    """Return whether a parameter is as wanted; of a form the values are tuples of texts, of JSON any values."""
     if not isinstance(found, tuple):
         return are_equal(wanted, _texts(found))
     return are_equal(list(wanted) if isinstance(wanted, list) else [wanted], list(found))

@@ -1,4 +1,4 @@
-"""What has changed between the state of a fresh world and the state after a rollout: rows, cells and files."""
+"""The changes between the state of a fresh world and the state after a rollout: rows, cells and files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Change:
 
     @property
     def sentence(self) -> str:
-        """What has happened, e.g. `customer (id 3): balance was 10 and is 58.5.`"""
+        """Return the change as a sentence, e.g. `customer (id 3): balance was 10 and is 58.5.`"""
         row = ", ".join(f"{name} {_readable(cell)}" for name, cell in self.key[:4])
         where = f"{self.where} ({row})" if row else self.where
         if self.kind != CHANGED or not self.after:

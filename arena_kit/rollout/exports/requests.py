@@ -1,4 +1,4 @@
-"""What a browser asked the services of a world for, as it is read from a HAR file (HTTP Archive 1.2)."""
+"""The requests of a browser to the services of a world, as it is read from a HAR file (HTTP Archive 1.2)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,8 @@ def plain_path(path: str) -> str:
 
 
 def path_fits(template: str, path: str) -> bool:
-    """Whether a path is that of a template, in which `{name}` stands for one part, e.g. `/orders/{id}/refund`."""
+    """Return whether a path is that of a template, in which `{name}` stands for one part, e.g.
+    `/orders/{id}/refund`."""
     wanted, parts = plain_path(template).split("/"), path.split("/")
     if len(wanted) != len(parts):
         return False

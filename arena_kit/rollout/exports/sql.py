@@ -20,7 +20,7 @@ MOST_ROWS = 10_000
 MOST_CELLS = 100_000
 MOST_CHARACTERS = 4_000
 MOST_TEXT_BYTES = 1 << 18
-"""Of a text or a row that a question reads or makes."""
+"""The largest text or row that a query may read or produce."""
 STEPS_AT_A_TIME = 500
 FUNCTIONS = frozenset({
     "abs", "avg", "coalesce", "count", "dense_rank", "glob", "group_concat", "hex", "ifnull", "iif", "instr",

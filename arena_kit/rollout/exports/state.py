@@ -31,7 +31,7 @@ class ExportRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a table consists of. key: the columns that name a row; empty if none do."""
+    """The structure of a table. key: the columns that name a row; empty if none do."""
 
     columns: tuple[str, ...]
     key: tuple[str, ...] = ()
@@ -93,7 +93,7 @@ class ExportedState:
         self._connection.set_authorizer(None)
         self._connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         try:
-            yield from self._connection.execute(f"SELECT {columns} FROM {_quoted(table)} ORDER BY {ordered}")  # noqa: S608
+            yield from self._connection.execute(f"SELECT {columns} FROM {_quoted(table)} ORDER BY {ordered}")  # noqa: S608  (quoted)
         finally:
             self._readers -= 1
             if not self._readers:
@@ -137,7 +137,7 @@ class ExportedState:
                 plain = [(name, place) for name, place, hidden in described if not hidden]
                 columns = tuple(Column(name, "", is_key=place > 0) for name, place in plain)
                 names = ", ".join(_quoted(name) for name, _ in plain)
-                self._add_table(table, columns, source.execute(f"SELECT {names} FROM {_quoted(table)}"))  # noqa: S608
+                self._add_table(table, columns, source.execute(f"SELECT {names} FROM {_quoted(table)}"))  # noqa: S608  (quoted)
         finally:
             source.close()
 
@@ -150,7 +150,7 @@ class ExportedState:
         self._connection.execute(f"CREATE TABLE {_quoted(name)} ({described})")
         places = ", ".join("?" * len(columns))
         self._connection.execute("BEGIN")
-        self._connection.executemany(f"INSERT INTO {_quoted(name)} VALUES ({places})", rows)  # noqa: S608
+        self._connection.executemany(f"INSERT INTO {_quoted(name)} VALUES ({places})", rows)  # noqa: S608  (quoted)
         self._connection.execute("COMMIT")
         key = tuple(column.name for column in columns if column.is_key)
         self.tables[name] = Table(tuple(column.name for column in columns), key, self.volatile.get(name, frozenset()))

@@ -26,7 +26,7 @@ _MISCONFIGURED = frozenset({401, 403, 404})
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in millionths of the unit: of the question, of what was cached, of the answer."""
+    """The prices of a million tokens, in millionths of the unit: of the question, of what was cached, of the answer."""
 
     tokens_in: int = 0
     tokens_cached: int = 0

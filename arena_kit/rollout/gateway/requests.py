@@ -1,4 +1,4 @@
-"""What of an agent's request goes to the model, and what of both is written down."""
+"""The parts of an agent's request that go to the model, and the parts of both that are recorded."""
 
 from __future__ import annotations
 

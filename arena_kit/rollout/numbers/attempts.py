@@ -25,7 +25,7 @@ _UPPER = (1 + CONFIDENCE) / 2
 
 
 class Measure(StrEnum):
-    """What k attempts are asked for."""
+    """The question that k attempts answer."""
 
     ANY = "pass@k"
     ALL = "pass^k"

@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the agents differ at a level of 5%."""
+        """Return whether the agents differ at a level of 5%."""
         return self.p_value <= 1 - CONFIDENCE
 
 

@@ -1,4 +1,4 @@
-"""What is shown of a batch or of an agent: rates, costs, how rollouts ended, and which tasks tell agents apart."""
+"""The figures of a batch or of an agent: rates, costs, how rollouts ended, and which tasks tell agents apart."""
 
 from __future__ import annotations
 
@@ -117,6 +117,6 @@ def only_by_oracle(agents: Mapping[str, Mapping[str, Counts]], verified: Iterabl
 
 
 def _differ(some: Sequence[EndedAttempt], others: Sequence[EndedAttempt]) -> bool:
-    """Whether the intervals of two success rates lie apart."""
+    """Return whether the intervals of two success rates lie apart."""
     one, other = (share_interval(sum(each.solved for each in group), len(group)) for group in (some, others))
     return isinstance(one, Interval) and isinstance(other, Interval) and (one.low > other.high or other.low > one.high)

@@ -45,7 +45,7 @@ _TMPFS = re.compile(r"(?P<path>/[^:]*)(?::size=(?P<size>[0-9]{1,6})(?P<unit>[kmg
 
 @dataclass(frozen=True, slots=True)
 class Caps:
-    """What a site lets a service have at most, and which images beside the bases organisers have allowed."""
+    """The limits of a service on a site, and the images that organisers allow beside the bases."""
 
     memory_bytes: int = 4 << 30
     cpu_count: float = 4.0
@@ -229,7 +229,7 @@ def _tmpfs(fields: Fields, caps: Caps) -> Mapping[str, int]:
 
 
 def _is_for_files(path: str) -> bool:
-    """Whether a service may have files of its own there, which is not so where the kernel shows its own."""
+    """Return whether a service may have files of its own there, which is not so where the kernel shows its own."""
     plain = posixpath.normpath(f"/{path.lstrip('/')}")
     owned = any(plain == folder or plain.startswith(f"{folder}/") for folder in KERNEL_FOLDERS)
-    return bool(_PATH.match(path)) and plain.strip("/") != "" and not (owned and plain != "/dev/shm")  # noqa: S108
+    return bool(_PATH.match(path)) and plain.strip("/") != "" and not (owned and plain != "/dev/shm")  # noqa: S108  (in the container)

@@ -38,7 +38,8 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is fetched of a service after a rollout. command: run before. files: a folder or a file in the service."""
+    """The files that are fetched from a service after a rollout. command: run before. files: a folder or a file in the
+    service."""
 
     service: str
     format: str
@@ -56,7 +57,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What an application is. memory_bytes: of a whole world. seeds: whether other seeds give other data.
+    """The description of an application. memory_bytes: of a whole world. seeds: whether other seeds give other data.
 
     front: whether a proxy of the arena keeps the network log. clock: the time that pages see, or None for the real one.
     """
@@ -78,7 +79,7 @@ class Manifest:
 
     @property
     def rules(self) -> Rules:
-        """What tasks of this application may say."""
+        """Return the rules for tasks of this application."""
         names = tuple(login.name for login in self.logins)
         return Rules(self.slug, self.limits, names, self.origins)
 

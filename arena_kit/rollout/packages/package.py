@@ -31,7 +31,7 @@ NO_ZIP = "not_a_zip"
 
 @dataclass(frozen=True, slots=True)
 class SiteLimits:
-    """What a site lets a package have. memory_bytes: of a whole world."""
+    """The limits of a package on a site. memory_bytes: of a whole world."""
 
     service: Caps = field(default_factory=Caps)
     memory_bytes: int = 8 << 30

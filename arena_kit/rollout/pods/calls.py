@@ -21,7 +21,7 @@ LOOK_SECONDS = 1.0
 """How old what is known about the pod may be."""
 _POLL_SECONDS = 0.2
 REST_BYTES = 1 << 20
-"""Of what a command may print behind the end of its tar."""
+"""The most bytes that a command may print after the end of its tar."""
 _OWN_TAR = """
 import sys, tarfile
 with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as tar:
@@ -140,14 +140,14 @@ class PodCalls:
 
 
 class Output:
-    """What a command prints on both its streams, of which the end is kept."""
+    """The output of a command on both its streams, of which the end is kept."""
 
     def __init__(self, stream: Stream) -> None:
         self._stream, self.said = stream, b""
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes."""
+        """Return whether nothing more comes."""
         return self._stream.is_over
 
     def more(self, deadline: float) -> bool:

@@ -21,7 +21,7 @@ WORLD = "arena/world"
 FORGOTTEN_SECONDS = 60
 """After which the cluster removes a Job that is over, if no worker does."""
 WRITTEN_BYTES = 4 << 30
-"""Of a service outside of its tmpfs; the node takes a pod away that writes more."""
+"""The disk space of a service outside its tmpfs; the node evicts a pod that writes more."""
 GRACE_SECONDS = 1
 WATCHER, PLAYER, PLAYER_FOLDER, BROWSER_FOLDER = "watcher", "player", "/channel-player", "/channel-browser"
 """Names of containers, and the folders of their sockets in the watcher's container."""

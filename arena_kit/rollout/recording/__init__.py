@@ -1,1 +1,1 @@
-"""What is kept of a rollout for people: steps, pages, pictures, the network log, the trace and the video."""
+"""The record of a rollout for people: steps, pages, pictures, the network log, the trace and the video."""

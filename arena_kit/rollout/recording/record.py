@@ -36,7 +36,7 @@ class RecordRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class RolloutFacts:
-    """What a rollout was besides its task and package. agent, model: names for people."""
+    """The facts of a rollout besides its task and package. agent, model: names for people."""
 
     agent: str
     model: str = ""

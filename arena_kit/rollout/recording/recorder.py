@@ -19,7 +19,7 @@ from arena_kit.rollout.recording.video import frame_bytes, video_encode
 
 STEPS, PAGES, HAR, TRACE, VIDEO = "steps.jsonl.gz", "pages.zip", "network.har", "trace.zip", "video.webm"
 BROWSER_HAR = "browser.har"
-"""What the browser has told, where network.har is what a proxy of the arena has seen."""
+"""The file of the browser's own account; network.har is the account of the arena's proxy."""
 RUNNING = "steps.jsonl"
 """Has the steps while the rollout goes on."""
 _FRAMES = "frames"

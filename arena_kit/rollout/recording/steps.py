@@ -14,7 +14,7 @@ _LINE = re.compile(r"^\s*- (?P<role>[\w-]+)(?: (?P<name>\"(?:[^\"\\]|\\.)*\"))?(
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an agent did, and what it saw before. Its texts may hold words of the agent and of pages.
+    """A step of an agent, with its view before it. Its texts may hold words of the agent and of pages.
 
     at_ms: since the rollout's start. error: what came of the action, as the agent is told. url, title,
     snapshot_sha256, picture: of the page that the agent saw before it acted; the last two name files in pages.zip.

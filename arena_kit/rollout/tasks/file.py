@@ -42,7 +42,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class TaskFile:
-    """What a file holds. environment: the slug that it names, if it does."""
+    """The content of a file. environment: the slug that it names, if it does."""
 
     tasks: tuple[Task, ...]
     skipped: tuple[Skipped, ...] = ()

@@ -30,7 +30,7 @@ _MEANT_AS_JSON = ("{", "[", '"')
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the environment of a file allows.
+    """The rules that the environment of a file sets.
 
     limits: the defaults of its tasks, and the most that they may ask for. logins, origins: those of its package. None
     where the package is not known.

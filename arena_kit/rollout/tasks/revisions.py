@@ -1,4 +1,4 @@
-"""What an upload of tasks changes: new tasks, new revisions, duplicates, and tasks that are nearly the same."""
+"""The changes of an upload of tasks: new tasks, new revisions, duplicates, and tasks that are nearly the same."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True)
 class RevisionPlan:
-    """What is to be written. revised: with the numbers of the new revisions."""
+    """The rows to write. revised: with the numbers of the new revisions."""
 
     created: tuple[Task, ...]
     revised: tuple[tuple[Task, int], ...]

@@ -22,7 +22,7 @@ JUDGED = ("checks", "answer")
 
 
 class Split(StrEnum):
-    """What a task is for."""
+    """The use of a task."""
 
     PRACTICE = "PRACTICE"
     RANKING = "RANKING"
@@ -53,7 +53,7 @@ class Limits:
 
 MOST_COST = 1_000
 WIDEST = Limits(1_000, 7_200, 7_200, 20_000_000, MOST_COST * 1_000_000)
-"""What a package may allow at most."""
+"""The most that a package may allow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Task:
 
     @property
     def is_judged(self) -> bool:
-        """Whether there is anything to judge a rollout by."""
+        """Return whether there is anything to judge a rollout by."""
         return bool(self.checks or self.guards or self.expect != SUCCESS or self.format is not None)
 
     @property

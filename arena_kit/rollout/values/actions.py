@@ -30,7 +30,7 @@ class ActionRefused(Refused):
 
 @dataclass(frozen=True, slots=True)
 class ActionForm:
-    """What an action takes. order: how arguments stand in a list. needs: one of each group must be there."""
+    """The form of an action. order: how arguments stand in a list. needs: one of each group must be there."""
 
     order: tuple[str, ...] = ()
     further: tuple[str, ...] = ()

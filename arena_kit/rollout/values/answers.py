@@ -9,7 +9,7 @@ from typing import Any
 from arena_kit.rollout.values.strict_json import NotJson, decode_at, is_flawless, parse_json
 
 MOST_CHARACTERS = 100_000
-"""Of a longer text only the end is looked at."""
+"""The longest text that is read whole; only the end of a longer one is."""
 MOST_READ = 4_000_000
 """Characters that are read while JSON is searched for; an honest text needs a few times its length."""
 MOST_BLOCKS = 20
@@ -18,7 +18,7 @@ CUT_OFF = 20
 """Characters at the end of a part within which an error may be due to the cut."""
 FENCE = "```"
 LEAST_READ = 200
-"""What an attempt that fails at once counts for."""
+"""The score of an attempt that fails at once."""
 _OPENING = re.compile(r'\{(?=[ \t\r\n]{0,200}["}])|\[(?=[ \t\r\n]{0,200}["\[\]{0-9tfnNI-])')
 """A bracket that can begin an object or an array, by what follows."""
 

@@ -51,19 +51,19 @@ def plain(text: str) -> str:
 
 
 def are_equal(expected: Any, actual: Any) -> bool:
-    """Whether two values are equal under the rule."""
+    """Return whether two values are equal under the rule."""
     return first_difference(expected, actual) is None
 
 
 def numbers_equal(expected: float, actual: float, tolerance: float = 0.0) -> bool:
-    """Whether two numbers are equal within the rule's nearness or the tolerance, whichever is larger."""
+    """Return whether two numbers are equal within the rule's nearness or the tolerance, whichever is larger."""
     if expected == actual:
         return True
     return bool(abs(expected - actual) <= max(tolerance, NEARNESS, NEARNESS * abs(expected)))
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a number; booleans are not."""
+    """Return whether a value is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 

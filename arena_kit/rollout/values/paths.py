@@ -26,7 +26,7 @@ class PathRefused(Refused):
 
 
 class Nothing:
-    """What a path leads to that leads nowhere."""
+    """The end of a path that leads nowhere."""
 
 
 NOTHING = Nothing()

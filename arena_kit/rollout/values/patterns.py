@@ -21,7 +21,7 @@ def pattern_check(pattern: str) -> None:
 
 
 def whole_matches(pattern: str, text: str) -> bool:
-    """Whether the pattern describes the whole text. A dot stands for any character but a line's end."""
+    """Return whether the pattern describes the whole text. A dot stands for any character but a line's end."""
     return _compiled(pattern).fullmatch(text) is not None
 
 

@@ -51,7 +51,7 @@ def first_violation(schema: Any, value: Any, path: str = "$") -> str:
 
 
 def is_type(value: Any, name: str) -> bool:
-    """Whether a value has a type of JSON Schema; booleans are not numbers, 2.0 is an integer."""
+    """Return whether a value has a type of JSON Schema; booleans are not numbers, 2.0 is an integer."""
     if name == "number":
         return is_number(value)
     if name == "integer":

@@ -93,7 +93,7 @@ def flaws(value: Any, path: str = "$") -> Iterator[Flaw]:
 
 
 def is_flawless(value: Any) -> bool:
-    """Whether nothing is wrong with a value that was read."""
+    """Return whether nothing is wrong with a value that was read."""
     return next(flaws(value), None) is None
 
 

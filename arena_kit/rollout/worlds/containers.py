@@ -1,4 +1,4 @@
-"""What a world asks of the containers it is made of, wherever they run."""
+"""The interface of a world's containers, wherever they run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ UNENDED = -1
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command in a container has done. status: of its exit. output: the end of both its streams, cleaned."""
+    """The result of a command in a container. status: of its exit. output: the end of both its streams, cleaned."""
 
     status: int
     output: str
 
 
 class Printed(Protocol):
-    """What a command prints on both its streams."""
+    """The output of a command on both its streams."""
 
     @property
     def said(self) -> bytes:
@@ -29,7 +29,7 @@ class Printed(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes."""
+        """Return whether nothing more comes."""
 
     def more(self, deadline: float) -> bool:
         """Wait until a monotonic deadline for more; return whether there may be more still."""

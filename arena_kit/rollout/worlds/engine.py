@@ -170,7 +170,7 @@ def errors() -> Iterator[None]:
 
 
 class Output:
-    """What a command prints on both its streams, of which the end is kept.
+    """The output of a command on both its streams, of which the end is kept.
 
     The library's own reader would wait for ever for a command that says nothing.
     """

@@ -14,9 +14,9 @@ from arena_kit.rollout.exports.state import MOST_BYTES, MOST_FILES, SQLITE_SUFFI
 SUFFIXES: Mapping[str, tuple[str, ...]] = {"csv": (".csv",), "sqlite": SQLITE_SUFFIXES, "json": (".json",)}
 """Endings of the files of a format; those of others may have any."""
 HEADER_BYTES = 64 << 10
-"""Of what may describe an entry of a tar, such as its long name; it is read whole."""
+"""The most bytes that describe an entry of a tar, such as its long name; they are read whole."""
 OVERHEAD_BYTES = 32 << 20
-"""Of a tar beyond the content of its files: more than the headers and the padding of all that may be in it."""
+"""The allowance for headers and padding of a tar; more than the largest valid export needs."""
 _HEADERS = (
     tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
 )  # fmt: skip

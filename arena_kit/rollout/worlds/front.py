@@ -14,7 +14,7 @@ PROGRAM = Path(__file__).with_name("inside") / "front_proxy.py"
 NAME, PORT, LOG = "_front", 61_999, "/var/tmp/front.jsonl"  # noqa: S108  # inside the container
 """Its name among the containers of a world; no service can be called so. Services must leave the port alone."""
 READY = "listening"
-"""What the proxy prints once it accepts."""
+"""The line that the proxy prints once it accepts."""
 MEMORY_BYTES, PIDS = 128 << 20, 32
 
 

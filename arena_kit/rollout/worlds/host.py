@@ -26,8 +26,8 @@ from arena_kit.rollout.worlds.world import (
 )
 
 MOST_WRITTEN_BYTES = 4 << 30
-"""Of a world outside tmpfs. Engines on overlay2 can limit a container's layer on few file systems, so worlds that write
-more are removed by the next reaping."""
+"""The disk space of a world outside tmpfs. Engines on overlay2 can limit a container's layer on few file systems, so
+worlds that write more are removed by the next reaping."""
 
 
 class Worlds:

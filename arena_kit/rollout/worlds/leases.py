@@ -1,4 +1,5 @@
-"""What worlds of one host share: memory, starts at a time, and a locked file that shows that a world has a worker.
+"""The leases that worlds of one host share: memory, starts at a time, and a locked file that shows that a world has a
+worker.
 
 Everything is kept in one folder by locks of the kernel, so that what a dead process held is free at once.
 """

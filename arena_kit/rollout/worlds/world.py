@@ -56,7 +56,8 @@ Options = Callable[[str, Mapping[str, str], str], Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Beside:
-    """What joins a world after its services. memory_bytes: of all of it. has_browser: whether a browser is part of it.
+    """The container that joins a world after its services. memory_bytes: of all of it. has_browser: whether a browser
+    is part of it.
 
     player: the agent's container, of an agent that has one.
     """

@@ -64,7 +64,7 @@ def open_to_all(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> list[str
 
 @pytest.fixture
 def only_added_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether those of the arena can be made here takes long to find out."""
+    """Return whether those of the arena can be made here takes long to find out."""
     monkeypatch.setattr(
         sync_environments, "Trials", lambda slugs, folders: Trials([s for s in slugs if s.startswith("gym-")], folders)
     )

@@ -40,7 +40,7 @@ def agent(task: Environment) -> Agent:
 
 
 def attempt(action: Callable[[], object]) -> Callable[[], bool]:
-    """Whether it was done, or refused because something else was quicker."""
+    """Return whether it was done, or refused because something else was quicker."""
 
     def run() -> bool:
         try:

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 
 
 def is_woken(act: Callable[[], None], queue: str = "duel") -> bool:
-    """Whether a worker of a queue is woken by what another thread does once the worker waits."""
+    """Return whether a worker of a queue is woken by what another thread does once the worker waits."""
 
     def run() -> None:
         time.sleep(0.3)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SHORTEST_JOB_SECONDS = 60.0
-"""What a job counts at least: a host that is made for a few short jobs comes too late."""
+"""The least weight of a job: a host that is made for a few short jobs comes too late."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the operator wants.
+    """The policy of the operator.
 
     target_seconds: time in which the open work is to be done. slots: jobs that a host does at once. hours_per_day: of
     all hosts together, 0 for any number. youngest, oldest_seconds: no younger host goes for lack of work, as its hour
@@ -49,7 +49,8 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What is to be done. wanted: hosts for the present work, before changes are slowed down. reason: a sentence."""
+    """The decision to carry out. wanted: hosts for the present work, before changes are slowed down. reason: a
+    sentence."""
 
     wanted: int
     create: int

@@ -115,5 +115,5 @@ class Start(BaseCommand):
 
 
 def _is_given(value: object) -> bool:
-    """Whether an option is on the command line, also with a value such as 0 or "", which is refused later."""
+    """Return whether an option is on the command line, also with a value such as 0 or "", which is refused later."""
     return value is not None and value is not False and value != []

@@ -1,1 +1,1 @@
-"""What organisers can do, a module for each noun; `registry` finds an action by its address."""
+"""The acts of organisers, a module for each noun; `registry` finds an action by its address."""

@@ -149,7 +149,7 @@ AddressOf = Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What styles the HTML of an environment. sheets: addresses of style sheets. rules: texts of style elements."""
+    """The styles of an environment's HTML. sheets: addresses of style sheets. rules: texts of style elements."""
 
     sheets: tuple[str, ...]
     rules: tuple[str, ...]

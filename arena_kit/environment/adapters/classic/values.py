@@ -25,7 +25,7 @@ MAX_VALUES = 1 << 20
 
 
 class Stepped(NamedTuple):
-    """What `step` has returned. state: None where the environment gives none."""
+    """The result of `step`. state: None where the environment gives none."""
 
     state: Array | None
     reward: float

@@ -15,7 +15,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 
 
 class _Seats:
-    """What both kinds share: agents `player_0`, `player_1`, ... in the order of seats, their spaces, and a table.
+    """The base of both kinds: agents `player_0`, `player_1`, ... in the order of seats, their spaces, and a table.
 
     An observation is {"observation": array, "action_mask": array} where actions are numbers, otherwise the array.
     """

@@ -1,1 +1,1 @@
-"""What is copied into a browser's container."""
+"""The code that is copied into a browser's container."""

@@ -1,1 +1,1 @@
-"""What runs in the pod of a world, with the standard library alone."""
+"""The code that runs in the pod of a world, with the standard library alone."""

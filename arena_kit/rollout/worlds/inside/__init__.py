@@ -1,1 +1,1 @@
-"""What runs within a world."""
+"""The code that runs within a world."""

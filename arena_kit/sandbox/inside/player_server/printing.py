@@ -26,8 +26,8 @@ class Place:
 
 
 place = Place()
-"""Of the process's only duel. The server sets `at` before each question, which is all that it costs if nothing is
-printed."""
+"""The marks of the process's only duel. The server sets `at` before each question, which is all that it costs if
+nothing is printed."""
 
 
 class Marked(io.TextIOWrapper):

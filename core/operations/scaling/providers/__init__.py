@@ -1,4 +1,4 @@
-"""What creates and removes hosts: a module each, with a class that has these three methods."""
+"""Providers that create and remove hosts: a module each, with a class that has these three methods."""
 
 from __future__ import annotations
 

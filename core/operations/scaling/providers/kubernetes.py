@@ -11,7 +11,7 @@ from core.operations.scaling.providers import ProviderFailed, needed
 
 SECONDS = 20.0
 COST = "controller.kubernetes.io/pod-deletion-cost"
-"""Of two pods the cluster removes the one with the lower number first."""
+"""The cluster removes the pod with the lower number first."""
 
 
 class KubernetesProvider:

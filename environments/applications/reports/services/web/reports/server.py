@@ -13,7 +13,7 @@ MOST_CHARACTERS = 100
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the message is for the page."""
+    """A request that cannot be carried out; the message is for the page."""
 
 
 def browse(data, asked, name):

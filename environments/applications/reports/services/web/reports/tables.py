@@ -76,7 +76,7 @@ TABLES = {
         },
     ),
 }
-"""What each table is read from, and its columns."""
+"""The source of each table, and its columns."""
 NUMBERS = ("price", "quantity", "total", "stars", "amount")
 MEASURES = {"number of rows": "count(*)", "sum": "sum", "average": "avg", "smallest": "min", "largest": "max"}
 PAGE_ROWS = 50

@@ -18,7 +18,7 @@ sessions: dict[str, str] = {}
 
 
 class Refused(Exception):
-    """What was asked for cannot be done; the message is for the page."""
+    """A request that cannot be carried out; the message is for the page."""
 
 
 def products(shop, asked, _):
