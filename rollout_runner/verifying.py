@@ -67,9 +67,11 @@ def rollouts_judge(_: int = 0) -> None:
         try:
             with tempfile.TemporaryDirectory() as folder:
                 rollout_judge_again(
-                    rollout=rollout, folder=Path(folder), by_newest_task=by_newest_task,
+                    rollout=rollout,
+                    folder=Path(folder),
+                    by_newest_task=by_newest_task,
                     made_by=rollout.judging_asked_by,
-                )  # fmt: skip
+                )
         except (RecordRefused, PlatformFault) as refusal:
             error = str(refusal)
         # One that cannot be read must not stand in the way of the others.

@@ -56,8 +56,11 @@ class ApiCluster:
                 code="sandbox_unavailable",
             ) from None
         self._errors = (
-            kubernetes.client.ApiException, kubernetes.config.ConfigException, transport.HTTPError, OSError,
-        )  # fmt: skip
+            kubernetes.client.ApiException,
+            kubernetes.config.ConfigException,
+            transport.HTTPError,
+            OSError,
+        )
         configuration = kubernetes.client.Configuration()
         try:
             if kubeconfig:
@@ -83,9 +86,12 @@ class ApiCluster:
     def may(self, right: Right) -> bool:
         """Return whether this account has a right. Raises SandboxUnavailable."""
         attributes = {
-            "verb": right.verb, "group": right.group, "resource": right.resource, "subresource": right.subresource,
+            "verb": right.verb,
+            "group": right.group,
+            "resource": right.resource,
+            "subresource": right.subresource,
             "namespace": self._namespace if right.namespace is None else right.namespace,
-        }  # fmt: skip
+        }
         api, review = self._kubernetes.AuthorizationV1Api(self._client), {"spec": {"resourceAttributes": attributes}}
         try:
             answer = api.create_self_subject_access_review(review, _request_timeout=CALL_SECONDS)
@@ -118,9 +124,13 @@ class ApiCluster:
         """
         try:
             response = self._core.list_namespaced_pod(
-                self._namespace, label_selector=self._selector, watch=True, timeout_seconds=ceil(WATCH_SECONDS),
-                _preload_content=False, _request_timeout=(CALL_SECONDS, WATCH_SECONDS + CALL_SECONDS),
-            )  # fmt: skip
+                self._namespace,
+                label_selector=self._selector,
+                watch=True,
+                timeout_seconds=ceil(WATCH_SECONDS),
+                _preload_content=False,
+                _request_timeout=(CALL_SECONDS, WATCH_SECONDS + CALL_SECONDS),
+            )
             for piece in response.stream(PIECE_BYTES):
                 if piece:
                     yield
@@ -204,9 +214,13 @@ class ApiCluster:
         for _ in range(MOST_PAGES):
             try:
                 response = call(
-                    self._namespace, limit=PAGE, _preload_content=False, _request_timeout=LIST_SECONDS,
-                    **selectors, **({"_continue": following} if following else {}),
-                )  # fmt: skip
+                    self._namespace,
+                    limit=PAGE,
+                    _preload_content=False,
+                    _request_timeout=LIST_SECONDS,
+                    **selectors,
+                    **({"_continue": following} if following else {}),
+                )
                 page = self._read(response, LIST_SECONDS)
                 # What is no object of Kubernetes would stop the driver later.
                 found += [one for one in page.get("items") or [] if one["metadata"]["name"]]

@@ -134,15 +134,19 @@ def pod_settings(site: Site, *, has_gpus: bool) -> dict[str, Any]:
         },
         "tolerations": [
             *(
-                {"key": f"node.kubernetes.io/{why}", "operator": "Exists", "effect": "NoExecute",
-                 "tolerationSeconds": LOST_NODE_SECONDS}
+                {
+                    "key": f"node.kubernetes.io/{why}",
+                    "operator": "Exists",
+                    "effect": "NoExecute",
+                    "tolerationSeconds": LOST_NODE_SECONDS,
+                }
                 for why in ("not-ready", "unreachable")
             ),
             *map(dict, site.tolerations),
             # Nodes with graphics cards are often kept from all other pods.
             *([{"key": GPU, "operator": "Exists", "effect": "NoSchedule"}] if has_gpus else []),
         ],
-    }  # fmt: skip
+    }
 
 
 def container(

@@ -128,8 +128,10 @@ def opened(client: Any, path: str, container: str, command: Sequence[str], *, ha
     client.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
     options = {
         "header": [f"{name}: {value}" for name, value in headers.items()],
-        "subprotocols": [PROTOCOL], "timeout": OPEN_SECONDS, "suppress_origin": True,
-    }  # fmt: skip
+        "subprotocols": [PROTOCOL],
+        "timeout": OPEN_SECONDS,
+        "suppress_origin": True,
+    }
     if configuration.proxy:
         proxied: Any = import_module("kubernetes.stream.ws_client").websocket_proxycare
         options = proxied(options, configuration, address, headers)
@@ -157,7 +159,8 @@ def _tls(configuration: Any) -> dict[str, Any]:
         if configuration.assert_hostname is not None:
             options["check_hostname"] = configuration.assert_hostname
     given = {
-        "certfile": configuration.cert_file, "keyfile": configuration.key_file,
+        "certfile": configuration.cert_file,
+        "keyfile": configuration.key_file,
         "server_hostname": configuration.tls_server_name,
-    }  # fmt: skip
+    }
     return {**options, **{name: value for name, value in given.items() if value}}

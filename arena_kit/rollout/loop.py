@@ -201,8 +201,11 @@ class BrowserWork:
         sha256, picture = self._recorder.page(before, progress.lines)
         usage = self.meter.usage
         arguments = action.arguments if action else {}
-        targets = {key: target_of(arguments[key], before.snapshot) for key in ("ref", "from", "to")
-                   if isinstance(arguments.get(key), str)}  # fmt: skip
+        targets = {
+            key: target_of(arguments[key], before.snapshot)
+            for key in ("ref", "from", "to")
+            if isinstance(arguments.get(key), str)
+        }
         self._recorder.step(
             Step(
                 number=progress.lines,

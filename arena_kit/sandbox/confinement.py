@@ -48,8 +48,11 @@ def _starts(command: tuple[str, ...]) -> bool:
     """Return whether the player server's interpreter works behind a command prefix."""
     probe = subprocess.run(
         [*namespace_command(), *command, sys.executable, "-s", "-P", "-c", "import ctypes, array"],
-        capture_output=True, cwd="/", timeout=60, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        cwd="/",
+        timeout=60,
+        check=False,
+    )
     return probe.returncode == 0
 
 

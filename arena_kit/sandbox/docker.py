@@ -259,7 +259,7 @@ class DockerSandbox:
             "stop_signal": "SIGKILL",
             # The supervisor must be process 1, whatever the engine's default is.
             "init": False,
-        }  # fmt: skip
+        }
         if self._cgroup_parent:
             options["cgroup_parent"] = self._cgroup_parent
         return options

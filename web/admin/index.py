@@ -27,8 +27,10 @@ def grouped(apps: Iterable[App], address: str) -> list[App]:
     models = {model["model"]._meta.label_lower: model for app in apps for model in app["models"]}
     for name in NAMES.keys() & models.keys():
         models[name] = {**models[name], "name": NAMES[name]}
-    groups = [_group(title, slug, address, [models.pop(name) for name in labels(tables) if name in models])
-              for title, slug, tables in GROUPS]  # fmt: skip
+    groups = [
+        _group(title, slug, address, [models.pop(name) for name in labels(tables) if name in models])
+        for title, slug, tables in GROUPS
+    ]
     left = [{**app, "models": [model for model in app["models"] if model in models.values()]} for app in apps]
     return [group for group in (*groups, *left) if group["models"]]
 

@@ -20,8 +20,7 @@ else:
 
 RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 PROFILE = ("email", "username", "team", "github")
-FACTS = ("is_active", "ban_reason", "email_confirmed_at", "date_joined", "last_login", "is_quota_exempt",
-         *QUOTA_FIELDS)  # fmt: skip
+FACTS = ("is_active", "ban_reason", "email_confirmed_at", "date_joined", "last_login", "is_quota_exempt", *QUOTA_FIELDS)
 
 
 class UserAdmin(BaseUserAdmin):

@@ -70,10 +70,11 @@ PRESETS = (
     Preset("now", "All agents, now", "A round robin of all agents. You begin it with a button.", _now),
     Preset("swiss", "Swiss, tomorrow", "A day of registration, then a Swiss tournament.", _swiss),
     Preset("cup", "Cup, in a week", "A week of registration, then double elimination.", _cup),
-    Preset("championship", "Championship, in two weeks", "Two weeks of registration, then groups and a knock-out.",
-           _groups),
+    Preset(
+        "championship", "Championship, in two weeks", "Two weeks of registration, then groups and a knock-out.", _groups
+    ),
     Preset("class", "Class", "Invited people only, unrated; you release the results.", _class),
-)  # fmt: skip
+)
 
 
 def preset_values(name: str, now: datetime) -> dict[str, Any]:

@@ -70,9 +70,12 @@ class Meter:
         with self._lock:
             old = self._usage
             self._usage = Usage(
-                old.tokens_in + tokens_in, old.tokens_out + tokens_out, old.tokens_cached + tokens_cached,
-                old.cost_micros + cost_micros, old.requests + 1,
-            )  # fmt: skip
+                old.tokens_in + tokens_in,
+                old.tokens_out + tokens_out,
+                old.tokens_cached + tokens_cached,
+                old.cost_micros + cost_micros,
+                old.requests + 1,
+            )
 
     def fail(self, code: str, sentence: str) -> None:
         """Note what is wrong with the model; the first thing counts."""

@@ -103,9 +103,12 @@ class PlayerAgent:
             self.log = error.log
             raise AgentFault(sentence(PlayerFault.DID_NOT_START, str(error)), code=PlayerFault.DID_NOT_START) from None
         hello = {
-            "protocol": VERSION, "environment": self._environment, "observation": {"form": "json"},
-            "actions": {"form": "json", "names": list(ACTIONS)}, "parallel_matches": 1,
-        }  # fmt: skip
+            "protocol": VERSION,
+            "environment": self._environment,
+            "observation": {"form": "json"},
+            "actions": {"form": "json", "names": list(ACTIONS)},
+            "parallel_matches": 1,
+        }
         try:
             kind, _ = self._exchange(pack_data(Kind.HELLO, hello), HANDSHAKE_SECONDS)
         except AgentLate:

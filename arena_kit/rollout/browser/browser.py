@@ -149,5 +149,9 @@ def _login(package: BuiltPackage, name: str) -> Mapping[str, Any] | None:
     if found is None:
         return None
     return {
-        "name": found.name, "url": found.url, "fields": dict(found.fields), "submit": found.submit, "done": found.done,
-    }  # fmt: skip
+        "name": found.name,
+        "url": found.url,
+        "fields": dict(found.fields),
+        "submit": found.submit,
+        "done": found.done,
+    }

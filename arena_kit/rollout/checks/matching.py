@@ -58,9 +58,12 @@ class Matcher:
 
     def _wanted(self) -> str:
         words = {
-            "one_of": "one of ", "set": "in any order ", "contains_all": "with all of ", "matches": "a text like ",
+            "one_of": "one of ",
+            "set": "in any order ",
+            "contains_all": "with all of ",
+            "matches": "a text like ",
             "schema": "a value of the schema ",
-        }  # fmt: skip
+        }
         near = f" within {self.tolerance:g}" if self.tolerance else ""
         return f"{words.get(self.way, '')}{readable(self.expected)}{near}"
 

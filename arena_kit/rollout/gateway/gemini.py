@@ -12,9 +12,12 @@ from arena_kit.rollout.gateway.endpoint import AskedModel
 COMPUTER_USE = "computer_use"
 """The kind of tool by which an agent asks for Gemini's own actions; their names are those of `older_actions`."""
 _SETTINGS = {
-    "temperature": "temperature", "top_p": "topP", "max_tokens": "maxOutputTokens", "seed": "seed",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "max_tokens": "maxOutputTokens",
+    "seed": "seed",
     "max_completion_tokens": "maxOutputTokens",
-}  # fmt: skip
+}
 _ENDINGS = {"STOP": "stop", "MAX_TOKENS": "length", "SAFETY": "content_filter", "PROHIBITED_CONTENT": "content_filter"}
 
 
@@ -54,10 +57,12 @@ class GeminiForm:
             "model": model.name,
             "choices": [{"index": 0, "message": message, "finish_reason": ending}],
             "usage": {
-                "prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said,
+                "prompt_tokens": asked,
+                "completion_tokens": said,
+                "total_tokens": asked + said,
                 "prompt_tokens_details": {"cached_tokens": cached},
             },
-        }  # fmt: skip
+        }
 
 
 def _contents(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -92,7 +92,7 @@ def _pod(world: WorldPod, site: Site) -> dict[str, Any]:
             *(_volumes("browser", browser.TMP_BYTES) if beside.has_browser else []),
             *([] if beside.player is None else _volumes("player", TMP_BYTES)),
         ],
-    }  # fmt: skip
+    }
 
 
 def _prepare(world: WorldPod, site: Site) -> dict[str, Any]:

@@ -78,9 +78,12 @@ def record_write(
     record["record_sha256"] = record_sha256(record)
     # What differs from one playing to the next is not part of the hash.
     record["facts"] = {
-        "steps": facts.steps, "seconds": round(facts.seconds, 3), "agent_seconds": round(facts.agent_seconds, 3),
-        "tokens": facts.tokens, "cost_micros": facts.cost_micros,
-    }  # fmt: skip
+        "steps": facts.steps,
+        "seconds": round(facts.seconds, 3),
+        "agent_seconds": round(facts.agent_seconds, 3),
+        "tokens": facts.tokens,
+        "cost_micros": facts.cost_micros,
+    }
     (folder / RECORD).write_text(json.dumps(record, indent=1), encoding="utf-8")
     (folder / EXPORT).write_bytes(_packed(attempt.files))
     changes_write(folder, package, attempt.files)

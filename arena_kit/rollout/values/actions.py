@@ -141,9 +141,12 @@ def _checked(name: str, value: Any, action: str) -> Any:
         value = [value]
     if not _fits(kind, value):
         words = {
-            "number": "a number", "boolean": "true or false", "texts": "a list of texts",
-            "place": "a reference, a selector or a point [x, y]", "text": f"a text of at most {MOST_TEXT:,} characters",
-        }  # fmt: skip
+            "number": "a number",
+            "boolean": "true or false",
+            "texts": "a list of texts",
+            "place": "a reference, a selector or a point [x, y]",
+            "text": f"a text of at most {MOST_TEXT:,} characters",
+        }
         sentence = f"The argument {name[:40]} of {action} must be {words[kind]}."
         raise ActionRefused(sentence, code="bad_argument")
     if name == "seconds" and not 0 <= value <= MOST_SECONDS:

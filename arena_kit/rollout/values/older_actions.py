@@ -105,8 +105,10 @@ def _ref(bid: Any) -> str:
 
 def _on(action: str, *further: str) -> Callable[..., Made]:
     return lambda bid, *values, **_: {
-        "action": action, "ref": _ref(bid), **dict(zip(further, values, strict=False)),
-    }  # fmt: skip
+        "action": action,
+        "ref": _ref(bid),
+        **dict(zip(further, values, strict=False)),
+    }
 
 
 def _answered(text: Any) -> Made:

@@ -59,7 +59,10 @@ def _service(found: Mapping[str, Any]) -> BuiltService:
     health: dict[str, Any] = dict(service.pop("health"))
     health["test"] = tuple(health["test"])
     return BuiltService(
-        Service(**service, health=HealthCheck(**health)), found["image"], found["environment"],
+        Service(**service, health=HealthCheck(**health)),
+        found["image"],
+        found["environment"],
         # Of a version that knew no clusters.
-        found.get("user", ""), found.get("reference", ""),
-    )  # fmt: skip
+        found.get("user", ""),
+        found.get("reference", ""),
+    )

@@ -382,9 +382,11 @@ for name, pid in (("cores_of_first", 1), ("cores_of_itself", 0)):
     syscall(name, 203, 122, pid, ctypes.sizeof(own_cores), ctypes.byref(own_cores))
 own_nice = os.getpriority(os.PRIO_PROCESS, 0)
 for name, which, who in (
-    ("priority_of_first", os.PRIO_PROCESS, 1), ("priority_of_group", os.PRIO_PGRP, 0),
-    ("priority_of_user", os.PRIO_USER, 0), ("priority_of_itself", os.PRIO_PROCESS, 0),
-):  # fmt: skip
+    ("priority_of_first", os.PRIO_PROCESS, 1),
+    ("priority_of_group", os.PRIO_PGRP, 0),
+    ("priority_of_user", os.PRIO_USER, 0),
+    ("priority_of_itself", os.PRIO_PROCESS, 0),
+):
     syscall(name, 141, 140, which, who, own_nice)
 syscall("disk_priority_of_first", 251, 30, 1, 1, 2 << 13 | 4)
 probe("limits_of_itself")(lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))

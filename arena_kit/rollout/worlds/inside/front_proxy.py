@@ -74,8 +74,11 @@ class Front:
         try:
             given = {name.lower(): value for name, value in headers}
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-            lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in headers
-                                                       if name.lower() not in HOP), "Connection: close"]  # fmt: skip
+            lines = [
+                f"{method} {target} HTTP/1.1",
+                *(f"{name}: {value}" for name, value in headers if name.lower() not in HOP),
+                "Connection: close",
+            ]
             service[1].write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1"))
             if "transfer-encoding" in given:
                 raise NotServed(411)
@@ -174,9 +177,8 @@ def _origin(url: str) -> str:
 
 def _masked(headers: list[tuple[str, str]]) -> dict[str, str]:
     return {
-        name.lower(): "***" if name.lower() in MASKED else value[:MOST_HEADER]
-        for name, value in headers[:MOST_HEADERS]
-    }  # fmt: skip
+        name.lower(): "***" if name.lower() in MASKED else value[:MOST_HEADER] for name, value in headers[:MOST_HEADERS]
+    }
 
 
 async def serve(front: Front, port: int) -> None:

@@ -45,8 +45,10 @@ def go_first() -> None:
 def limit_resources(data_bytes: int, *, open_files: int = 256, file_bytes: int = 32 << 20, processes: int = 0) -> None:
     """Set limits, for sandboxes without an engine that does; 0 for `data_bytes` or `processes` means no limit."""
     limits = [
-        (resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, open_files), (resource.RLIMIT_FSIZE, file_bytes),
-    ]  # fmt: skip
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, open_files),
+        (resource.RLIMIT_FSIZE, file_bytes),
+    ]
     if data_bytes:
         limits.append((resource.RLIMIT_DATA, data_bytes))
     if processes:

@@ -44,9 +44,12 @@ async def launched(playwright: Playwright, origins: Sequence[str], proxy: int = 
         way = [f"--proxy-server=http://{LOOPBACK}:{proxy}", "--proxy-bypass-list=<-loopback>"]
     rules = ", ".join(["MAP * ~NOTFOUND", *(f"EXCLUDE {name}" for name in names)])
     return await playwright.chromium.launch(
-        executable_path=CHROMIUM, headless=True, args=[*FLAGS, *way, f"--host-resolver-rules={rules}"],
-        ignore_default_args=["--disable-popup-blocking"], timeout=START_MS,
-    )  # fmt: skip
+        executable_path=CHROMIUM,
+        headless=True,
+        args=[*FLAGS, *way, f"--host-resolver-rules={rules}"],
+        ignore_default_args=["--disable-popup-blocking"],
+        timeout=START_MS,
+    )
 
 
 async def context_of(browser: Browser, order: Mapping[str, Any]) -> BrowserContext:
