@@ -140,7 +140,7 @@ def _misconfigured(rollout: Rollout, lease: Lease, sentence: str) -> None:
     alarm_raise(
         key=f"model-{model}-misconfigured",
         message=f"The language model {model} cannot be used: {sentence}",
-        address=page("workers_admin"),
+        address=page("language_models"),
     )
     job_fail(job=rollout, fault=JobFault.PLATFORM, code=MISCONFIGURED, error=sentence, log=lease.text)
 

@@ -374,3 +374,11 @@ def test_a_late_import_has_its_reason_beside_it() -> None:
 def test_few_lines_are_kept_from_the_formatter() -> None:
     rooms = [room for room in ROOMS if room not in {"tests", "benchmarks"}]
     assert sum(text.count("# fmt: skip") for _, text in sources(*rooms)) <= 50
+
+
+def test_every_page_that_alarms_and_letters_lead_to_is_registered() -> None:
+    rooms = [room for room in ROOMS if room not in {"tests", "benchmarks"}]
+    named = {name for _, text in sources(*rooms) for name in re.findall(r"\bpage\(\"([a-z_]+)\"", text)}
+    registered = set(re.findall(r'^    "([a-z_]+)": "', (ROOT / "web" / "apps.py").read_text(), re.MULTILINE))
+    assert len(named) > 15
+    assert named - registered == set()

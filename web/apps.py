@@ -16,6 +16,7 @@ PAGES = {
     "evaluation": "web:evaluation",
     "home": "web:home",
     "job": "web:organise_job",
+    "language_models": "web:organise_models",
     "lenses": "admin:core_lens_changelist",
     "match_replay": "web:match_replay",
     "operations": "web:operations",

@@ -6,6 +6,7 @@ import multiprocessing
 import re
 import resource
 import selectors
+import signal
 import socket
 import time
 from collections.abc import Iterator, Sequence
@@ -120,6 +121,8 @@ def files_for(streams: int) -> int:
 
 
 def _work(pipe: Connection, port: int, path: str) -> None:
+    # Whatever the process that forked does at a stop, this one ends.
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     streams: list[_Stream] = []
     with selectors.DefaultSelector() as selector:
         while True:

@@ -49,7 +49,7 @@ class RunRequested(serializers.Serializer[Any]):
     seed = serializers.IntegerField(default=None, allow_null=True, min_value=0, max_value=MOST_SEED - 1)
 
 
-class SideAnswer(serializers.Serializer[Any]):
+class RunSideAnswer(serializers.Serializer[Any]):
     name = serializers.CharField()
     score = serializers.FloatField()
     wins = serializers.IntegerField()
@@ -61,7 +61,7 @@ class SideAnswer(serializers.Serializer[Any]):
 
 class ResultAnswer(serializers.Serializer[Any]):
     winner = serializers.CharField(help_text="The name of the winner; empty for a draw.")
-    sides = SideAnswer(many=True)
+    sides = RunSideAnswer(many=True)
     draws = serializers.IntegerField()
     steps = serializers.IntegerField(help_text="Steps of the environment in all matches, openings included.")
     seconds = serializers.FloatField()

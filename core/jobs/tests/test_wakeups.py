@@ -55,12 +55,12 @@ def is_notified(monkeypatch: pytest.MonkeyPatch, settings: Settings, request: py
         if not (address := os.environ.get("ARENA_TEST_REDIS_URL")):
             pytest.skip("ARENA_TEST_REDIS_URL is not set")
         settings.REDIS_URL = address
-    elif connection.vendor != "postgresql":
-        pytest.skip("SQLite has no notifications")
 
 
 every_way = pytest.mark.parametrize(
-    "is_notified", ["database", pytest.param("redis", marks=pytest.mark.redis)], indirect=True
+    "is_notified",
+    [pytest.param("database", marks=pytest.mark.postgres), pytest.param("redis", marks=pytest.mark.redis)],
+    indirect=True,
 )
 
 
@@ -101,9 +101,8 @@ def test_a_worker_behind_a_pooler_looks_every_second(settings: Settings) -> None
             assert cursor.fetchone() == (0,)
 
 
+@pytest.mark.postgres
 def test_a_worker_whose_database_is_away_looks_again_on_a_new_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("SQLite has no server")
     monkeypatch.setattr(wakeups, "LOOK_SECONDS", 0.1)
     connection.ensure_connection()
     connection.connection.close()

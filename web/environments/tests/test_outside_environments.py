@@ -177,7 +177,7 @@ def test_a_broken_folder_is_told_everywhere_and_stops_nothing(
     row.refresh_from_db()
     assert (row.unavailable_because, row.is_active) == (why, True)
     assert why in Alarm.objects.get(key="environments-left-out").message
-    assert why in visit(cast.olga).get("/admin/").content.decode().replace("&#x27;", "'")
+    assert why in visit(cast.olga).get("/organise/").content.decode().replace("&#x27;", "'")
     for address in ("/", "/environments/classic-nim/"):
         assert visit(cast.alice).get(address).status_code == 200
     with outside(own, monkeypatch):
