@@ -16,6 +16,14 @@ _SIGNAL_AT_PARENTS_END = 1
 """PR_SET_PDEATHSIG of prctl(2)."""
 
 
+def end_with_parent() -> None:
+    """Ask this process to end when its parent does: orphans would run on beside the successors.
+
+    A parent with several threads can send the signal several times.
+    """
+    ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
+
+
 class Fork:
     """A fork of this process that does `work`, in a session of its own; it has the parts of `subprocess.Popen` in use.
 
@@ -52,8 +60,7 @@ class Fork:
                 os.close(pipe.fileno())
         for number in ENDING:
             signal.signal(number, signal.SIG_DFL)
-        # Orphans would run on beside the successors that the next parent starts.
-        ctypes.CDLL(None).prctl(_SIGNAL_AT_PARENTS_END, signal.SIGTERM)
+        end_with_parent()
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         work()
 

@@ -6,6 +6,7 @@ Loading the arena takes longer than most jobs. It is loaded once here, and again
 from __future__ import annotations
 
 import gc
+import multiprocessing
 import signal
 import time
 from argparse import ArgumentParser
@@ -22,7 +23,7 @@ from django.db import connections
 from django.utils.module_loading import import_string
 
 from core.checks.startup import TAG
-from core.jobs.forks import ENDING, Fork
+from core.jobs.forks import ENDING, Fork, end_with_parent
 from core.jobs.hosts import host_call
 from core.jobs.loop import work
 from core.jobs.registry import DRIVERS, work_load
@@ -129,5 +130,19 @@ def _look_out(queues: Sequence[str]) -> None:
 
 
 def _schedule() -> None:
+    """Run django-q's cluster in a process that gets one signal to stop: a second one locks its handler for ever."""
     name_service(SCHEDULES)
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    cluster = multiprocessing.get_context("fork").Process(target=_cluster)
+    cluster.start()
+    while cluster.is_alive() and not signal.sigtimedwait(ENDING, 0.5):
+        pass
+    cluster.terminate()
+    cluster.join()
+    raise SystemExit(1 if cluster.exitcode else 0)
+
+
+def _cluster() -> None:
+    end_with_parent()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     call_command("qcluster")
