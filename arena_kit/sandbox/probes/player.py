@@ -369,11 +369,8 @@ empty_tmp()
 os.rmdir(FOLDER)
 
 # --- The supervisor ---------------------------------------------------------------------------------------
-
 probe("supervisor_memory")(lambda: os.close(os.open("/proc/1/mem", os.O_RDONLY)))
 probe("supervisor_files")(lambda: os.listdir("/proc/1/fd"))
-
-
 probe("supervisor_environment")(lambda: len(read("/proc/1/environ")))
 # Reading a limit needs the same right as setting it, and is harmless where the protection is missing.
 syscall("limits_of_first", 302, 261, 1, resource.RLIMIT_CPU, None, None)

@@ -104,8 +104,7 @@ class Supervisor:
         """The name of the wire's socket, in a pod."""
         self._handover: socket.socket | None = None
         """In a pod, the supervisor's end of a socket pair, over which the duel's process asks for its wire."""
-        self._is_loader_dead = False
-        self._has_forked = False
+        self._is_loader_dead = self._has_forked = False
         self._sleep: process.Sleep | None = None
         """The loader's counts after its last fork."""
         self._model = self._connected(MODEL, POD_SECONDS) if options.model else None
