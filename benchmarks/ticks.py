@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arena_kit.cluster.client import PAGE, ApiCluster
-from arena_kit.cluster.lots.driver import Driver, Held
+from arena_kit.cluster.lots.driver import Claimed, Driver
 from arena_kit.cluster.lots.manifest import LotJob, channel_of, lot_manifest
 from arena_kit.cluster.manifest import PodPlayerSpec, Site
 from arena_kit.cluster.status import Ended
@@ -87,7 +87,7 @@ def tick_cpu_seconds(folder: Path, *, lots: int, rounds: int) -> list[float]:
         now = [0.0]
         rows = Rows(frozenset(job.claim for job in jobs))
         driver = Driver(rows, ApiCluster(SITE, kubeconfig=str(config)), SITE, lots, lambda: now[0])
-        driver.held = {job.claim: Held(job, 0.0, is_made=True) for job in jobs}
+        driver.held = {job.claim: Claimed(job, 0.0, is_made=True) for job in jobs}
         seconds = []
         for _ in range(rounds):
             now[0] += TICK_SECONDS

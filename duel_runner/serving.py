@@ -30,7 +30,7 @@ def serve(sandbox: str) -> None:
         queue_serve("duel", by_turns=[recordings, analyses, scripts, heavy_scripts])
         return
     # A person keeps its worker for as long as they are at the board.
-    sittings = Line(Sitting, "duel_runner.sittings.play_sitting", is_held=True)
+    sittings = Line(Sitting, "duel_runner.sittings.play_sitting", waits_for_people=True)
     heavy = [heavy_evaluations, heavy_scripts, heavy_duels]
     # People wait for a validation, and it is short. The others take turns, so that neither editions nor an
     # evaluation of everybody nor people at the board keep the others waiting for long.

@@ -207,7 +207,7 @@ class Duel:
         finally:
             for descriptor in by_descriptor:
                 poll.unregister(descriptor)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the players' time.
             self._forgive_pause()
         ready = [by_descriptor[descriptor] for descriptor, event in events if event & ~select.POLLOUT]

@@ -104,7 +104,7 @@ class Evaluation:
         if link.wants_to_write:
             poll.modify(link.fileno(), select.POLLIN | select.POLLOUT)
         events = poll.poll(seconds * 1000)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             # This process was stopped or had no core, which is not the player's time.
             link.forgive_pause()
         if link.wants_to_write:

@@ -184,7 +184,7 @@ class Sitting:
         poll = select.poll()
         poll.register(link.fileno(), select.POLLIN | (select.POLLOUT if link.wants_to_write else 0))
         events = poll.poll(seconds * 1000)
-        if self._stalls.was_held_up(seconds):
+        if self._stalls.was_stalled(seconds):
             link.forgive_pause()
         if any(event & ~select.POLLOUT for _, event in events):
             took, answers = link.receive()

@@ -103,7 +103,7 @@ def is_anything_waiting(queue: str) -> bool:
 
 
 def _is_room(one: Line) -> bool:
-    return not one.is_held or _is_room_to_hold(one)
+    return not one.waits_for_people or _is_room_for_people(one)
 
 
 def waiting(one: Line) -> QuerySet[Job]:
@@ -117,24 +117,24 @@ def waiting(one: Line) -> QuerySet[Job]:
 def _claim_of(queue: str, one: Line, worker: str) -> Job | None:
     """Claim the head of a line, where room is left for another worker in it."""
     is_last = one in SERVICES.get(queue, QueueService()).last
-    if not is_last and not one.is_held:
+    if not is_last and not one.waits_for_people:
         return _claim_head(waiting(one), worker)
     if not waiting(one).exists():
         return None
     with transaction.atomic():
         # Two workers that count at the same time would both find room.
         name_lock(f"claims of the last lines of {queue}" if is_last else f"claims of {one.kind.KIND}")
-        is_room = _is_room_for_last(queue) if is_last else _is_room_to_hold(one)
+        is_room = _is_room_for_last(queue) if is_last else _is_room_for_people(one)
         return _claim_head(waiting(one), worker) if is_room else None
 
 
-def _is_room_to_hold(one: Line) -> bool:
-    """Return whether another worker may begin a job that people may hold: at most half of them, but always one."""
+def _is_room_for_people(one: Line) -> bool:
+    """Return whether another worker may begin a job that waits for people: at most half of them, but always one."""
     queues = [name for name, service in SERVICES.items() if one in service.lines]
     workers = workers_alive().filter(queue__in=queues, engine_error="")
     # A job whose worker is dead holds none.
-    held = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
-    return of_line(held, one.where).count() < max(1, workers.count() // 2)
+    taken = one.kind._base_manager.filter(state=JobState.RUNNING, worker__in=workers.values("name"))
+    return of_line(taken, one.where).count() < max(1, workers.count() // 2)
 
 
 def _is_room_for_last(queue: str) -> bool:

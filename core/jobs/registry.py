@@ -21,14 +21,14 @@ class Line:
     """One line of waiting jobs, and what a worker does with the job at its head.
 
     perform: dotted path of a function that takes the claimed job and its lease, and finishes the job.
-    where: fields that distinguish the line from others of its kind; they are among the kind's LINES. is_held: whether
-    its jobs hold a worker for as long as people like, so that at most half of the workers may be at them.
+    where: fields that distinguish the line from others of its kind; they are among the kind's LINES.
+    waits_for_people: whether its jobs take as long as people like, so that at most half of the workers may be at them.
     """
 
     kind: type[Job]
     perform: str
     where: Mapping[str, object] = field(default_factory=dict)
-    is_held: bool = False
+    waits_for_people: bool = False
 
     def holds(self, job: Job) -> bool:
         """Return whether a job waits in this line."""

@@ -44,7 +44,7 @@ from core.submissions.faults import ShownFault, validation_fault
 from core.submissions.lineups import Lineup, lineups_of
 from core.submissions.outlook import edition_expected, edition_outlook
 from core.tournaments.ladder_selectors import agent_outlook
-from core.tournaments.results import Viewer, held_back_from
+from core.tournaments.results import Viewer, withheld_from
 from core.tournaments.selectors import participant_progress
 
 
@@ -190,9 +190,9 @@ def version_list(
     Places in tournaments whose results are held back from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
-    held_back = held_back_from(viewer or AnonymousUser())
+    withheld = withheld_from(viewer or AnonymousUser())
     participations = Participant.objects.select_related("tournament")
-    participations = participations.exclude(tournament__in=held_back).order_by("-tournament__edition")
+    participations = participations.exclude(tournament__in=withheld).order_by("-tournament__edition")
     submissions = submissions_with_phases(agent).select_related("rating")
     if number is not None:
         submissions = submissions.filter(number=number)

@@ -18,7 +18,7 @@ from arena_kit.ranking.paired import Pair, Paired, against_each_other, against_s
 from arena_kit.ranking.verdicts import own_duels_sentence, same_rivals_sentence
 from core.duels.selectors import NotStored, file_open
 from core.models import Duel, JobState, Submission
-from core.tournaments.results import Viewer, held_back_from
+from core.tournaments.results import Viewer, withheld_from
 
 MOST_DUELS = 30
 """How many duels of each version are read: a page reads the index of each, and more would hardly narrow an interval."""
@@ -118,7 +118,7 @@ def _visible(version: Submission, viewer: Viewer) -> QuerySet[Duel]:
     """Return the finished duels of a version that a person may see, without runs and without play from a position."""
     rows = Duel.objects.filter(Q(player_1=version) | Q(player_2=version), state=JobState.SUCCEEDED)
     rows = rows.filter(void=None, run=None, opening__isnull=True).exclude(records="")
-    return rows.exclude(tournament__in=held_back_from(viewer)).defer("log", "history", "verification")
+    return rows.exclude(tournament__in=withheld_from(viewer)).defer("log", "history", "verification")
 
 
 def _tournament_duels(version: Submission, viewer: Viewer) -> list[_Met]:

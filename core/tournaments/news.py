@@ -25,7 +25,7 @@ from core.times import moment
 
 TOP = 10
 """Number of rows of a table that webhooks get."""
-HELD_BACK = "Its results are not released yet."
+WITHHELD = "Its results are not released yet."
 
 
 def tournament_started(tournament: Tournament) -> None:
@@ -152,7 +152,7 @@ def _announce_end(tournament: Tournament, rows: list[Participant]) -> None:
         kind=EventKind.TOURNAMENT_ENDED,
         environment=tournament.environment,
         title=f"{tournament} is over",
-        text=lines if is_public else HELD_BACK,
+        text=lines if is_public else WITHHELD,
         address=tournament_address(tournament),
         data={**_about(tournament), "participants": len(rows), "table": table if is_public else None},
     )
@@ -199,7 +199,7 @@ def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mappin
         ]
         first = own[0]
         is_named = is_shown and first.withdrawn_at is None
-        text = "\n".join(said) if is_shown else HELD_BACK
+        text = "\n".join(said) if is_shown else WITHHELD
         if told and told.get(first.submission.agent.owner_id) == text:
             continue
         messages.append(

@@ -142,7 +142,7 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
     Raises Refused for hiding public results, because they stay in histories, notices and people's files.
     """
     with transaction.atomic():
-        shown = _audience_held(tournament)
+        shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC and results != Audience.PUBLIC:
             raise Refused("Its results are public already, so they can no longer be held back.", field="results")
         Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
@@ -187,7 +187,7 @@ def tournament_begin_soon(*, tournament: Tournament, now: datetime) -> None:
 def results_release(*, tournament: Tournament) -> None:
     """Make the results public; in a rated tournament they count for ratings from then on. Raises Refused."""
     with transaction.atomic():
-        shown = _audience_held(tournament)
+        shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC:
             raise Refused("Its results are public already.")
         Tournament.objects.filter(pk=tournament.pk).update(results=Audience.PUBLIC)
@@ -201,7 +201,7 @@ def _released(tournament: Tournament) -> None:
     ledger_change(environment_id=tournament.environment_id, kind=LedgerChange.Kind.RELEASE, tournament=tournament)
 
 
-def _audience_held(tournament: Tournament) -> str:
+def _audience_locked(tournament: Tournament) -> str:
     """The audience of a tournament's results; its row is locked, so that a change is announced only once."""
     return Tournament.objects.select_for_update(no_key=True).values_list("results", flat=True).get(pk=tournament.pk)
 

@@ -43,7 +43,7 @@ class WallTournament:
     played: int
 
     @property
-    def is_held_back(self) -> bool:
+    def is_withheld(self) -> bool:
         return self.tournament.results != Audience.PUBLIC
 
 

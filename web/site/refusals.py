@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from core.duels.selectors import NotKept, NotPlayed, NotStored
 from core.errors import Refused
-from core.tournaments.results import HeldBack
+from core.tournaments.results import Withheld
 
 Arguments = ParamSpec("Arguments")
 
@@ -21,7 +21,7 @@ Arguments = ParamSpec("Arguments")
 def status_of(missing: NotStored) -> int:
     """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if held back, else 404."""
     match missing:
-        case HeldBack():
+        case Withheld():
             return 403
         case NotPlayed():
             return 409
@@ -49,10 +49,10 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     """Render the page that says what is missing, with a link back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
-    if isinstance(missing, HeldBack):
+    if isinstance(missing, Withheld):
         kind = ""  # the page of the duel is held back too
     context = {
-        "title": "Not available yet" if isinstance(missing, NotPlayed | HeldBack) else "This cannot be shown",
+        "title": "Not available yet" if isinstance(missing, NotPlayed | Withheld) else "This cannot be shown",
         "sentence": str(missing),
         "back": reverse(f"web:{kind}", args=[arguments[f"{kind}_id"]]) if kind else "",
         "kind": kind,

@@ -47,8 +47,8 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
     if request.headers.get("HX-Target") in FRAGMENTS and request.headers.get("X-Seen") == stamp:
         # The viewer has this version already.
         return HttpResponse(status=204)
-    is_held_back = not results_visible(tournament, request.user)
-    drawn = None if is_held_back else bracket_get(tournament)
+    is_withheld = not results_visible(tournament, request.user)
+    drawn = None if is_withheld else bracket_get(tournament)
     context = {
         "tournament": tournament,
         "environment": tournament.environment,
@@ -56,7 +56,7 @@ def tournament_page(request: HttpRequest, tournament: Tournament) -> HttpRespons
         "is_running": tournament.state == TournamentState.RUNNING,
         "is_over": tournament.state == TournamentState.FINISHED,
         "is_planned": tournament.state == TournamentState.PLANNED,
-        "is_held_back": is_held_back,
+        "is_withheld": is_withheld,
         "stamp": stamp,
         "page_address": request.get_full_path(),
         "drawn": drawn,

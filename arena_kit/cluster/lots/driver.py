@@ -43,7 +43,7 @@ JOB_NAME = "job-name"
 
 
 @dataclass(slots=True)
-class Held:
+class Claimed:
     """A claim of this driver. since: when its present wait began, by the driver's clock.
 
     is_made: whether its Job was on the cluster at some time. part: of a block, which is being played.
@@ -68,7 +68,7 @@ class Driver:
     site: Site
     jobs_max: int
     clock: Callable[[], float]
-    held: dict[str, Held] = field(default_factory=dict)
+    held: dict[str, Claimed] = field(default_factory=dict)
     listed_at: float | None = None
     """When the cluster was last listed."""
     trouble: str = ""
@@ -168,13 +168,13 @@ class Driver:
         else:
             self._finish(held, job, pods, status)
 
-    def _explained(self, held: Held, job: Plain, pods: Sequence[Plain]) -> Status | None:
+    def _explained(self, held: Claimed, job: Plain, pods: Sequence[Plain]) -> Status | None:
         """Return why a lot waits as events tell it; None while its pod has not waited for long."""
         if pods and not held.waits_for and self.clock() - held.since < SILENT_SECONDS:
             return None
         return status_of(job, pods, self.cluster.events(_newest(pods) if pods else job["metadata"]["name"]))
 
-    def _finish(self, held: Held, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
+    def _finish(self, held: Claimed, job: Plain, pods: Sequence[Plain], ended: Ended) -> None:
         try:
             lines = self.cluster.log(_newest(pods))
         except SandboxUnavailable:
@@ -188,11 +188,11 @@ class Driver:
             following = self.rows.finish(held.job.claim, lines, ended)
             self.held.pop(held.job.claim, None)
             if following is not None:
-                self.held[following.claim] = Held(following, self.clock())
+                self.held[following.claim] = Claimed(following, self.clock())
                 self._create(self.held[following.claim])
         self._delete(job)
 
-    def _wait(self, held: Held, job: Plain, status: Waiting) -> None:
+    def _wait(self, held: Claimed, job: Plain, status: Waiting) -> None:
         """Let a lot wait as long as it may for what it waits for."""
         now = self.clock()
         if status.code != held.waits_for:
@@ -203,7 +203,7 @@ class Driver:
             self._fail(held.job.claim, status.code or "container_failed", status.sentence)
             self._delete(job)
 
-    def _tell_progress(self, held: Held, pods: Sequence[Plain]) -> None:
+    def _tell_progress(self, held: Claimed, pods: Sequence[Plain]) -> None:
         now = self.clock()
         if now - held.looked_at < PROGRESS_SECONDS or now < self._silent_until or self._looks == 0:
             return
@@ -229,7 +229,7 @@ class Driver:
             self._save_parts(held, pods)
         held.part = part
 
-    def _save_parts(self, held: Held, pods: Sequence[Plain]) -> None:
+    def _save_parts(self, held: Claimed, pods: Sequence[Plain]) -> None:
         """Store what is over of a block, so that whatever happens to its pod costs no more than the rest."""
         if not held.job.others or not pods:
             return
@@ -256,13 +256,13 @@ class Driver:
         while self.room > 0 and not self.trouble:
             lots = self.rows.claim(1)
             for job in lots:
-                self.held[job.claim] = Held(job, self.clock())
+                self.held[job.claim] = Claimed(job, self.clock())
                 self._create(self.held[job.claim])
             self._renew_in_between()
             if not lots:
                 return
 
-    def _create(self, held: Held) -> None:
+    def _create(self, held: Claimed) -> None:
         """Create a lot's Job. When the API fails, the next tick tries again, because the Job is missing then."""
         if self.trouble:
             return
