@@ -10,7 +10,7 @@ from django.db import transaction
 
 from arena_kit.environment.records import Outcome
 from arena_kit.ranking.scores import Interval, share_interval
-from core.duels.challenge_selectors import active_version, rival_hindrance
+from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.duels.positions import Position, position_check
 from core.duels.selectors import NotStored, records_open
 from core.duels.services import duel_create
@@ -123,7 +123,7 @@ def _line_player(agent: Agent, asker: User) -> Submission:
     if agent.owner_id != asker.pk:
         if agent.opponents == Opponents.NOBODY:
             raise Refused(f"The owner of {agent} does not let other people choose what it plays.")
-        if why := rival_hindrance(agent, version):
+        if why := rival_obstacle(agent, version):
             raise Refused(why)
     if version is None:
         raise Refused(f"{agent} has no version that may play at the moment.")

@@ -83,20 +83,20 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """A queue's workers. deaf: those whose engine does not answer. still_since: when it was seen to stand still.
+    """A queue's workers. without_engine: those whose engine does not answer. still_since: when it was seen to stand still.
 
     at_once: how many jobs the others do at the same time.
     """
 
     workers: int = 0
-    deaf: int = 0
+    without_engine: int = 0
     still_since: datetime | None = None
     at_once: int = 0
 
     @property
     def is_moving(self) -> bool:
         """Return whether its workers finish jobs."""
-        return self.workers > self.deaf and self.still_since is None
+        return self.workers > self.without_engine and self.still_since is None
 
 
 def standstill_key(queue: str) -> str:
@@ -180,7 +180,7 @@ def _in_line(job: Job, queue: _Queue, place: int | None, estimate: Estimate | No
     where = f"it is next in {line}" if place in (1, None) else f"it is number {place} in {line}"
     if not queue.workers:
         return Wait(WaitCode.NO_WORKER, f"No worker serves its queue now; {where}.", place)
-    if queue.deaf == queue.workers:
+    if queue.without_engine == queue.workers:
         return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
     if queue.still_since is not None:
         still = f"Its queue has stopped finishing jobs; the organisers were alerted at {_clock(queue.still_since)}"
@@ -197,15 +197,15 @@ def _serving(queues: Mapping[str, _Queue], job: Job) -> _Queue:
     still_since = serving[0].still_since if serving else None
     return _Queue(
         sum(queue.workers for queue in serving),
-        sum(queue.deaf for queue in serving),
+        sum(queue.without_engine for queue in serving),
         still_since,
         sum(queue.at_once for queue in serving),
     )
 
 
 def _queues() -> dict[str, _Queue]:
-    deaf = Count("pk", filter=~Q(engine_error=""))
-    served = workers_alive().order_by().values("queue").annotate(workers=Count("pk"), deaf=deaf)
+    without_engine = Count("pk", filter=~Q(engine_error=""))
+    served = workers_alive().order_by().values("queue").annotate(workers=Count("pk"), without_engine=without_engine)
     keys = {standstill_key(queue): queue for queue in settings.QUEUES}
     alarms = Alarm.objects.filter(key__in=keys, settled_at=None).order_by()
     still = {keys[key]: since for key, since in alarms.values_list("key", "raised_at")}
@@ -213,9 +213,9 @@ def _queues() -> dict[str, _Queue]:
     return {
         row["queue"]: _Queue(
             row["workers"],
-            row["deaf"],
+            row["without_engine"],
             still.get(row["queue"]),
-            (row["workers"] - row["deaf"]) * (lots if row["queue"] in DRIVERS else 1),
+            (row["workers"] - row["without_engine"]) * (lots if row["queue"] in DRIVERS else 1),
         )
         for row in served
     }

@@ -24,7 +24,7 @@ from core.models import Agent, JobState, Opponents, Sitting, SittingMove, User
 from core.monitoring.metrics import matches_played
 from core.people.quotas import address_digest, owner_lock, owner_share
 from core.people.services import anonymous_ensure
-from core.sittings.permissions import sitting_hindrance, sitting_quota_check
+from core.sittings.permissions import sitting_obstacle, sitting_quota_check
 from core.sittings.selectors import IDLE, sitting_so_far
 
 MOST_STEPS = 10
@@ -47,7 +47,7 @@ def sitting_begin(
     with transaction.atomic():
         sitter = _person_lock(user, digest)
         version = active_version(agent)
-        why = sitting_hindrance(agent, version, user)
+        why = sitting_obstacle(agent, version, user)
         if version is None or why:
             raise Refused(why)
         sitting_quota_check(user=sitter, address_digest=digest, environment=agent.environment, now=now)
