@@ -14,7 +14,7 @@ from arena_kit.environment.availability import Unavailability, trouble_of
 from arena_kit.environment.registry import get_spec
 from arena_kit.errors import PlatformFault
 from core.environments.availability import (
-    duel_postpone,
+    duel_delay,
     job_fail_unavailable,
     unmakeable_note,
     unmakeable_remind,
@@ -49,14 +49,14 @@ def if_makeable(
         except PlatformFault:
             if waiting is None:
                 raise
-            duel_postpone(duel=waiting, environment=environment, log=lease.text)
+            duel_delay(duel=waiting, environment=environment, log=lease.text)
             return
         trouble = trouble_here(spec.id)
         if trouble is None:
             action(job, lease, *arguments, **named)
             return
         if waiting is not None:
-            duel_postpone(duel=waiting, environment=environment, log=lease.text)
+            duel_delay(duel=waiting, environment=environment, log=lease.text)
             return
         if not environment.is_available:
             job_fail_unavailable(job=job, environment=environment, log=lease.text)

@@ -27,7 +27,7 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_fail, job_postpone
+from core.jobs.lifecycle import job_delay, job_fail
 from core.links import page
 from core.models import JobFault, JobState, PackageBuild, Rollout
 from core.notices.alarms import alarm_raise
@@ -36,7 +36,7 @@ from core.rollouts.quotas import model_has_budget
 from core.rollouts.reading import BESIDE_BYTES, limits_of, task_of
 from core.rollouts.services import JudgedRollout, rollout_finish
 from rollout_runner.agents import PLAYER_LOG, agent_make
-from rollout_runner.building import package_here, postpone
+from rollout_runner.building import delay, package_here
 from rollout_runner.following import Follower
 from rollout_runner.host import browser_place, is_on_cluster, player_label, worker_token, worlds
 
@@ -59,7 +59,7 @@ def rollout_perform(rollout: Rollout, lease: Lease) -> None:
         with tempfile.TemporaryDirectory(prefix="rollout-") as folder:
             _work(rollout, lease, package, Path(folder))
     except NoRoom as full:
-        postpone(rollout, full, lease)
+        delay(rollout, full, lease)
 
 
 def task_with_limits(rollout: Rollout) -> Task:
@@ -172,7 +172,7 @@ def _build(rollout: Rollout, lease: Lease) -> PackageBuild | None:
         return None
     package_build_ensure(package=package, seed=seed)
     error = f"{package} is still being built."
-    job_postpone(job=rollout, span=BUILD_PAUSE, code="package_not_built", error=error, log=lease.text)
+    job_delay(job=rollout, span=BUILD_PAUSE, code="package_not_built", error=error, log=lease.text)
     return None
 
 
@@ -183,11 +183,11 @@ def _model_is_busy(rollout: Rollout, lease: Lease) -> bool:
         return False
     if not model_has_budget(model, now=timezone.now()):
         error = f"What {model} may cost a day is used up; the next day begins at 00:00 UTC."
-        job_postpone(job=rollout, span=BUDGET_PAUSE, code="model_budget", error=error, log=lease.text)
+        job_delay(job=rollout, span=BUDGET_PAUSE, code="model_budget", error=error, log=lease.text)
         return True
     running = Rollout.objects.filter(batch__model=model, state=JobState.RUNNING).exclude(pk=rollout.pk)
     if model.parallel and running.count() >= model.parallel:
         error = f"{model.parallel} rollouts use {model} already."
-        job_postpone(job=rollout, span=MODEL_PAUSE, code="model_busy", error=error, log=lease.text)
+        job_delay(job=rollout, span=MODEL_PAUSE, code="model_busy", error=error, log=lease.text)
         return True
     return False

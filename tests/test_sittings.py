@@ -169,7 +169,7 @@ def test_a_person_who_moves_quickly_keeps_no_worker_from_other_work(
     table = sittings.RowTable(Sitting.objects.get(), cast(Lease, SimpleNamespace(raise_if_lost=lambda: None)))
 
     waited = []
-    with suppress(sittings.Parked):
+    with suppress(sittings.AwaitsPerson):
         for step in range(5):
             clock.now += 4.0
             table.persons_move(step, range(9), 0.05)

@@ -175,7 +175,7 @@ def job_hand_back(*, job: Job, log: str = "") -> None:
     )
 
 
-def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
+def job_delay(*, job: Job, span: timedelta, code: str, error: str, log: str = "") -> None:
     """Give a running job back for a span because of a platform fault that was no attempt, so it does not count."""
     transition(
         job,
@@ -192,7 +192,7 @@ def job_postpone(*, job: Job, span: timedelta, code: str, error: str, log: str =
     )
 
 
-def job_park(*, job: Job, until: datetime, log: str = "") -> None:
+def job_await_person(*, job: Job, until: datetime, log: str = "") -> None:
     """Give a running job back until a person acts, which wakes it, or a moment comes. That was no attempt."""
     said = {"error_code": PERSONS_TURN_CODE, "error": "", "public_error": ""}
     transition(

@@ -43,7 +43,7 @@ def _expired(model: type[AnyJob]) -> QuerySet[AnyJob]:
 
 
 def _requeue_expired(model: type[Job], number: int) -> bool:
-    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_put_off, model, number)), transaction.atomic():
+    with apart(f"The lease of {model.KIND} {number}", otherwise=partial(_delay, model, number)), transaction.atomic():
         # The row is read again under a lock: a heartbeat may have renewed the lease since.
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
@@ -55,8 +55,8 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
     return False
 
 
-def _put_off(model: type[Job], number: int) -> None:
-    """Leave a row in which something is wrong alone for a while, and alert the organisers."""
+def _delay(model: type[Job], number: int) -> None:
+    """Delay the next look at a row in which something is wrong, and alarm the organisers."""
     _expired(model).filter(pk=number).update(lease_expires_at=from_now(POISON_PAUSE))
     alarm_raise(
         key=_poison_key(model, number),

@@ -16,7 +16,7 @@ from core.duels.challenge_selectors import active_version
 from core.duels.positions import Position, position_check
 from core.errors import Refused
 from core.jobs.artifacts import DuelArtifacts
-from core.jobs.lifecycle import job_enqueue, job_park, job_succeed, job_wake
+from core.jobs.lifecycle import job_await_person, job_enqueue, job_succeed, job_wake
 from core.jobs.locks import name_lock
 from core.jobs.states import StaleJob
 from core.jobs.written import written_once
@@ -110,10 +110,10 @@ def sitting_player_move(*, sitting: Sitting, move: Move) -> None:
         held.update(persons_turn_at=Now())
 
 
-def sitting_park(*, sitting: Sitting, log: str) -> None:
+def sitting_await_person(*, sitting: Sitting, log: str) -> None:
     """Leave the board until the person moves, or has been away for too long. Raises StaleJob."""
     seen = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
-    job_park(job=sitting, until=seen + IDLE, log=log)
+    job_await_person(job=sitting, until=seen + IDLE, log=log)
     # A move that was stored before this could not wake a running job.
     now = Sitting.objects.values_list("persons_turn_at", flat=True).get(pk=sitting.pk)
     if now != seen:

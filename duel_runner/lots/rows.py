@@ -25,7 +25,7 @@ from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import from_now, job_fail, job_postpone
+from core.jobs.lifecycle import from_now, job_delay, job_fail
 from core.jobs.log import job_about, job_span, log_end, log_start
 from core.jobs.stopping import WorkerStopped
 from core.jobs.worker import Performed, may_begin, settled, worker_name
@@ -162,7 +162,7 @@ class LotRows:
             span = timedelta(seconds=settings.JOB_DELAY_SECONDS if code in DELAYED else 0)
             said = {"code": code, "error": sentence, "log": one.lease.text}
             with bound(**job_about(one.job, worker_name())), job_span(one.job) as traced:
-                settled(one.job, one.lease, lambda: job_postpone(job=one.job, span=span, **said))
+                settled(one.job, one.lease, lambda: job_delay(job=one.job, span=span, **said))
                 log_end(one.job, traced, is_refused=False)
             return
         fault = WorkerStopped() if code == STOPPED else PlatformFault(sentence, code=code)
