@@ -161,7 +161,7 @@ def artifacts_sweep() -> int:
     refused gets the length of a lease to delete its own files.
     """
     count = 0
-    # By the history: the attempt count leaves out attempts that were handed back and restarts when requeued.
+    # By the history: the attempt count leaves out attempts that were given back and restarts when requeued.
     tried = ~Q(history=[]) | Q(fault=JobFault.PLATFORM) | Q(state=JobState.CANCELLED)
     for model in JOB_MODELS.values():
         if not any(isinstance(field, FileField) for field in model._meta.concrete_fields):

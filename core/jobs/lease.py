@@ -14,9 +14,9 @@ from typing import Self
 from django.conf import settings
 from django.db import Error, connection
 
-from core.jobs.lifecycle import job_hand_back, job_heartbeat
+from core.jobs.lifecycle import job_give_back_stopped, job_heartbeat
 from core.jobs.states import StaleJob
-from core.jobs.stopping import FINISH_SHARE, HAND_BACK_SHARE, WorkerStopped, has_grace
+from core.jobs.stopping import FINISH_SHARE, GIVE_BACK_SHARE, WorkerStopped, has_grace
 from core.models import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -102,14 +102,14 @@ class Lease:
             connection.close()
             logger.warning("No heartbeat for %s %s.", self._job.KIND, self._job.pk, exc_info=True)
 
-    def _hand_back(self) -> None:
+    def _give_back(self) -> None:
         """Give the job back although its action does not check for a stop; the action's result will be refused."""
         # A copy, because the action continues with its own instance.
         job = copy(self._job)
         job.state = JobState.RUNNING
         logger.warning("%s %s is given back: it did not end before this worker stops.", job.KIND, job.pk)
         try:
-            job_hand_back(job=job, log=self.text)
+            job_give_back_stopped(job=job, log=self.text)
         except (StaleJob, Error) as error:
             # It has just ended, or the reaper gives it back when its lease expires.
             logger.info("%s %s was not given back: %s", job.KIND, job.pk, error)
@@ -131,8 +131,8 @@ class Lease:
         try:
             while not self._stop.wait(NEWS_SECONDS) and not self.lost.is_set():
                 waited += NEWS_SECONDS
-                if not has_grace(HAND_BACK_SHARE):
-                    self._hand_back()
+                if not has_grace(GIVE_BACK_SHARE):
+                    self._give_back()
                     return
                 if self._news or waited >= settings.JOB_LEASE_SECONDS / 4:
                     waited = 0.0

@@ -126,7 +126,7 @@ def job_fail(
         failure_tell(job)
 
 
-def job_release(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
+def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
     """Give a running job back after a platform fault; without attempts left it fails, unless a listener holds it.
 
     is_delayed: whether it is delayed first, so that an outage does not use up all attempts; the reaper ends the delay.
@@ -157,7 +157,7 @@ def delay_after(attempt: int) -> timedelta:
     return min(timedelta(seconds=settings.JOB_DELAY_SECONDS * 2.0 ** (attempt - 1)), DELAY_LIMIT)
 
 
-def job_hand_back(*, job: Job, log: str = "") -> None:
+def job_give_back_stopped(*, job: Job, log: str = "") -> None:
     """Give a running job back because its worker was asked to stop; the attempt does not count."""
     code, error = "worker_stopped", "Its worker was stopped."
     transition(

@@ -83,9 +83,10 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """A queue's workers. without_engine: those whose engine does not answer. still_since: when it was seen to stand still.
+    """A queue's workers.
 
-    at_once: how many jobs the others do at the same time.
+    without_engine: those whose engine does not answer. still_since: the start of its standstill. at_once: how many jobs
+    the others do at the same time.
     """
 
     workers: int = 0

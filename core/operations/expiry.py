@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 
 from core.jobs.apart import apart
 from core.jobs.kinds import JOB_MODELS, LOST_CODE
-from core.jobs.lifecycle import from_now, job_release
+from core.jobs.lifecycle import from_now, job_give_back
 from core.links import page
 from core.models import Job, JobState
 from core.notices.alarms import alarm_raise, alarm_settle
@@ -48,7 +48,7 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
         job = _expired(model).select_for_update(of=("self",), no_key=True).filter(pk=number).first()
         if job is None:
             return False
-        job_release(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
+        job_give_back(job=job, code=LOST_CODE, error="The worker stopped answering.", log=job.log, is_delayed=False)
         logger.warning("Lease of %s %s expired under worker %s.", job.KIND, job.pk, job.worker)
         alarm_settle(key=_poison_key(model, number))
         return True
