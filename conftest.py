@@ -81,9 +81,9 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session", autouse=True)
 def row_locks_are_in_order() -> None:
     """Fail any test in which a transaction locks rows against the order of core.jobs.locks (PostgreSQL only)."""
-    from core.jobs.locks import locks_watch  # once Django is set up
+    from core.jobs.locks import lock_order_assert  # once Django is set up
 
-    locks_watch()
+    lock_order_assert()
 
 
 @pytest.fixture(scope="session", autouse=True)

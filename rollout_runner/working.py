@@ -84,7 +84,7 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
             browser_place(),
             is_cancelled=follower.is_cancelled,
             labels=_labels(rollout),
-            watch=follower.watch,
+            on_phase=follower.on_phase,
         )
         played = rollout_run(
             host,

@@ -66,7 +66,7 @@ class TaskRefused(Refused):
 
 AtWork = Callable[[World, Task], Work]
 """Works at a task in a world that is ready, and returns when its work is over. It may raise PlatformFault."""
-Watch = Callable[["Phase", World | None], object]
+OnPhase = Callable[["Phase", World | None], object]
 """Called when a phase of a rollout begins, with the world while there is one."""
 
 
@@ -98,7 +98,7 @@ class Phase(StrEnum):
     JUDGING = "JUDGING"
 
 
-def unwatched(phase: Phase, world: World | None) -> None:
+def phases_ignore(phase: Phase, world: World | None) -> None:
     """Do nothing with the news of a rollout."""
 
 
@@ -110,7 +110,7 @@ def task_attempt(
     *,
     beside: Beside = NOTHING_BESIDE,
     labels: Mapping[str, str] | None = None,
-    watch: Watch = unwatched,
+    on_phase: OnPhase = phases_ignore,
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone.
 
@@ -120,23 +120,23 @@ def task_attempt(
     logs: dict[str, str] = {}
     try:
         seconds = task.limits.seconds + SPARE_SECONDS
-        watch(Phase.PROVISIONING, None)
+        on_phase(Phase.PROVISIONING, None)
         with worlds.open(package, seconds=seconds, labels=labels, beside=beside) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()
-                watch(Phase.WORKING, world)
+                on_phase(Phase.WORKING, world)
                 work = work_at(world, task)
-                watch(Phase.EXPORTING, world)
+                on_phase(Phase.EXPORTING, world)
                 files = world.export()
             finally:
                 logs = world.logs()
-                watch(Phase.CLEANING, world)
+                on_phase(Phase.CLEANING, world)
     except NoRoom:
         raise
     except (PlatformFault, ExportRefused) as fault:
         return Attempt(platform_verdict(fault.code, str(fault)), logs=logs)
-    watch(Phase.JUDGING, None)
+    on_phase(Phase.JUDGING, None)
     return Attempt(attempt_judge(package, task, work, files), work, files, logs)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import Watch, Work, Worlds, unwatched
+from arena_kit.rollout.attempt import OnPhase, Work, Worlds, phases_ignore
 from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.browser.observation import Observation, Seen
@@ -39,7 +39,7 @@ MOST_NOTE = 4_000
 class RolloutHost:
     """Where and how rollouts are carried out.
 
-    place: of browsers. video, trace: whether they are kept. is_cancelled: asked between steps. labels, watch: as of
+    place: of browsers. video, trace: whether they are kept. is_cancelled: asked between steps. labels, on_phase: as of
     `task_attempt`.
     """
 
@@ -50,7 +50,7 @@ class RolloutHost:
     clock: Callable[[], float] = time.monotonic
     is_cancelled: Callable[[], bool] = never
     labels: Mapping[str, str] | None = None
-    watch: Watch = unwatched
+    on_phase: OnPhase = phases_ignore
 
 
 class BrowserWork:

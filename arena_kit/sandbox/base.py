@@ -10,7 +10,7 @@ from typing import Protocol
 from arena_kit.environment.spec import Limits
 from arena_kit.errors import PlatformFault
 from arena_kit.sandbox.ending import Ending
-from arena_kit.sandbox.scripts import ScriptEnd, ScriptLaunch, Watch
+from arena_kit.sandbox.scripts import OnOutput, ScriptEnd, ScriptLaunch
 
 FOLDER_PREFIX = "folder:"
 """An image name with this prefix is an unpacked archive in a folder of this host."""
@@ -133,10 +133,10 @@ class Sandbox(Protocol):
     def launch(self, launch: Launch) -> Container:
         """Start a container with a player for one duel; closing the result removes the container."""
 
-    def run_to_end(self, launch: ScriptLaunch, watch: Watch) -> ScriptEnd:
+    def run_to_end(self, launch: ScriptLaunch, on_output: OnOutput) -> ScriptEnd:
         """Run a script submission in a container of its own; return when every trace of the container is removed.
 
-        watch: called about once a second with the end of the output; an exception that it raises ends the script.
+        on_output: called about once a second with the end of the output; an exception that it raises ends the script.
         Raises SandboxError for a fault of the platform; everything that the script does itself gives a ScriptEnd.
         """
 

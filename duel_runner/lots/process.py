@@ -52,7 +52,7 @@ class Driving:
 
     def run(self) -> None:
         """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
-        Thread(target=self._watch, name="watch", daemon=True).start()
+        Thread(target=self._wake_by_changes, name="watch", daemon=True).start()
         while not is_stopping() or (self.driver.held and has_time_to_finish()):
             self.step()
             self._wait()
@@ -92,7 +92,7 @@ class Driving:
                 self._changed.clear()
                 return
 
-    def _watch(self) -> None:
+    def _wake_by_changes(self) -> None:
         """Let the next tick come sooner when something changes. A watch that ends or fails costs nothing but that."""
         while not is_stopping():
             try:

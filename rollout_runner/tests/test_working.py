@@ -204,14 +204,14 @@ def test_a_running_rollout_shows_its_latest_steps_and_ends_when_it_is_cancelled(
     rollout = running(applications.batch(ann, desk, "count").rollouts.get())
     lease = Lease(rollout)
     follower = Follower(rollout, lease, tmp_path, 5)
-    follower.watch(Phase.PROVISIONING, None)
+    follower.on_phase(Phase.PROVISIONING, None)
     assert not follower.is_cancelled()
     step = {"at_ms": 1, "action": {"action": "note", "text": "x" * 9_000}, "note": "n" * 9_000, "error": "",
             "url": "", "title": "", "tokens": 0, "cost_micros": 0}  # fmt: skip
     lines = [json.dumps({"number": number, **step}) + "\n" for number in range(1, MOST_LIVE + 11)]
     # The last line is still being written.
     (tmp_path / "steps.jsonl").write_text("".join(lines) + '{"number"')
-    follower.watch(Phase.WORKING, None)
+    follower.on_phase(Phase.WORKING, None)
     lease.beat()
     rollout.refresh_from_db()
     assert (rollout.phase, rollout.step_count) == ("WORKING", MOST_LIVE + 10)

@@ -48,7 +48,7 @@ class Session:
             self._browser = await launched(self._playwright, self._origins, order.get("proxy", 0))
             self._context = await context_of(self._browser, order)
             self._context.on("page", self._on_page)
-            self.requests.watch(self._context)
+            self.requests.listen(self._context)
             page = await self._context.new_page()
             if order.get("login"):
                 await log_in(page, order["login"])
@@ -135,7 +135,7 @@ class Session:
         page.on("crash", lambda _: self._remark("The page has crashed: go to another one, or reload it."))
         page.on("download", lambda found: self._remark(f"{found.suggested_filename[:100]!r} is not downloaded here."))
         if self._order.get("video"):
-            self._later(self.frames.watch(page))
+            self._later(self.frames.listen(page))
 
     def _on_dialog(self, page: Page, dialog: Dialog) -> None:
         self._dialogs[page] = dialog
