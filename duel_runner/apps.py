@@ -12,5 +12,5 @@ class DuelRunnerConfig(AppConfig):
         from duel_runner.serving import serve
 
         serve(settings.SANDBOX)
-        task_register("results_verify", "duel_runner.recheck.sample.results_verify")
-        schedule_register("verify", task="results_verify", queue="duel", minutes=60)
+        task_register("results_recheck", "duel_runner.recheck.sample.results_recheck")
+        schedule_register("verify", task="results_recheck", queue="duel", minutes=60)

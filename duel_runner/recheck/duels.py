@@ -11,7 +11,7 @@ from arena_kit.environment.records import DuelRecord, half_points
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
 from arena_kit.referee import run as referee
-from arena_kit.referee.recheck.duels import CHECKED, spec_of, verify_record
+from arena_kit.referee.recheck.duels import CHECKED, recheck_record, spec_of
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
@@ -58,7 +58,7 @@ def _look(duel: Duel, spec: EnvironmentSpec) -> Rechecked[DuelRecord]:
     with records_open(duel) as archive:
         record = archive.record()
         found = [*_archive_faults(archive, record), *_kept_faults(duel, record)]
-    found += verify_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
+    found += recheck_record(spec, record, sha256=duel.record_sha256, opening=branch_of(duel))
     kept = "Hash, result and ledger agree" if duel.record_sha256 else "Result and ledger agree; no hash was kept"
     return Rechecked(record, found, f"{len(record.matches)} matches were simulated again: {CHECKED}. {kept}.")
 

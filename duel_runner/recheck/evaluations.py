@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from arena_kit.environment.episodes import EvaluationRecord, secret_order, seeds_sha256
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee import run as referee
-from arena_kit.referee.recheck.evaluations import CHECKED, verify_evaluation
+from arena_kit.referee.recheck.evaluations import CHECKED, recheck_evaluation
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import episodes_open
@@ -55,7 +55,7 @@ def _look(evaluation: Evaluation, spec: EnvironmentSpec) -> Rechecked[Evaluation
     if seeds_sha256(seeds.seeds) != seeds.sha256:
         found.append(Mismatch(None, "The seeds of its list do not match the published hash."))
     try:
-        found += verify_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
+        found += recheck_evaluation(spec, record, seeds=seeds.seeds, sha256=evaluation.record_sha256)
     except CannotCheck:
         # Faults found so far do not depend on the installed packages.
         if not found:

@@ -20,8 +20,8 @@ from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_upload
 from core.tests import applications, factories
 from rollout_runner.host import engine_worlds, worlds_reap
+from rollout_runner.rechecks import rollouts_judge
 from rollout_runner.tests.places import SHOP, containers, shop, shop_built, worked
-from rollout_runner.verifying import rollouts_judge
 
 pytestmark = [
     pytest.mark.docker, pytest.mark.app_images, pytest.mark.browser_image, pytest.mark.slow, pytest.mark.nightly,
@@ -53,9 +53,9 @@ def test_a_package_is_built_tried_worked_in_judged_again_and_leaves_nothing(clea
     assert lease.memory_bytes > package.memory_bytes
 
     out = io.StringIO()
-    call_command("verify_rollout", str(rollout.public_id), stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), stdout=out)
     assert "agrees" in out.getvalue()
-    call_command("verify_rollout", str(rollout.public_id), "--replay", stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), "--replay", stdout=out)
     assert "leaves the same state" in out.getvalue()
     reasons = list(rollout.verdicts.values_list("reason", flat=True))
     # The command with --replay judges first, too.

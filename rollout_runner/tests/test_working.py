@@ -23,10 +23,10 @@ from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_build_fail
 from core.tests import applications, factories
 from core.tests.applications import MEMBERS, finished, running
-from rollout_runner import verifying, working
+from rollout_runner import rechecks, working
 from rollout_runner.agents import model_of
 from rollout_runner.following import MOST_LIVE, MOST_TEXT, Follower
-from rollout_runner.verifying import rollouts_judge
+from rollout_runner.rechecks import rollouts_judge
 from rollout_runner.working import rollout_perform, task_with_limits
 
 pytestmark = pytest.mark.django_db
@@ -164,7 +164,7 @@ def test_a_verdict_that_was_asked_for_is_made_or_says_why_not(
         if rollout.pk == rollouts[1].pk:
             raise RuntimeError("broken")
 
-    monkeypatch.setattr(verifying, "rollout_judge_again", judge)
+    monkeypatch.setattr(rechecks, "rollout_judge_again", judge)
     rollouts_judge()
     assert made == [(rollout.pk, False, olga) for rollout in rollouts]
     errors = list(Rollout.objects.order_by("pk").filter(batch__owner=ann).values_list("judging_asked", "judging_error"))

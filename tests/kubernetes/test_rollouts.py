@@ -68,7 +68,7 @@ def test_a_package_is_tried_and_worked_in_by_a_script_and_played_again(applied: 
     assert rollout.worlds.get().host == "kubernetes"
     assert rollout.worlds.get().closed_at is not None
     out = io.StringIO()
-    call_command("verify_rollout", str(rollout.public_id), "--replay", stdout=out)
+    call_command("recheck_rollout", str(rollout.public_id), "--replay", stdout=out)
     assert "leaves the same state" in out.getvalue()
     worlds_reap()
     assert not WorldLease.objects.filter(closed_at=None).exists()

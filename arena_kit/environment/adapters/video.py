@@ -132,8 +132,9 @@ def record_apart(
 ) -> RecordedFiles:
     """Do what `record` does in a process of its own, with less priority, limited memory and no display.
 
-    seconds: the process's time limit; None for twice the job's `bounds.seconds`. on_look: called about once a second; an exception
-    that it raises ends the process and is passed on. Raises CannotRecord, also when the process dies, and ReplayMismatch.
+    seconds: the process's time limit; None for twice the job's `bounds.seconds`. on_look: called about once a second;
+    an exception that it raises ends the process and is passed on. Raises CannotRecord, also when the process dies, and
+    ReplayMismatch.
     """
     command = [sys.executable, "-m", "arena_kit.environment.adapters.video", str(folder.absolute())]
     environment = {"PATH": os.defpath, "HOME": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}

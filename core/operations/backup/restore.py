@@ -59,7 +59,7 @@ def restore(
         if not replace and _is_in_use():
             raise RestoreRefused("This arena is in use. Use --replace to replace it by the backup.")
         with steps.step("check", "Checking the backup ..."):
-            backup.verify()
+            backup.check()
             _check_store(backup, replace=replace)
         with steps.step("files", f"Storing {len(backup.files)} files ..."):
             _store_files(backup, undo, Path(name))
