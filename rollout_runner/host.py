@@ -14,14 +14,14 @@ from arena_kit.errors import PlatformFault
 from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.packages import Network
 from arena_kit.image.registry import Registry
-from arena_kit.rollout.attempt import Worlds as AnyWorlds
+from arena_kit.rollout.attempt import Worlds
 from arena_kit.rollout.browser.container import BrowserPlace
 from arena_kit.rollout.building.build import package_tag
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.building.leftovers import leftovers_remove
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.pods.host import PodWorlds
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile, tokens_alive
@@ -58,7 +58,7 @@ def is_on_cluster() -> bool:
     return bool(settings.SANDBOX == "kubernetes")
 
 
-def worlds() -> AnyWorlds:
+def worlds() -> Worlds:
     """Return where rollouts have their worlds. Raises PlatformFault without an engine or a cluster."""
     return pod_worlds() if is_on_cluster() else engine_worlds()
 
@@ -68,10 +68,10 @@ def pod_worlds() -> PodWorlds:
     return PodWorlds(worlds_site(), browser_image=settings.BROWSER_IMAGE)
 
 
-def engine_worlds(*, pause_image: str = "") -> Worlds:
+def engine_worlds(*, pause_image: str = "") -> DockerWorlds:
     """Return the worlds of this host. pause_image: by default looked up. Raises PlatformFault without an engine."""
     image = pause_image or base_images({_PYTHON: bases().names[_PYTHON]})[_PYTHON]
-    return Worlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
+    return DockerWorlds(folder("worlds"), memory_bytes=settings.ROLLOUT_MEMORY_BYTES, pause_image=image)
 
 
 def registry() -> Registry:

@@ -392,3 +392,25 @@ def test_long_lines_of_templates_become_fewer() -> None:
     }
     long = [place for place, line in lines.items() if len(line) > 160]
     assert len(long) <= 365, "Break the lines that you touch: most of the 838 that were longer are short now."
+
+
+def classes(source: str) -> Iterator[str]:
+    """Yield the name of every class of a module, those within others included."""
+    return (node.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
+
+
+GIVEN_NAMES = {"Command", "Media", "Meta"}
+"""Names of classes that Django looks for by themselves."""
+
+
+def test_class_names_are_unique_in_their_room() -> None:
+    assert list(classes("class Board:\n    class Row: ...\n")) == ["Board", "Row"]
+    found = {
+        room: sorted(name for name, count in counts.items() if count > 1 and name not in GIVEN_NAMES)
+        for room in ROOMS
+        if room not in {"tests", "benchmarks"}
+        for counts in [
+            Counter(name for path, text in sources(room) for name in classes(text) if "generated" not in path)
+        ]
+    }
+    assert {room: names for room, names in found.items() if names} == {}

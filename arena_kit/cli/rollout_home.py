@@ -37,7 +37,7 @@ from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.strict_json import NotJson
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 
 PREFIX = "rl-arena-home-"
 """Begins the names of images, before the process that made them."""
@@ -48,7 +48,12 @@ class Home:
     """A built package on this machine, and the tasks that were chosen."""
 
     def __init__(
-        self, options: argparse.Namespace, folder: Path, worlds: Worlds, built: BuiltPackage, tasks: Sequence[Task]
+        self,
+        options: argparse.Namespace,
+        folder: Path,
+        worlds: DockerWorlds,
+        built: BuiltPackage,
+        tasks: Sequence[Task],
     ) -> None:
         self.tasks = tasks
         self._options, self._folder, self._built = options, folder, built
@@ -188,7 +193,7 @@ def opened(options: argparse.Namespace, folder: Path) -> Iterator[Home]:
         pause = base_images({"base:python": bases.names["base:python"]})["base:python"]
         # One folder for all commands of this user: they share the memory, and each removes what killed ones have left.
         leases = Path(tempfile.gettempdir()) / f"arena-worlds-{os.getuid()}"
-        worlds = Worlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
+        worlds = DockerWorlds(leases, memory_bytes=options.memory << 30, pause_image=pause)
         worlds.reap()
         _remove_abandoned_images()
         tell(f"{package.manifest.name} is built, which takes a while ...")

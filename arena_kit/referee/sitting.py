@@ -45,7 +45,7 @@ class PersonLeft(Exception):
         self.fault = fault
 
 
-class Table(Protocol):
+class PersonsSeat(Protocol):
     """Where the person sits, and where the moves are kept."""
 
     def persons_move(self, step: int, valid: Sequence[int], seconds: float) -> int | None:
@@ -72,7 +72,7 @@ class PlayedSitting:
 def run_sitting(
     spec: EnvironmentSpec,
     launch: Callable[[], Container],
-    table: Table,
+    table: PersonsSeat,
     *,
     seed: int,
     seats: tuple[int, ...],
@@ -102,7 +102,7 @@ class Sitting:
         self,
         spec: EnvironmentSpec,
         launch: Callable[[], Container],
-        table: Table,
+        table: PersonsSeat,
         *,
         seed: int,
         seats: tuple[int, ...],

@@ -13,7 +13,7 @@ from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import OnPhase, Work, Worlds, phases_ignore
 from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import BrowserPlace
-from arena_kit.rollout.browser.observation import Observation, Seen
+from arena_kit.rollout.browser.observation import PageObservation, Seen
 from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.exports.requests import NetworkLogRefused, Request, requests_in
 from arena_kit.rollout.judge import EndedBy, TaskVerdict
@@ -195,7 +195,7 @@ class BrowserWork:
         progress.requests = self._recorder.seen(seen)
 
     def _keep(
-        self, progress: RolloutProgress, before: Observation, action: Action | None, agent_ms: int, act_ms: int
+        self, progress: RolloutProgress, before: PageObservation, action: Action | None, agent_ms: int, act_ms: int
     ) -> None:
         progress.lines += 1
         sha256, picture = self._recorder.page(before, progress.lines)

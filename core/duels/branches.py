@@ -23,7 +23,7 @@ MATCHES = (2, 20, 100)
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Continuation:
     """A duel that goes on from a position. worth: the first seat's share of the points there, by play of these two.
 
     distinct: the different matches, by which the interval is found; None before the end, or without the records.
@@ -86,19 +86,19 @@ def duels_from(
     return challenge
 
 
-def lines_of(position: Position, *, limit: int) -> list[Line]:
+def lines_of(position: Position, *, limit: int) -> list[Continuation]:
     """Return what goes on from a position, newest first."""
     rows = Duel.objects.filter(origin=position.duel, origin_match=position.match, origin_ply=position.ply)
     rows = rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
     return [_line(duel) for duel in rows[:limit]]
 
 
-def _line(duel: Duel) -> Line:
+def _line(duel: Duel) -> Continuation:
     """Return a line with what its matches say; those that repeat others count once in the interval."""
     if duel.state != JobState.SUCCEEDED:
-        return Line(duel)
+        return Continuation(duel)
     worth = worth_of(duel)
-    return Line(duel) if worth is None else Line(duel, *worth)
+    return Continuation(duel) if worth is None else Continuation(duel, *worth)
 
 
 def worth_of(duel: Duel) -> tuple[Interval, int] | None:

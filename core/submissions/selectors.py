@@ -70,7 +70,7 @@ class Version:
     status: SubmissionStatus
     phases: tuple[Phase, ...]
     log: OpenLog | None
-    places: tuple[Place, ...]
+    places: tuple[EditionPlace, ...]
     is_moving: bool
     outlook: str = ""
     """A sentence about when a version that may play, but has not, will play."""
@@ -116,7 +116,7 @@ class FirstRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EditionPlace:
     """A submission's rank in an edition. size: number of participants."""
 
     participant: Participant
@@ -133,7 +133,7 @@ class UserAgent:
     """An agent on its owner's public page, with its place in its last finished edition."""
 
     agent: Agent
-    place: Place | None
+    place: EditionPlace | None
     evaluation: Evaluation | None = None
     """The evaluation on the board, where agents are ranked by score."""
 
@@ -214,7 +214,7 @@ def version_list(
             status=status_of(row),
             phases=shown,
             log=open_log(row) if is_moving(row) or row is newest else None,
-            places=tuple(Place(place, sizes[place.tournament_id]) for place in row.participations.all()),
+            places=tuple(EditionPlace(place, sizes[place.tournament_id]) for place in row.participations.all()),
             is_moving=is_moving(row) or lineups[row.pk].is_tested or (row == latest and _is_awaited(row, runs[row.pk])),
             lineup=lineups[row.pk],
             fault=validation_fault(validation_of(row)) if row is newest and can_see_source else None,
@@ -239,7 +239,7 @@ def user_agent_list(user: User, *, offset: int = 0, limit: int = 100) -> list[Us
     last = Agent.objects.filter(pk__in=[agent.pk for agent in agents]).values(last=Subquery(finished.values("pk")[:1]))
     places = Participant.objects.filter(pk__in=last).select_related("tournament", "submission")
     sizes = _sizes({row.tournament_id for row in places})
-    shown = {row.submission.agent_id: Place(row, sizes[row.tournament_id]) for row in places}
+    shown = {row.submission.agent_id: EditionPlace(row, sizes[row.tournament_id]) for row in places}
     current = Evaluation.objects.filter(agent__in=agents, is_current=True).select_related("submission")
     standing = {row.agent_id: row for row in current.defer("log", "episodes", "metrics")}
     return [UserAgent(agent, shown.get(agent.pk), standing.get(agent.pk)) for agent in agents]

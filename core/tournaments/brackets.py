@@ -59,7 +59,7 @@ class OpenDuel:
 
 
 @dataclass(frozen=True, slots=True)
-class Struck:
+class StruckRound:
     """Duels of a round that were struck from the ledger for the same reason; those still needed are played again."""
 
     round: int
@@ -83,7 +83,7 @@ class Drawn:
     round: int | None
     participants: Mapping[int, Participant]
     open_duels: Mapping[int, OpenDuel]
-    struck: tuple[Struck, ...] = ()
+    struck: tuple[StruckRound, ...] = ()
 
     def lines(self, table: Table) -> list[TableLine]:
         """The rows of a table, without those of participants that were deleted by hand."""
@@ -139,10 +139,10 @@ def _open_duels(tournament: Tournament) -> dict[int, OpenDuel]:
     }
 
 
-def _struck(tournament: Tournament) -> tuple[Struck, ...]:
+def _struck(tournament: Tournament) -> tuple[StruckRound, ...]:
     voids = LedgerVoid.objects.filter(duel__tournament=tournament)
     found = voids.order_by("duel__round", "reason", "duel").values_list("duel__round", "reason", "duel")
     return tuple(
-        Struck(number, reason, tuple(duel for *_, duel in group))
+        StruckRound(number, reason, tuple(duel for *_, duel in group))
         for (number, reason), group in groupby(found, key=lambda row: row[:2])
     )

@@ -73,7 +73,7 @@ class SitePages:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 
-class SecondFactor:
+class SecondFactorRequired:
     """Middleware that lets organisers without a verified second factor reach only the pages to show it or set it up."""
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})

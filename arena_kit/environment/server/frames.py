@@ -27,7 +27,7 @@ _new_tuple = tuple.__new__
 """Makes a named tuple from a tuple of all its values, in a third of the time of an ordinary call."""
 
 
-class Kind(IntEnum):
+class ServerKind(IntEnum):
     """The kind of a frame."""
 
     RESET = 1

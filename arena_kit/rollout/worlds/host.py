@@ -30,7 +30,7 @@ MOST_WRITTEN_BYTES = 4 << 30
 worlds that write more are removed by the next reaping."""
 
 
-class Worlds:
+class DockerWorlds:
     """Makes worlds on this host's Docker engine."""
 
     def __init__(self, folder: Path, *, memory_bytes: int, pause_image: str) -> None:

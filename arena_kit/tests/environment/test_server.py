@@ -33,8 +33,8 @@ from arena_kit.environment.server.client import (
 )
 from arena_kit.environment.server.frames import (
     Drawing,
-    Kind,
     RowStatus,
+    ServerKind,
     SteppedMatch,
     pack_resets,
     pack_states,
@@ -206,13 +206,13 @@ def test_a_server_is_told_when_its_last_match_is_gone_and_ends_when_it_is_not_us
     monkeypatch.setattr(connection, "DROPPED_AT_ONCE", 2)
     del one, environment
     other.step({0: 0})
-    assert [frame[4] for frame in told] == [Kind.STEP], "one alone is not worth a frame"
+    assert [frame[4] for frame in told] == [ServerKind.STEP], "one alone is not worth a frame"
     spec.make()
     other.step({1: 0})
-    assert [frame[4] for frame in told] == [Kind.STEP, Kind.DROP], "told with the question that comes next"
+    assert [frame[4] for frame in told] == [ServerKind.STEP, ServerKind.DROP], "told with the question that comes next"
     told.pop(0)
     del other
-    assert [frame[4] for frame in told] == [Kind.DROP, Kind.DROP]
+    assert [frame[4] for frame in told] == [ServerKind.DROP, ServerKind.DROP]
 
     # One that is as good as over is not taken for a match that comes now, and one with a match goes on.
     clock = [time.monotonic()]

@@ -20,7 +20,7 @@ from arena_kit.rollout.packages.package import Package
 from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds
+from arena_kit.rollout.worlds.host import DockerWorlds
 from arena_kit.tests.rollout import notes
 from tests.machine import BROWSER_IMAGE
 
@@ -92,7 +92,7 @@ class Stage:
 
     package: Package
     built: BuiltPackage
-    worlds: Worlds
+    worlds: DockerWorlds
     host: RolloutHost
     folder: Path
 

@@ -45,7 +45,9 @@ PACKAGE = BuiltPackage(
     (), 384 << 20, ("http://web:8000",), front=True,
 )  # fmt: skip
 ALL = Beside(
-    memory_bytes=2 << 30, has_browser=True, player=PodPlayerSpec(f"registry/player@{DIGEST}", Limits(), fresh=True)
+    memory_bytes=2 << 30,
+    has_browser=True,
+    player=PodPlayerSpec(f"registry/player@{DIGEST}", Limits(), fresh=True),
 )
 POD = WorldPod(PACKAGE, "0123456789abcdef" * 2, "f" * 32, 1500.0, ALL, f"registry/browser@{DIGEST}")
 

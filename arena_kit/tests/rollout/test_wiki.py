@@ -20,7 +20,7 @@ from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.recording.recorder import Recorder
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.host import Worlds, base_images
+from arena_kit.rollout.worlds.host import DockerWorlds, base_images
 from arena_kit.tests.rollout.test_shipped_packages import package, packed
 from tests.machine import BROWSER_IMAGE
 
@@ -33,7 +33,7 @@ Built = tuple[BuiltPackage, RolloutHost, Path]
 @pytest.fixture(scope="module")
 def wiki() -> Iterator[Built]:
     folder = Path(tempfile.mkdtemp(prefix="arena-"))
-    worlds = Worlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
+    worlds = DockerWorlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
     bases = Bases(NAMES, f"{settings.PLAYER_IMAGE_PREFIX}-app")
     built = package_build(packed("wiki"), package("wiki"), worlds=worlds, bases=bases, log=lambda _: None)
     place = BrowserPlace(BROWSER_IMAGE, folder / "channel")
