@@ -26,7 +26,7 @@ from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile, tokens_alive
 from core.jobs.apart import apart
-from core.jobs.cluster import worlds_site
+from core.jobs.cluster import worlds_tenant
 from core.jobs.images import player_registry
 from core.models import JobState, PackageBuild, Rollout
 from core.rollouts.leases import worlds_settle
@@ -65,7 +65,7 @@ def worlds() -> Worlds:
 
 def pod_worlds() -> PodWorlds:
     """Return the worlds of the cluster. Raises PlatformFault without one."""
-    return PodWorlds(worlds_site(), browser_image=settings.BROWSER_IMAGE)
+    return PodWorlds(worlds_tenant(), browser_image=settings.BROWSER_IMAGE)
 
 
 def engine_worlds(*, pause_image: str = "") -> DockerWorlds:

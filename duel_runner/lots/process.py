@@ -19,7 +19,7 @@ from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import Driver
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import site
+from core.jobs.cluster import lots_tenant
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
 from core.jobs.worker import worker_name
@@ -124,7 +124,7 @@ class Driving:
 
 def drive() -> None:
     """Play lots on the cluster of the settings until SIGTERM, SIGHUP or Ctrl-C. Raises SandboxUnavailable."""
-    where = site()
+    where = lots_tenant()
     cluster = ApiCluster(where)
 
     def version() -> str:

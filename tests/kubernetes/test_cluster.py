@@ -241,7 +241,7 @@ def test_what_this_old_cluster_would_drop_is_refused(arena: Arena, built: Built,
     """Without `suspend`, a Job for Kueue would start at once."""
     environment = tic_tac_toe()
     duel = duel_of(built(environment, "first", FIRST), built(environment, "last", LAST))
-    arena.site = replace(arena.site, queue="players")
+    arena.tenant = replace(arena.tenant, queue="players")
     driver = arena.driver()
     driver.tick()
     duel.refresh_from_db()
@@ -282,7 +282,7 @@ def test_a_lot_beyond_its_deadline_is_ended(arena: Arena, built: Built, monkeypa
 
 
 def test_a_driver_is_given_its_rights_and_no_others(arena: Arena) -> None:
-    api = ApiCluster(arena.site, kubeconfig=arena.kubeconfig)
+    api = ApiCluster(arena.tenant, kubeconfig=arena.kubeconfig)
     api.check()
     assert api.version().startswith("v1.")
     beyond = [

@@ -18,7 +18,7 @@ import docker
 import pytest
 from django.conf import settings as django_settings
 
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.environment.records import Fault
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
@@ -201,10 +201,10 @@ def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: s
         file, package, worlds=notes.worlds(folder / "worlds"), bases=notes.bases(), log=lambda _: None, seed=7,
         registry=registry,
     )  # fmt: skip
-    site = Site("test-worlds", WORLDS, referee, pull_secret="registry")
+    tenant = Tenant("test-worlds", WORLDS, referee, pull_secret="registry")
 
     def worlds() -> PodWorlds:
-        return PodWorlds(site, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
+        return PodWorlds(tenant, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
 
     there = worlds()
     host = RolloutHost(there, BrowserPlace("", folder / "unused"), video=False)

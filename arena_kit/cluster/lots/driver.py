@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from arena_kit.cluster.client import JobRefused
 from arena_kit.cluster.lots.manifest import OTHERS, LotJob, lot_manifest
 from arena_kit.cluster.lots.needs import Cluster, Plain, Rows
-from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.cluster.status import Ended, Running, Status, Waiting, status_of
 from arena_kit.sandbox.base import SandboxUnavailable
 
@@ -65,7 +65,7 @@ class Driver:
 
     rows: Rows
     cluster: Cluster
-    site: Site
+    tenant: Tenant
     jobs_max: int
     clock: Callable[[], float]
     held: dict[str, Claimed] = field(default_factory=dict)
@@ -267,7 +267,7 @@ class Driver:
         if self.trouble:
             return
         try:
-            self.cluster.create(lot_manifest(held.job, self.site))
+            self.cluster.create(lot_manifest(held.job, self.tenant))
             held.is_made = True
         except JobRefused as error:
             self._closed_until = self.clock() + CLOSED_SECONDS[error.code]

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping
 
 from arena_kit.cluster.client import ApiCluster
-from arena_kit.cluster.manifest import CLAIM, Site
+from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.rollout.pods.manifest import WORLD, WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
@@ -20,10 +20,10 @@ CLAIM_LABEL = "arena.claim"
 class PodWorlds:
     """Makes worlds in pods. The cluster's scheduler reserves what they need."""
 
-    def __init__(self, site: Site, *, browser_image: str, kubeconfig: str = "") -> None:
+    def __init__(self, tenant: Tenant, *, browser_image: str, kubeconfig: str = "") -> None:
         """browser_image: by digest. Raises PlatformFault if there is no cluster."""
-        self._site, self._browser_image = site, browser_image
-        self.cluster = ApiCluster(site, kubeconfig=kubeconfig)
+        self._tenant, self._browser_image = tenant, browser_image
+        self.cluster = ApiCluster(tenant, kubeconfig=kubeconfig)
 
     def open(
         self,
@@ -41,7 +41,7 @@ class PodWorlds:
         token, given = uuid.uuid4().hex, labels or {}
         pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, beside, self._browser_image)
         over_at = f"{time.time() + seconds:.0f}"
-        world = PodWorld(self.cluster, self._site, pod, {**given, DEADLINE_LABEL: over_at})
+        world = PodWorld(self.cluster, self._tenant, pod, {**given, DEADLINE_LABEL: over_at})
         try:
             world.come_up()
             world.provision(time.monotonic() + PROVISION_SECONDS)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from arena_kit.cluster import manifest as pods
-from arena_kit.cluster.manifest import MIB, Site
+from arena_kit.cluster.manifest import MIB, Tenant
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser import container as browser
 from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
@@ -62,27 +62,27 @@ def container_of(name: str) -> str:
     return OWN.get(name) or f"{SERVICE}{name}"
 
 
-def world_manifest(world: WorldPod, site: Site) -> dict[str, Any]:
+def world_manifest(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a world. Raises PlatformFault for a package that no cluster can start."""
-    labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.SITE: site.id, WORLD: world.token}
-    pod = _pod(world, site)
-    return pods.job_manifest(world.name, labels, pod, site, seconds=world.seconds, finished_seconds=FORGOTTEN_SECONDS)
+    labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.TENANT: tenant.id, WORLD: world.token}
+    pod = _pod(world, tenant)
+    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, finished_seconds=FORGOTTEN_SECONDS)
 
 
-def _pod(world: WorldPod, site: Site) -> dict[str, Any]:
+def _pod(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     package, beside = world.package, world.beside
     names = [built.service.name for built in package.services]
     return {
-        **pods.pod_settings(site, has_gpus=beside.player is not None and beside.player.limits.gpu_count > 0),
+        **pods.pod_settings(tenant, has_gpus=beside.player is not None and beside.player.limits.gpu_count > 0),
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "hostAliases": [{"ip": LOOPBACK, "hostnames": names}],
-        "initContainers": [_prepare(world, site)],
+        "initContainers": [_prepare(world, tenant)],
         "containers": [
-            _watcher(site, beside),
+            _watcher(tenant, beside),
             *(_service(built) for built in package.services),
-            *([_front(package, site)] if package.front else []),
+            *([_front(package, tenant)] if package.front else []),
             *([_browser(world.browser_image)] if beside.has_browser else []),
-            *([] if beside.player is None else [_player(world, site)]),
+            *([] if beside.player is None else [_player(world, tenant)]),
         ],
         "volumes": [
             pods.folder_volume("go", 1 * MIB),
@@ -95,13 +95,13 @@ def _pod(world: WorldPod, site: Site) -> dict[str, Any]:
     }
 
 
-def _prepare(world: WorldPod, site: Site) -> dict[str, Any]:
+def _prepare(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the container that fills the folders of browser and player before they start."""
     browsers = ["--browser", BROWSER_FOLDER] if world.beside.has_browser else []
     players = ["--player", PLAYER_FOLDER] if world.beside.player is not None else []
     return pods.container(
         "prepare",
-        site.referee_image,
+        tenant.referee_image,
         # What Python compiles the servers in; nothing else uses it yet.
         [*_channels(world.beside), pods.mount("go", TMP)],
         command=["python3", "-m", "arena_kit.rollout.pods.prepare"],
@@ -110,11 +110,11 @@ def _prepare(world: WorldPod, site: Site) -> dict[str, Any]:
     )
 
 
-def _watcher(site: Site, beside: Beside) -> dict[str, Any]:
+def _watcher(tenant: Tenant, beside: Beside) -> dict[str, Any]:
     """Return the container in which the arena lets services go, looks at ports and relays sockets."""
     return pods.container(
         WATCHER,
-        site.referee_image,
+        tenant.referee_image,
         [pods.mount("go", GO), *_channels(beside)],
         command=["python3", "-I", "-S", "-c", WATCH_PROGRAM],
         workingDir="/",
@@ -147,10 +147,10 @@ def _service(built: BuiltService) -> dict[str, Any]:
     )
 
 
-def _front(package: BuiltPackage, site: Site) -> dict[str, Any]:
+def _front(package: BuiltPackage, tenant: Tenant) -> dict[str, Any]:
     return pods.container(
         OWN[front.NAME],
-        site.referee_image,
+        tenant.referee_image,
         [pods.mount("front", _LOGS)],
         command=["python3", "-I", "-S", "-c", front.PROGRAM.read_text(encoding="utf-8")],
         args=[str(front.PORT), front.LOG, *map(_plain, package.origins)],
@@ -180,9 +180,9 @@ def _browser(image: str) -> dict[str, Any]:
     )
 
 
-def _player(world: WorldPod, site: Site) -> dict[str, Any]:
+def _player(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     assert world.beside.player is not None
-    uid = pods.pod_player_uid(world.token) if site.host_users else pods.FIRST_OWN_UID
+    uid = pods.pod_player_uid(world.token) if tenant.host_users else pods.FIRST_OWN_UID
     return pods.player_container(
         world.beside.player, name=PLAYER, uid=uid, cpu=100, channel="channel-player", tmp="tmp-player"
     )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from arena_kit.cluster.client import ApiCluster, JobRefused
-from arena_kit.cluster.manifest import Site
+from arena_kit.cluster.manifest import Tenant
 from arena_kit.cluster.status import Ended, Waiting, status_of
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.browser.container import NAME as BROWSER
@@ -51,8 +51,8 @@ class PodWorld(World):
     cluster those whose time is over.
     """
 
-    def __init__(self, cluster: ApiCluster, site: Site, pod: WorldPod, labels: Mapping[str, str]) -> None:
-        self._cluster, self._site, self._pod = cluster, site, pod
+    def __init__(self, cluster: ApiCluster, tenant: Tenant, pod: WorldPod, labels: Mapping[str, str]) -> None:
+        self._cluster, self._tenant, self._pod = cluster, tenant, pod
         self._pod_calls = PodCalls(cluster, pod.token, OWN.values())
         super().__init__(pod.package, pod.token, labels, self._pod_calls)
         self._containers[PAUSE] = WATCHER
@@ -62,7 +62,7 @@ class PodWorld(World):
 
     def come_up(self) -> None:
         """Make the pod, and wait until its containers run. Raises NoRoom if the cluster has no room for it now."""
-        manifest = world_manifest(self._pod, self._site)
+        manifest = world_manifest(self._pod, self._tenant)
         try:
             self._cluster.create(manifest)
         except JobRefused as refusal:
