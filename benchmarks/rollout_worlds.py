@@ -28,7 +28,7 @@ from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import AtWork, Work, null_agent, task_attempt
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.judge import TaskVerdict
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.package import Package
@@ -171,7 +171,7 @@ def _played(found: Place, task: Task, kind: str) -> TaskVerdict:
         return task_attempt(found.worlds, found.built, task, agent).verdict
     with tempfile.TemporaryDirectory(prefix="arena-rollout-") as output:
         recorder = Recorder(Path(output))
-        place = BrowserPlace(BROWSER_IMAGE, found.leases.parent / "browsers")
+        place = BrowserHost(BROWSER_IMAGE, found.leases.parent / "browsers")
         host = RolloutHost(found.worlds, place, video=False, trace=False)
         try:
             work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)

@@ -15,7 +15,7 @@ from arena_kit.image.errors import BuilderUnavailable
 from arena_kit.image.packages import Network
 from arena_kit.image.registry import Registry
 from arena_kit.rollout.attempt import Worlds
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_tag
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.building.leftovers import leftovers_remove
@@ -90,9 +90,9 @@ def folder(name: str) -> Path:
     return Path(settings.CHANNEL_DIR) / name
 
 
-def browser_place() -> BrowserPlace:
+def browser_host() -> BrowserHost:
     """Return where browsers run."""
-    return BrowserPlace(settings.BROWSER_IMAGE, folder("browsers"))
+    return BrowserHost(settings.BROWSER_IMAGE, folder("browsers"))
 
 
 def players() -> DockerSandbox:

@@ -26,7 +26,7 @@ from core.rollouts.packages import package_built
 from core.rollouts.reading import task_of
 from core.rollouts.services import verdict_add, verdict_adopt
 from rollout_runner.building import fresh_of
-from rollout_runner.host import browser_place, worlds
+from rollout_runner.host import browser_host, worlds
 from rollout_runner.working import FILES
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def rollout_play_again(
     for path in (kept, again):
         path.mkdir()
     record_fetch(rollout, kept)
-    host = RolloutHost(worlds(), browser_place(), video=False)
+    host = RolloutHost(worlds(), browser_host(), video=False)
     found = rollout_replay(host, package, task_of(rollout.task), kept, again)
     verdict = found.played.verdict
     if verdict.fault is Fault.PLATFORM:

@@ -38,7 +38,7 @@ from core.rollouts.services import JudgedRollout, rollout_finish
 from rollout_runner.agents import PLAYER_LOG, agent_make
 from rollout_runner.building import delay, package_here
 from rollout_runner.following import Follower
-from rollout_runner.host import browser_place, is_on_cluster, player_label, worker_token, worlds
+from rollout_runner.host import browser_host, is_on_cluster, player_label, worker_token, worlds
 
 BUILD_PAUSE, MODEL_PAUSE, BUDGET_PAUSE = timedelta(seconds=20), timedelta(seconds=10), timedelta(minutes=10)
 MOST_LOG_CHARACTERS = 16_000
@@ -81,7 +81,7 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
     try:
         host = RolloutHost(
             worlds(),
-            browser_place(),
+            browser_host(),
             is_cancelled=follower.is_cancelled,
             labels=_labels(rollout),
             on_phase=follower.on_phase,

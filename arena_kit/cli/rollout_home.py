@@ -22,7 +22,7 @@ from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import TaskRefused, task_accept
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
@@ -57,8 +57,8 @@ class Home:
     ) -> None:
         self.tasks = tasks
         self._options, self._folder, self._built = options, folder, built
-        place = BrowserPlace(options.browser_image, folder / "channel")
-        self._host = RolloutHost(worlds, place, video=not options.no_video)
+        browsers = BrowserHost(options.browser_image, folder / "channel")
+        self._host = RolloutHost(worlds, browsers, video=not options.no_video)
         self._counter = itertools.count(1)
 
     def attempt(self, task: Task, number: int) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from arena_kit.rollout.agents.agent import Agent, AgentFault, AgentLate, never
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import OnPhase, Work, Worlds, phases_ignore
 from arena_kit.rollout.browser.browser import Browser
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.browser.observation import PageObservation, Seen
 from arena_kit.rollout.checks.evidence import STATUSES, SUCCESS
 from arena_kit.rollout.exports.requests import NetworkLogRefused, Request, requests_in
@@ -39,12 +39,12 @@ MOST_NOTE = 4_000
 class RolloutHost:
     """Where and how rollouts are carried out.
 
-    place: of browsers. video, trace: whether they are kept. is_cancelled: asked between steps. labels, on_phase: as of
-    `task_attempt`.
+    browsers: where they run. video, trace: whether they are kept. is_cancelled: called between steps. labels, on_phase:
+    as of `task_attempt`.
     """
 
     worlds: Worlds
-    place: BrowserPlace
+    browsers: BrowserHost
     video: bool = True
     trace: bool = True
     clock: Callable[[], float] = time.monotonic
@@ -72,7 +72,7 @@ class BrowserWork:
         progress = RolloutProgress(self._host.clock())
         if world.has_player:
             self._agent.enter(world)
-        with Browser(self._host.place, world) as browser:
+        with Browser(self._host.browsers, world) as browser:
             seen = browser.open(
                 task, picture=self._agent.wants_pictures, trace=self._host.trace, video=self._host.video
             )

@@ -4,7 +4,7 @@ from typing import Any
 
 import dj_database_url
 
-from core.files.object_place import file_store
+from core.files.buckets import file_store
 from core.settings.base import BASE_DIR, DATA_DIR, DEBUG, env
 
 DATABASES: dict[str, Any] = {

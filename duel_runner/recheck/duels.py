@@ -17,7 +17,7 @@ from arena_kit.sandbox.base import Sandbox
 from core.duels.selectors import records_open
 from core.duels.services import ledger_entries, result_fields, test_result
 from core.models import Duel
-from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, rounded, row_faults
+from duel_runner.recheck.base import Rechecked, recheck_keep, recheck_sandbox, rounded, row_faults
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 
 ENTRY_FIELDS = ("submission_id", "opponent_id", "seat", "wins", "losses", "draws", "errors", "opponent_errors", "score")
@@ -38,7 +38,7 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     if not spec.pairs_share_chance:
         with records_open(duel) as archive:
             spec = spec_of(spec, archive.record())
-    with place_to_play(environment, arena) as place:
+    with recheck_sandbox(environment, arena) as place:
         return referee.run_duel(
             spec,
             lambda player: place.launch(*players[player]),

@@ -14,7 +14,7 @@ from arena_kit.sandbox.base import Sandbox
 from core.evaluations.episodes import episodes_open
 from core.evaluations.services import episode_row, result_fields
 from core.models import Evaluation
-from duel_runner.recheck.base import Rechecked, place_to_play, recheck_keep, row_faults
+from duel_runner.recheck.base import Rechecked, recheck_keep, recheck_sandbox, row_faults
 from duel_runner.rules import rules
 
 
@@ -33,7 +33,7 @@ def evaluation_again(evaluation: Evaluation, arena: Sandbox) -> referee.PlayedEv
     """
     environment, submission = evaluation.environment, evaluation.submission
     assert evaluation.seed_list is not None
-    with place_to_play(environment, arena) as place:
+    with recheck_sandbox(environment, arena) as place:
         return referee.run_evaluation(
             rules(evaluation),
             lambda: place.launch(submission, evaluation.player_digest),

@@ -29,7 +29,7 @@ from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.agents.player import PlayerAgent
 from arena_kit.rollout.attempt import null_agent, task_attempt
 from arena_kit.rollout.browser.browser import Browser
-from arena_kit.rollout.browser.container import NAME, BrowserPlace
+from arena_kit.rollout.browser.container import NAME, BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.checks.exported import SqlCheck
 from arena_kit.rollout.exports.state import ExportRefused
@@ -207,7 +207,7 @@ def place(cluster: RealCluster, referee: str, server: RegistryServer, browser: s
         return PodWorlds(tenant, browser_image=browser, kubeconfig=str(cluster.worlds_kubeconfig))
 
     there = worlds()
-    host = RolloutHost(there, BrowserPlace("", folder / "unused"), video=False)
+    host = RolloutHost(there, BrowserHost("", folder / "unused"), video=False)
     try:
         yield Place(package, built, there, host, folder, registry, worlds)
     finally:
@@ -326,7 +326,7 @@ def test_a_player_without_memory_left_is_at_fault_and_the_world_is_judged(
 def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerClient, base: str) -> None:
     image = player_image(client, place, base, CLERK, "probe")
     beside = Beside(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
-    with place.open(beside) as world, Browser(place.host.place, world):
+    with place.open(beside) as world, Browser(place.host.browsers, world):
         users = set()
         for name in ("web", NAME):
             found = json.loads(world.run(name, ["python3", "-c", WRITTEN + PROBE], seconds=60).output)

@@ -21,7 +21,7 @@ NAME = "_browser"
 
 
 @dataclass(frozen=True, slots=True)
-class BrowserPlace:
+class BrowserHost:
     """Where browsers run. image: made by make-browser-image.sh. channel_dir: folder of the sockets, of this user."""
 
     image: str

@@ -15,7 +15,7 @@ from arena_kit.frames import HEAD, BadFrame
 from arena_kit.rollout.agents.agent import AgentFault, AgentLate, ScriptedAgent
 from arena_kit.rollout.agents.meter import Meter
 from arena_kit.rollout.attempt import Work
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.browser.folder import policies
 from arena_kit.rollout.browser.inside.browser_server.messages import decode, encode
 from arena_kit.rollout.browser.observation import PageObservation, Seen, seen_read
@@ -88,7 +88,7 @@ def ended(
     agent: ScriptedAgent, clock: Clock, folder: Path, *, meter: Meter | None = None, page: StillPage | None = None,
     cancelled: bool = False, **limits: Any,
 ) -> tuple[Work, RolloutProgress, list[dict[str, Any]]]:  # fmt: skip
-    host = RolloutHost(None, BrowserPlace("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
+    host = RolloutHost(None, BrowserHost("", folder), clock=clock, is_cancelled=lambda: cancelled)  # type: ignore[arg-type]  # unused
     folder.mkdir(exist_ok=True)
     recorder, progress = Recorder(folder), RolloutProgress(clock.now)
     try:

@@ -13,7 +13,7 @@ from django.conf import settings
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.agents.agent import ScriptedAgent
 from arena_kit.rollout.attempt import task_accept
-from arena_kit.rollout.browser.container import BrowserPlace
+from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
@@ -36,7 +36,7 @@ def wiki() -> Iterator[Built]:
     worlds = DockerWorlds(folder / "worlds", memory_bytes=4 << 30, pause_image=base_images(NAMES)["base:python"])
     bases = Bases(NAMES, f"{settings.PLAYER_IMAGE_PREFIX}-app")
     built = package_build(packed("wiki"), package("wiki"), worlds=worlds, bases=bases, log=lambda _: None)
-    place = BrowserPlace(BROWSER_IMAGE, folder / "channel")
+    place = BrowserHost(BROWSER_IMAGE, folder / "channel")
     yield built, RolloutHost(worlds, place, video=False, trace=False), folder
     package_remove(built, bases)
     shutil.rmtree(folder)
