@@ -52,7 +52,7 @@ def _register() -> None:
     step_register("core.submissions.promotions.promotions_decide")
     step_register("core.duels.runs.runs_expire")
     step_register("core.environments.holding.alarms_settle_released")
-    failure_listen("core.submissions.news.version_failed")
+    failure_listen("core.submissions.notices.version_failed")
     last_attempt_listen("core.environments.holding.duel_hold_instead")
 
 

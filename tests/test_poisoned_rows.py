@@ -129,7 +129,7 @@ def test_a_job_whose_failure_cannot_be_told_leaves_the_others_to_fail(
         if job.pk == builds[0].pk:
             raise LookupError("No notice can be sent.")
 
-    monkeypatch.setattr("core.submissions.news.version_failed", tell)
+    monkeypatch.setattr("core.submissions.notices.version_failed", tell)
     look()
     for build in builds:
         build.refresh_from_db()

@@ -24,7 +24,7 @@ REFEREE_UID, FIRST_PLAYER_UID, PLAYER_UIDS = 65000, 100_000, 900_000
 FIRST_OWN_UID = 60_001
 """With a user namespace of its own, a pod has the 65,536 users that the kubelet gives to no other pod."""
 COMPONENT, CLAIM, TENANT = "app.kubernetes.io/component", "arena/claim", "arena/site"
-MOST_LETTERS = 63
+MOST_CHARACTERS = 63
 """The length of a label's value."""
 APART = "-check"
 GPU = "nvidia.com/gpu"
@@ -59,7 +59,7 @@ class Tenant:
 
     def apart(self) -> Tenant:
         """Return the same for Jobs that are not work of this arena, and that its drivers therefore leave alone."""
-        return replace(self, id=f"{self.id[: MOST_LETTERS - len(APART)]}{APART}")
+        return replace(self, id=f"{self.id[: MOST_CHARACTERS - len(APART)]}{APART}")
 
 
 @dataclass(frozen=True, slots=True)

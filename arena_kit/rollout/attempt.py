@@ -99,7 +99,7 @@ class Phase(StrEnum):
 
 
 def phases_ignore(phase: Phase, world: World | None) -> None:
-    """Do nothing with the news of a rollout."""
+    """Ignore the phases of a rollout."""
 
 
 def task_attempt(

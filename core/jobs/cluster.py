@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from django.conf import settings
 
-from arena_kit.cluster.manifest import MOST_LETTERS, Tenant
+from arena_kit.cluster.manifest import MOST_CHARACTERS, Tenant
 
 WORLDS = "-worlds"
 
@@ -37,10 +37,10 @@ def worlds_tenant() -> Tenant:
     They have a namespace and a name of their own, so that drivers leave them alone.
     """
     lots = lots_tenant()
-    name = f"{lots.id[: MOST_LETTERS - len(WORLDS)]}{WORLDS}"
+    name = f"{lots.id[: MOST_CHARACTERS - len(WORLDS)]}{WORLDS}"
     return replace(lots, id=name, namespace=settings.KUBERNETES_OPTIONS["worlds"])
 
 
 def tenant_id(prefix: str) -> str:
     """Return the value of a label that tells this arena's Jobs from those of others in the same namespace."""
-    return re.sub(r"[^a-zA-Z0-9._-]", "-", prefix)[-MOST_LETTERS:].strip("-._")
+    return re.sub(r"[^a-zA-Z0-9._-]", "-", prefix)[-MOST_CHARACTERS:].strip("-._")

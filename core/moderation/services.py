@@ -41,7 +41,7 @@ from core.models import (
 from core.moderation.crashes import crash_streak, crashed_in
 from core.moderation.withdrawals import participants_withdraw, playing_rows
 from core.submissions.existing import WORK, submission_rebuild
-from core.submissions.news import agent_quarantined
+from core.submissions.notices import agent_quarantined
 from core.submissions.promotions import promotion_pass, promotions_review
 from core.submissions.publishing import publication_again, repository_review
 

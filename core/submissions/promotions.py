@@ -33,7 +33,7 @@ from core.models import (
     Submission,
     Validation,
 )
-from core.submissions.news import promotion_decided
+from core.submissions.notices import promotion_decided
 
 logger = logging.getLogger(__name__)
 MOST_DUELS = 3

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from django.db import transaction
 
 from core.models import Eligibility, Tournament, TournamentState, User
-from core.tournaments.news import tournament_invited
+from core.tournaments.notices import tournament_invited
 
 
 def people_invite(*, tournament: Tournament, people: Iterable[User]) -> list[User]:

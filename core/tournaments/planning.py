@@ -17,7 +17,7 @@ from core.models import Audience, Eligibility, Environment, LedgerChange, Season
 from core.ratings.ledger import ledger_change
 from core.times import moment
 from core.tournaments.inviting import invitations_set
-from core.tournaments.news import results_released, tournament_called_off
+from core.tournaments.notices import results_released, tournament_called_off
 from core.tournaments.registration_selectors import field_list
 from core.tournaments.selectors import next_edition
 

@@ -8,7 +8,7 @@ from django.db import transaction
 
 from core.errors import Refused
 from core.models import Agent, Eligibility, Environment, Registration, Tournament, TournamentState, User
-from core.tournaments.news import registration_opened
+from core.tournaments.notices import registration_opened
 from core.tournaments.registration_selectors import (
     agent_obstacle,
     closed_because,

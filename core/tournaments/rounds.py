@@ -30,7 +30,7 @@ from core.models import (
     TournamentState,
     User,
 )
-from core.tournaments.news import tournament_started
+from core.tournaments.notices import tournament_started
 from core.tournaments.services import BATCH_SIZE, duels_enqueue
 
 GONE = (

@@ -84,7 +84,7 @@ class LotRows:
         return frozenset(token.hex for token in tokens if token is not None)
 
     def renew(self, claims: Sequence[str]) -> frozenset[str]:
-        self._show_news()
+        self._show_changes()
         if time.monotonic() < self._renew_at:
             return frozenset()
         self._renew_at = time.monotonic() + settings.JOB_LEASE_SECONDS / 4
@@ -263,9 +263,9 @@ class LotRows:
         for lot in self._lots.values():
             yield from lot.values()
 
-    def _show_news(self) -> None:
+    def _show_changes(self) -> None:
         for one in self._rows():
-            if one.lease.has_news:
+            if one.lease.has_changes:
                 one.lease.beat()
 
     def _forget(self, claim: str) -> None:

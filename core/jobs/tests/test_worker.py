@@ -88,7 +88,7 @@ def test_what_ends_within_half_of_the_grace_is_finished_by_the_worker_that_shall
 def test_what_does_not_look_whether_it_shall_stop_loses_its_job_within_the_grace(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
+    monkeypatch.setattr(leases, "LOOK_SECONDS", 0.01)
 
     def action(job: Build, lease: Lease) -> None:
         lease.log("deaf")
@@ -143,7 +143,7 @@ class TestAHeartbeatThatFails:
     ) -> None:
         # A quarter of it is longer than the test's patience.
         settings.JOB_LEASE_SECONDS = 10_000
-        monkeypatch.setattr(leases, "NEWS_SECONDS", 0.01)
+        monkeypatch.setattr(leases, "LOOK_SECONDS", 0.01)
         beaten, failures = threading.Event(), [OperationalError("cut")]
 
         def beat(**news: object) -> None:

@@ -24,7 +24,7 @@ from core.models import (
 from core.ratings.services import moment_tell, ratings_note
 from core.tests import factories
 from core.tests.factories import NOON, Cast
-from core.tournaments.news import tournament_started
+from core.tournaments.notices import tournament_started
 from core.tournaments.planning import results_release, tournament_relabel
 from core.tournaments.services import tournament_cancel, tournament_finish
 

@@ -20,7 +20,7 @@ from core.models import (
     User,
 )
 from core.notices.services import Message, announce, listed, notify_each
-from core.ratings.news import finished_before
+from core.ratings.notices import finished_before
 from core.times import moment
 
 TOP = 10

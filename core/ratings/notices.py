@@ -49,7 +49,7 @@ Standing = Mapping[int, Kept]
 
 
 def tournament_rated(tournament: Tournament) -> None:
-    """Send the news of the ratings stored at the end of a tournament. Call it once, when it ends.
+    """Send the notices of the ratings stored at the end of a tournament. Call it once, when it ends.
 
     Ladders, and tournaments during one, are left out, because `moment_kept` covers them.
     """
@@ -75,7 +75,7 @@ def finished_before(tournament: Tournament) -> QuerySet[Tournament]:
 
 
 def moment_kept(environment: Environment, at: datetime) -> None:
-    """Send the news of the moment of the history just stored at `at`, if a ladder runs.
+    """Send the notices of the moment of the history just stored at `at`, if a ladder runs.
 
     The leader is compared once a day, at the day's first moment, because two close agents may alternate every hour.
     """
