@@ -21,7 +21,7 @@ from arena_kit.cluster.status import Ended, status_of
 from arena_kit.environment.spec import Limits
 from arena_kit.image.layer import commit_layer, folder_layer
 from arena_kit.referee.part import read_lot
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
 from benchmarks.ticks import duel_lot
 

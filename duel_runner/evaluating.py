@@ -8,7 +8,7 @@ from django.db import close_old_connections
 
 from arena_kit.environment.episodes import EpisodeRecord, secret_order
 from arena_kit.log_context import bind
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.sandbox.base import Container
 from arena_kit.sandbox.cores import pinned
 from core.evaluations.services import EpisodeRow, episode_row, evaluation_fail, evaluation_succeed

@@ -9,7 +9,7 @@ from django.db import close_old_connections
 
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bind
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.referee.live import LiveView
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import pinned
@@ -17,9 +17,9 @@ from core.duels.selectors import duels_next
 from core.jobs.lease import Lease
 from core.jobs.log import log_stage
 from core.models import Duel
+from duel_runner.live_feed import LiveFeed
 from duel_runner.rules import branch_of, decided_by, limits_of, rules
 from duel_runner.steps import MatchesOfJob
-from duel_runner.telling import Telling
 from duel_runner.workplace import workplace_of_this_worker
 
 IDLE_CONNECTION_SECONDS = 30.0
@@ -69,7 +69,7 @@ def play_matches(wish: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     live = None
     if isinstance(job, Duel):
         live = LiveView()
-        lease.every_second(Telling(job, live).tell)
+        lease.every_second(LiveFeed(job, live).tell)
     log_stage("play")
     lease.log(
         f"{names[0]} against {names[1]}: {job.match_count} matches of {spec.id}, sandbox {workplace.sandbox.name}."

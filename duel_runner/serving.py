@@ -14,7 +14,7 @@ def serve(sandbox: str) -> None:
     """Register the queues of the jobs that play."""
     validations = Line(Validation, "duel_runner.tasks.validate")
     evaluations = Line(Evaluation, EVALUATE, {"is_heavy": False, "is_verified": True})
-    recordings = Line(Recording, "duel_runner.drawing.draw")
+    recordings = Line(Recording, "duel_runner.recording.draw")
     analyses = Line(Analysis, "duel_runner.analysing.analyse")
     # A script may run for minutes.
     scripts = Line(Evaluation, EVALUATE, {"is_heavy": False, "is_verified": False})

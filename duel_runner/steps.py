@@ -6,7 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 from core.models import Evaluation, PlayedJob, Submission, Validation
 
 

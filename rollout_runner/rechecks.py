@@ -14,8 +14,8 @@ from arena_kit.environment.records import Fault
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.judge import TaskVerdict
 from arena_kit.rollout.loop import RolloutHost
+from arena_kit.rollout.play import rollout_replay
 from arena_kit.rollout.recording.record import RecordRefused, record_judge
-from arena_kit.rollout.run import rollout_replay
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.stored import built_of
 from core.files.removed import REMOVED

@@ -18,10 +18,10 @@ from arena_kit.log_context import bind
 from arena_kit.rollout.gateway.endpoint import MISCONFIGURED
 from arena_kit.rollout.gateway.gateway import LOG as MODEL_LOG
 from arena_kit.rollout.loop import RolloutHost
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.pods.host import CLAIM_LABEL
 from arena_kit.rollout.recording.record import CHANGES, EXPORT, RECORD, WORLD_LOG
 from arena_kit.rollout.recording.recorder import HAR, PAGES, STEPS, TRACE, VIDEO
-from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom

@@ -20,8 +20,8 @@ from arena_kit.environment.episodes import EvaluationArchive, EvaluationRecord, 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.image.docker_recipe import DockerRecipe
 from arena_kit.image.packages import Network
+from arena_kit.referee.play import run_evaluation
 from arena_kit.referee.recheck.evaluations import recheck_evaluation
-from arena_kit.referee.run import run_evaluation
 from arena_kit.sandbox.base import Host, Launch, Sandbox, Slot
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.process import ProcessSandbox

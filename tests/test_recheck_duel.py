@@ -11,7 +11,7 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.environment import registry
 from arena_kit.image.engine import connect
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from core.jobs.control import job_cancel
 from core.models import CancelCode, Duel, Environment, JobState, Validation
 from duel_runner.tests.commands import recheck

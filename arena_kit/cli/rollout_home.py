@@ -30,9 +30,9 @@ from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import BrowserWork, RolloutHost
 from arena_kit.rollout.packages.compose import BASES
 from arena_kit.rollout.packages.package import TASKS, Package, PackageRefused, package_read
+from arena_kit.rollout.play import rollout_replay, rollout_run
 from arena_kit.rollout.recording.record import RecordRefused, record_judge, record_read
 from arena_kit.rollout.recording.recorder import Recorder
-from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.tasks.file import TasksRefused, tasks_read
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.strict_json import NotJson

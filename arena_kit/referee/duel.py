@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from arena_kit.environment.spec import EnvironmentSpec, Limits
-from arena_kit.referee.ahead import steps_play_ahead
+from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.deciding import Decided, EarlyEnd
 from arena_kit.referee.faults import PlayerFault, first_line
 from arena_kit.referee.link import PlayerLink, PlayerLost
-from arena_kit.referee.losses import Losses
+from arena_kit.referee.lost_players import Losses
 from arena_kit.referee.match import Match
 from arena_kit.referee.matches import DuelMatches
 from arena_kit.referee.notes import Notes

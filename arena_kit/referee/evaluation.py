@@ -9,7 +9,7 @@ from arena_kit.environment.episodes import EpisodeRecord
 from arena_kit.environment.protocol import IllegalAction
 from arena_kit.environment.spec import EnvironmentSpec, Limits
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.ahead import steps_play_ahead
+from arena_kit.referee.bulk import steps_play_ahead
 from arena_kit.referee.episode import Episode, Failure
 from arena_kit.referee.faults import PlayerFault, first_line, sentence
 from arena_kit.referee.link import PlayerLink, PlayerLost

@@ -14,7 +14,7 @@ from arena_kit.environment.episodes import EvaluationArchive, write_evaluation
 from arena_kit.environment.record_archive import ArtifactDamaged, DuelArchive, write_duel
 from arena_kit.referee.episode import Failure
 from arena_kit.referee.faults import PlayerFault
-from arena_kit.referee.run import PlayedDuel, PlayedEvaluation
+from arena_kit.referee.play import PlayedDuel, PlayedEvaluation
 from arena_kit.referee.sealed import Reader
 
 PART_LINE = re.compile(r"part \S+ \d+ -?\d+ \d+ [0-9a-f]{64}")

@@ -20,7 +20,7 @@ from arena_kit.environment.record_archive import ArtifactDamaged
 from arena_kit.errors import PlatformFault
 from arena_kit.log_context import bound
 from arena_kit.referee.part import NOT_PLAYED, Failed, PlayedPart, finished_parts, read_lot
-from arena_kit.referee.run import PlayedDuel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import claim_next
 from core.jobs.heartbeat import activity

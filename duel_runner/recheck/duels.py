@@ -10,7 +10,7 @@ from arena_kit.environment.record_archive import DuelArchive, MatchSummary
 from arena_kit.environment.records import DuelRecord, half_points
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.ranking.sequential import SequentialTest, pairs_to_decide
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.referee.recheck.duels import CHECKED, recheck_record, spec_of
 from arena_kit.referee.recheck.mismatch import Mismatch
 from arena_kit.sandbox.base import Sandbox

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from arena_kit.environment.episodes import EvaluationRecord, secret_order, seeds_sha256
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.referee import run as referee
+from arena_kit.referee import play as referee
 from arena_kit.referee.recheck.evaluations import CHECKED, recheck_evaluation
 from arena_kit.referee.recheck.mismatch import CannotCheck, Mismatch
 from arena_kit.sandbox.base import Sandbox

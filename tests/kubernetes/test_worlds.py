@@ -36,9 +36,9 @@ from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.judge import EndedBy, TaskOutcome
 from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.pods.host import CLAIM_LABEL, PodWorlds
 from arena_kit.rollout.recording.record import steps_in
-from arena_kit.rollout.run import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom

@@ -19,8 +19,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import replay
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.referee.match import pair_seed
+from arena_kit.referee.play import run_match
 from arena_kit.referee.recheck.duels import recheck_record
-from arena_kit.referee.run import run_match
 from arena_kit.referee.wire import Kind
 from arena_kit.tests.duels import FAST, at, first_valid, last_valid, mixed, outline, play
 from arena_kit.tests.environment.playing import GAMES
@@ -212,7 +212,7 @@ def test_a_duel_is_not_void_if_its_matches_cannot_be_compared(monkeypatch: pytes
     def fails(*_: object) -> int:
         raise BrokenEnvironment("its server has ended, with the signal 6.")
 
-    monkeypatch.setattr("arena_kit.referee.run.first_alike", fails)
+    monkeypatch.setattr("arena_kit.referee.play.first_alike", fails)
     record = play(first_valid, last_valid, spec=CONNECT_FOUR, matches=4).record
     assert (len(record.matches), record.distinct_matches) == (4, None)
     assert recheck_record(CONNECT_FOUR, record) == []

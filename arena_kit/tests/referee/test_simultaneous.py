@@ -19,8 +19,8 @@ from arena_kit.environment.registry import get_spec
 from arena_kit.environment.replay import ReplayMismatch, replay
 from arena_kit.environment.spec import Limits
 from arena_kit.referee.duel import Duel
+from arena_kit.referee.play import PlayedDuel
 from arena_kit.referee.recheck.duels import recheck_record
-from arena_kit.referee.run import PlayedDuel
 from arena_kit.referee.wire import Kind
 from arena_kit.tests import duels
 from arena_kit.tests.duels import FAST, PATIENT, at, faults, mixed, outline

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from arena_kit.environment.registry import get_spec
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.referee.recheck.duels import recheck_record
-from arena_kit.referee.run import PlayedDuel, run_duel
 from arena_kit.sandbox.warm import WarmPlayers
 from arena_kit.tests.arenas import LIMITS, Arena
 from arena_kit.tests.duels import outline

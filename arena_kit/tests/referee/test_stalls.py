@@ -8,7 +8,7 @@ import pytest
 
 from arena_kit.environment.spec import Limits
 from arena_kit.referee import stalls
-from arena_kit.referee.run import PlayedDuel, run_duel
+from arena_kit.referee.play import PlayedDuel, run_duel
 from arena_kit.referee.stalls import STALL_SECONDS, Stalls
 from arena_kit.tests.duels import CONNECT_FOUR, faults, first_valid
 from arena_kit.tests.fake import Asked, FakeContainer

@@ -17,7 +17,7 @@ from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.loop import RolloutHost
 from arena_kit.rollout.packages.package import Package
-from arena_kit.rollout.run import PlayedRollout, rollout_run
+from arena_kit.rollout.play import PlayedRollout, rollout_run
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.host import DockerWorlds

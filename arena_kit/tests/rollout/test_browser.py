@@ -17,8 +17,8 @@ from arena_kit.rollout.browser.browser import Browser
 from arena_kit.rollout.browser.container import NAME
 from arena_kit.rollout.judge import TaskOutcome
 from arena_kit.rollout.loop import FREE_NOTES
+from arena_kit.rollout.play import rollout_replay, rollout_run
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in
-from arena_kit.rollout.run import rollout_replay, rollout_run
 from arena_kit.rollout.values.actions import Action, action_read
 from arena_kit.rollout.worlds.world import WORLD_LABEL, Beside
 from arena_kit.tests.rollout.browsers import Stage, stage

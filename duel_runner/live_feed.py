@@ -17,7 +17,7 @@ MOST_MATCHES = 200
 
 
 @dataclass
-class Telling:
+class LiveFeed:
     """Tells the site a few rows a second of a duel that people watch: matches that are over, and one as it is played.
 
     Of a duel that is not watched it writes nothing. Nothing that a player said is told, only its legal moves.
