@@ -30,7 +30,7 @@ class LiveFeed:
     _followed: int = 0
     """The number of the match that is told while it is played; 0 for none."""
     _count: int = 0
-    """How many actions of it are told."""
+    """How many actions of it are stored."""
 
     def tell(self) -> None:
         """Tell what is new. Called about once a second, by a thread that does not play."""

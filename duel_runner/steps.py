@@ -1,4 +1,4 @@
-"""Jobs as steps: what a job wants to be played, and what it does with the result, wherever that is played."""
+"""Jobs as steps: what a job has to play, and what it does with the result, wherever that is played."""
 
 from __future__ import annotations
 

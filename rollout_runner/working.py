@@ -116,7 +116,7 @@ def _work(rollout: Rollout, lease: Lease, package: BuiltPackage, folder: Path) -
 
 
 def _labels(rollout: Rollout) -> dict[str, str]:
-    """Return by what a reaper knows that a world is in use: on a cluster by the claim, on a host by the worker."""
+    """Return the label of a world in use, for reapers: on a cluster the claim, on a host the worker."""
     if is_on_cluster():
         return {CLAIM_LABEL: rollout.claim_token.hex if rollout.claim_token else ""}
     return {player_label(): worker_token(), "arena.rollout": str(rollout.pk)}

@@ -22,7 +22,7 @@ def is_public_id(word: str) -> bool:
 def agent_named(client: Client, word: str) -> AgentRow | int:
     """Return an agent by its id or its name. Raises BadArgument and SiteError.
 
-    For a number, the number: the site knows whether there is such an agent.
+    For a number, the number: the site checks whether there is such an agent.
     """
     if word.isascii() and word.isdigit() and len(word) < 18:
         return int(word)

@@ -109,7 +109,7 @@ class Version(VersionName):
     error: Text
     warnings: tuple[Line, ...]
     notes: tuple[Line, ...] | None = None
-    """Sentences about what the site says of an upload."""
+    """The site's findings on an upload, as sentences."""
     answer: Answer = field(default_factory=dict, repr=False)
 
 

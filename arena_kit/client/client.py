@@ -52,7 +52,7 @@ class Client:
         self._transport = Transport(self.site, token, timeout_seconds=timeout_seconds)
 
     def arena(self) -> Arena:
-        """Return what the site says about itself; it is the first thing to ask an unknown address."""
+        """Return the site's description of itself; it is the first thing to ask an unknown address."""
         try:
             data = self._get("")
         except SiteError as error:

@@ -181,7 +181,7 @@ class ApiCluster:
                 raise JobRefused(f"The cluster refuses the Job: {sentence}", code=code) from None
             raise self._unavailable(error) from None
         except ValueError as error:
-            # The client looks at types before it asks.
+            # The client looks at types before it sends anything.
             sentence = " ".join(str(error).split())[:300]
             raise JobRefused(f"The cluster's client refuses the Job: {sentence}", code="pod_refused") from None
         made = self._read(response, CALL_SECONDS)

@@ -130,7 +130,7 @@ def pod_settings(tenant: Tenant, *, has_gpus: bool) -> dict[str, Any]:
         **({"priorityClassName": tenant.priority_class} if tenant.priority_class else {}),
         **({"imagePullSecrets": [{"name": tenant.pull_secret}]} if tenant.pull_secret else {}),
         **({"nodeSelector": dict(tenant.node_selector)} if tenant.node_selector else {}),
-        # No name is looked up by anybody: there is no network.
+        # No name is looked up: there is no network.
         "dnsPolicy": "None",
         "dnsConfig": {"nameservers": ["127.0.0.1"]},
         "securityContext": {

@@ -31,7 +31,7 @@ LOT_RIGHTS = (
 WORLD_RIGHTS = (
     # Of what a driver of lots does, worlds do not watch.
     *(right for right in LOT_RIGHTS if right.verb != "watch"),
-    # Clusters ask for the one or the other, by their version.
+    # Clusters need the one or the other, by their version.
     Right("get", "pods", subresource="exec"),
     Right("create", "pods", subresource="exec"),
 )

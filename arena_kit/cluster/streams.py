@@ -23,7 +23,7 @@ PING_SECONDS = 20.0
 LEAST_SECONDS, OPEN_SECONDS = 0.001, 10.0
 PROTOCOL = "v4.channel.k8s.io"
 STATUS_BYTES = 64 << 10
-"""The most bytes of what a cluster says about the end of a command."""
+"""The most bytes of a cluster's report on the end of a command."""
 
 
 class Stream:

@@ -166,7 +166,7 @@ class DuelArchive:
                 yield match_read(line, number)
 
     def lines(self) -> Iterator[str]:
-        """Yield the line of each match in order, as `match_line` made it, without reading what it says."""
+        """Yield the line of each match in order, as `match_line` made it, without reading it."""
         for block in range((self.match_count + BLOCK_MATCHES - 1) // BLOCK_MATCHES):
             yield from self._lines(block)
 

@@ -1,4 +1,4 @@
-"""Makes one plain layer of a container image that somebody else built, and finds the player in it. No file is run.
+"""Makes one plain layer of a container image from elsewhere, and finds the player in it. No file is run.
 
 The files come as an engine exports them, in one tar. Owners, rights above read and execute, extended attributes,
 devices and what the arena mounts are left out, so nothing of the image counts but its files.

@@ -141,7 +141,7 @@ def difference_interval(values: Sequence[float]) -> Interval:
     largest = max(map(abs, values)) or 1.0
     squares = float(np.sum(np.square(np.asarray(values) - mean))) + largest**2
     padded = count + 2
-    # Every process of a site knows this module, few compute with it, and SciPy takes a third of a second to load.
+    # Every process of a site imports this module, few compute with it, and SciPy takes a third of a second to load.
     from scipy.special import stdtrit
 
     half = float(stdtrit(padded - 1, (1 + CONFIDENCE) / 2)) * math.sqrt(squares / (padded - 1) / padded)

@@ -1,4 +1,4 @@
-"""The event loop of a duel: it asks the players, plays their actions, and decides who is at fault for a failure."""
+"""The event loop of a duel: it queries the players, plays their actions, and decides who is at fault for a failure."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ class Duel:
             self._step_ahead([(link.index, *both) for link, answers, _, _ in batches for both in answers])
         for link, answers, charged, cpu in batches:
             # The player server holds back the answers of quick moves alone, and sends them with the first slow one, so
-            # the record says of the last answer what all of them took.
+            # the record notes at the last answer what all of them took.
             request, answer = answers[-1]
             if answer.kind is ACTION:
                 request.match.took(link.index, answer.sequence, charged)

@@ -132,7 +132,7 @@ def finished_parts(lines: Sequence[str]) -> dict[str, PlayedPart]:
     """Return the parts that the log of a lot holds, which may still be written or be cut off. They have no seal.
 
     Each part has a hash of its own, and only the referee's container writes this log. Left out are failures and parts
-    with lost players, of which only the end of the pod says who is to blame. Raises NotSealed and ArtifactDamaged.
+    with lost players, where only the end of the pod shows who is to blame. Raises NotSealed and ArtifactDamaged.
     """
     ends = [number for number, line in enumerate(lines, start=1) if PART_LINE.fullmatch(line)]
     reader = Reader()

@@ -1,6 +1,6 @@
 """Runs script submissions and reads the scores that they print, as `docs/participant/scripts.md` describes.
 
-The arena knows only what a script reports about itself, so leaderboards mark its score as self-reported.
+The arena has only what a script reports about itself, so leaderboards mark its score as self-reported.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ class ScriptFault(StrEnum):
 class ScriptScore:
     """The score that a script reported about itself.
 
-    metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes that
-    it says it played; None when it does not say.
+    metrics: at most MAX_METRICS numbers, as a list or by name; None without any. episodes: the number of episodes
+    that it reports; None without a report.
     """
 
     score: float

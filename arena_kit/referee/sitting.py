@@ -1,4 +1,4 @@
-"""A sitting: a match between a person and a player. The referee asks the player; a table brings the person's moves.
+"""A sitting: a match between a person and a player. The referee queries the player; the seat has the person's.
 
 All moves are kept outside of this process, so a sitting can go on elsewhere: a fresh player is then asked every
 question of the match again, from `start` on, as after the loss of a container in a duel. Its answers to moves that have

@@ -38,7 +38,7 @@ class Launch:
     one duel only, in the process that plays. in_background: keep it off its core, where another duel is played, and at
     low priority, until it has a slot. model_folder: folder of this host with the socket model.sock, by which the player
     reaches a language model; empty without one. own_image: whether all files of the image are the submission's, its
-    Python too: then what its supervisor says or fails to do is the player's, and nothing of it is used twice.
+    Python too: then what its supervisor sends or fails to do is the player's, and nothing of it is used twice.
     """
 
     image: str
@@ -73,10 +73,10 @@ class Container(Protocol):
         """Return the player's output: its start and end, at most `limits.log_limit_bytes`, with the cut marked."""
 
     def cpu_seconds(self) -> float | None:
-        """Return the CPU time that the container has used in its life; None where the host cannot tell."""
+        """Return the CPU time that the container has used in its life; None where the host cannot measure it."""
 
     def throttle(self) -> None:
-        """Give it the processor only while no other process wants it."""
+        """Give it the processor only while no other process needs it."""
 
     def close(self) -> None:
         """Kill it and everything that it started, and remove every trace on the host. May be called twice."""

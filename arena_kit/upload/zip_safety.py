@@ -32,7 +32,7 @@ _BROKEN = (
 
 
 class ArchiveRefused(Exception):
-    """The upload is refused; the message says why and what to do.
+    """The upload is refused; the message has the reason and what to do.
 
     code: typed reason. file, line: where in the archive, if it is about one file or one line of it.
     """

@@ -37,7 +37,7 @@ def images_missing() -> str:
 
 
 class ApplicationDemo:
-    """Goes on with the application a little at a time; the rows say how far it is, so a restart goes on as well."""
+    """Goes on with the application a little at a time; the rows hold how far it is, so a restart goes on as well."""
 
     def __init__(self, organiser: User, owner: User, say: Callable[[str], None]) -> None:
         self._organiser, self._owner, self._say = organiser, owner, say

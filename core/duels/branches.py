@@ -94,7 +94,7 @@ def lines_of(position: Position, *, limit: int) -> list[Continuation]:
 
 
 def _line(duel: Duel) -> Continuation:
-    """Return a line with what its matches say; those that repeat others count once in the interval."""
+    """Return a line with the result of its matches; those that repeat others count once in the interval."""
     if duel.state != JobState.SUCCEEDED:
         return Continuation(duel)
     worth = worth_of(duel)

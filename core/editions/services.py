@@ -131,7 +131,7 @@ def _alarm_key(environment: Environment) -> str:
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
     """Start the next edition if at least two agents can play and the set of submissions has changed since the last one.
 
-    Or start the ladder, or nothing, as the environment says. A cancelled edition counts as the last one, because an
+    Or start the ladder, or nothing, as the environment is set. A cancelled edition counts as the last one, because an
     organiser who cancels an edition does not want the same one again.
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
@@ -162,7 +162,7 @@ def edition_ask(*, environment: Environment) -> None:
 
 
 def start_where_asked(environment: Environment) -> None:
-    """Start the edition that an organiser has asked for; an alarm says why one cannot start any more."""
+    """Start the edition that an organiser has asked for; an alarm gives the reason when one cannot start any more."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
     key = f"edition-of-{environment.slug}"
     with transaction.atomic():

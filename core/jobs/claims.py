@@ -1,4 +1,4 @@
-"""How a worker gets its next job: the rows say which jobs wait, and exactly one worker claims each.
+"""How a worker gets its next job: the rows show which jobs wait, and exactly one worker claims each.
 
 Some lines of a queue are served last, because their jobs take long. Its workers leave them to another queue's while
 workers of that one live. Otherwise they take such a job when nothing else waits, or after ten minutes without one,

@@ -1,4 +1,4 @@
-"""A worker's heartbeat: every few seconds its row says what it is, which job it runs, and how it fares."""
+"""A worker's heartbeat: every few seconds its row shows its kind, its job and its state."""
 
 from __future__ import annotations
 

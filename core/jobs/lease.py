@@ -1,4 +1,4 @@
-"""The lease of a running job, and what the row is told of it meanwhile."""
+"""The lease of a running job, and what is written to its row meanwhile."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Lease:
 
     @property
     def has_changes(self) -> bool:
-        """Return whether the row does not know yet what was logged, shown or set as progress."""
+        """Return whether the row lacks something that was logged, shown or set as progress."""
         return self._changed
 
     def raise_if_lost(self) -> None:

@@ -100,5 +100,5 @@ def _read(row: OrmQ) -> tuple[str, int | str] | None:
     match row.args():
         case (str(task), int() | str() as argument):
             return task, argument
-    logger.warning("The message %d of the queue %s is none that a worker can read.", row.pk, row.key)
+    logger.warning("The message %d of the queue %s cannot be read by a worker.", row.pk, row.key)
     return None

@@ -60,7 +60,7 @@ class QueueService:
 
 @dataclass(frozen=True, slots=True)
 class NamedTask:
-    """A task that messages ask for. run: dotted path of a function that takes one argument, a key or 0."""
+    """A task that messages name. run: dotted path of a function that takes one argument, a key or 0."""
 
     name: str
     run: str

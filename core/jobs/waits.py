@@ -33,7 +33,7 @@ HELD_CODE = "environment_on_hold"
 ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
 """The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
 HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
-"""The codes of waiting duels that no worker can help; the alarms about their environments tell the organisers."""
+"""The codes of waiting duels that no worker can help; organisers get alarms about their environments."""
 
 
 TAKEN_OVER = timedelta(minutes=2)
@@ -148,7 +148,7 @@ def _delay(job: Job, now: datetime) -> Wait | None:
     if job.state != JobState.QUEUED or job.not_before is None:
         return None
     if job.error_code == UNAVAILABLE_CODE:
-        # The time of the next look at the environment says nothing about when the job is played.
+        # The time of the next look at the environment has no bearing on when the job is played.
         return Wait(WaitCode.UNAVAILABLE, f"{job.error} It is delayed until the environment is available again.")
     if job.error_code == PERSONS_TURN_CODE:
         return Wait(WaitCode.PERSONS_TURN, "It waits for a person.", until=job.not_before)

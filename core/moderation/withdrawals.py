@@ -115,7 +115,7 @@ def _is_running_locked(tournament: Tournament) -> bool:
 def _left_after(tournament: Tournament) -> int | None:
     """Return the round in which a participant leaves an organiser's tournament, before its duels are cancelled.
 
-    None when no duel is open: then the tournament manager determines it, because it knows whether the tournament is
+    None when no duel is open: then the tournament manager determines it, because it decides whether the tournament is
     over.
     """
     if tournament.is_automatic or not tournament.duels.filter(state__in=OPEN).exists():

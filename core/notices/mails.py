@@ -1,4 +1,4 @@
-"""Sends the mails of notices. The rows say what is due; an outage of the mail server only delays them."""
+"""Sends the mails of notices. The rows show what is due; an outage of the mail server only delays them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
-The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
+The ledger and everything that standings, ratings and boards are computed from is never touched. A row shows that its
 file was deleted, see `core.files.removed`.
 """
 

@@ -1,7 +1,7 @@
 """The board of an application: agents ranked by the tasks that they solve, with intervals, pass^3, cost and steps.
 
 Only rollouts for the board count, at the current revisions of the tasks that rank, of each agent's newest version that
-has any. Results of an older revision are not comparable; such a version works at the new tasks when it is asked to.
+has any. Results of an older revision are not comparable; such a version works at the new tasks on request.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the arena keeps what it knows: database, Redis, files, static files and cache."""
+"""Where the arena keeps its data: database, Redis, files, static files and cache."""
 
 from typing import Any
 

@@ -56,7 +56,7 @@ def is_open_to_visitors(agent: Agent) -> bool:
 
 
 def open_agents(user: User | None) -> QuerySet[Agent]:
-    """Return the agents that a person may play against, as far as their rows say."""
+    """Return the agents that a person may play against, by their rows."""
     agents = Agent.objects.filter(is_disabled=False, is_resting=False, owner__is_active=True)
     everyone = Q(opponents=Opponents.EVERYONE) | (Q(owner__is_staff=True) & ~Q(opponents=Opponents.NOBODY))
     return agents.filter(everyone if user is None else ~Q(opponents=Opponents.NOBODY) | Q(owner=user))

@@ -1,6 +1,6 @@
 """Saves schedules of tournaments, mirrors them to django-q, and carries each out once per occurrence.
 
-django-q wakes the tournament manager at the scheduled time; the row says what to do. The watchdog checks as well, so
+django-q wakes the tournament manager at the scheduled time; the row holds what to do. The watchdog checks as well, so
 that a lost message or an outage loses nothing; of several missed times only the last one counts.
 """
 

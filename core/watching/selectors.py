@@ -56,7 +56,7 @@ def match_shown(duel: Duel, number: int) -> tuple[MatchRecord, int]:
 
 
 def told_records(duel: Duel) -> list[MatchRecord]:
-    """Return the finished matches of a running duel that its worker has told, by number. One query."""
+    """Return the finished matches of a running duel that its worker has stored, by number. One query."""
     return [record for record in _records(duel, _told(duel)) if record.outcome is not Outcome.NONE]
 
 
@@ -105,7 +105,7 @@ def _told(duel: Duel, **wanted: object) -> Iterable[ToldMoves]:
 
 
 def _records(duel: Duel, rows: Iterable[ToldMoves]) -> Iterable[MatchRecord]:
-    """Yield the matches that rows tell, each as far as they tell it; what does not fit together is left out.
+    """Yield the matches in rows, each as far as they hold it; what does not fit together is left out.
 
     Their outcome is NONE, and their fault that of the platform, while they are not over.
     """

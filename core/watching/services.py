@@ -1,4 +1,4 @@
-"""Writes which running duels are watched, and what their workers tell of them. All of it is thrown away later."""
+"""Writes which running duels are watched, and what their workers store of them. All of it is thrown away later."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def why_not_told(duel: Duel) -> str:
 
 
 def duel_watch(duel: Duel) -> None:
-    """Note that a page shows a running duel, so that its worker tells its moves. Mostly this costs one query."""
+    """Note that a page shows a running duel, so that its worker stores its moves. Mostly this costs one query."""
     if duel.state != JobState.RUNNING or why_not_told(duel):
         return
     if WatchedDuel.objects.filter(duel=duel, asked_at__gt=Now() - ASKED_AGAIN).exists():

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS = 5.0
 """Most seconds between two looks at the cluster, and the pause between two watches of it."""
 SILENT_SECONDS = 60.0
-"""After this long without a list of the cluster, the driver's row says so, and with it the site's health."""
+"""After this long without a list of the cluster, the driver's row shows it, and with it the site's health."""
 LOOK_SECONDS = 1.0
 """Seconds between two looks at the rows, which wake a driver that has room, and least between two at the cluster."""
 
@@ -64,7 +64,7 @@ class Driving:
         self._safely(self._tick)
 
     def engine(self) -> dict[str, str]:
-        """Return what this process's row says about the cluster."""
+        """Return the state of the cluster for this process's row."""
         trouble = self._trouble or self.driver.trouble or self._silence()
         return {"engine": f"Kubernetes {self._version}".strip()[:60], "engine_error": trouble[:500]}
 

@@ -239,7 +239,7 @@ class LotRows:
         return None if self._advance(one, act) is None else (one, wishes[0])
 
     def _advance(self, one: Claimed, act: Callable[[], Wish]) -> LotJob | None:
-        """Let a job go on to the next thing that it wants to be played; None when it is over or given back."""
+        """Let a job go on to the next thing that it has to play; None when it is over or given back."""
         lots: list[LotJob] = []
 
         def run() -> None:

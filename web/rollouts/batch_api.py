@@ -196,7 +196,7 @@ class BatchTrajectories(Acting):
 
 @extend_schema(parameters=[PATH])
 class BatchEvents(Acting):
-    """How far a batch is as server-sent events; the browser asks again by itself."""
+    """How far a batch is as server-sent events; the browser reconnects by itself."""
 
     tag = "rollouts"
     # Every page that shows a batch at work asks every two seconds.

@@ -49,7 +49,7 @@ HEADERS = {
 class SitePages:
     """Middleware that adds headers that Django has no setting for, and shows the arena's 404 page with DEBUG too.
 
-    A private arena runs with DEBUG on, and its pages should say the same sentences.
+    A private arena runs with DEBUG on, and its pages should show the same sentences.
     """
 
     def __init__(self, get_response: Next) -> None:

@@ -1,4 +1,4 @@
-"""Pages and messages that say why something cannot be shown or done."""
+"""Pages and messages with the reason why something cannot be shown or done."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def explained(
 
 
 def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
-    """Render the page that says what is missing, with a link back."""
+    """Render the page that names what is missing, with a link back."""
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
     if isinstance(missing, Withheld):

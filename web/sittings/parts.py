@@ -49,7 +49,7 @@ class Board:
 
     @property
     def is_live(self) -> bool:
-        """Return whether the page asks again by itself: something may happen without its reader."""
+        """Return whether the page reloads by itself: something may happen without its reader."""
         return not (self.is_seated and self.is_persons_turn)
 
     @property

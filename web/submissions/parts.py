@@ -57,7 +57,7 @@ def agent_parts(agent: Agent, viewer: User | AnonymousUser, query: QueryDict, wa
 
 
 def _standing(agent: Agent, playing: Submission | None) -> dict[str, Any]:
-    """Return what the head of the page says of the version that plays, or is on the board; None without one.
+    """Return the text in the head of the page on the version that plays, or is on the board; None without one.
 
     playing: the result of `active_version`.
     """

@@ -19,7 +19,7 @@ MOST_CROSSED = 32
 """The most participants of a cross table with cells."""
 ROUND_NAMES = {1: "Final", 2: "Semi-finals", 4: "Quarter-finals"}
 REACHED = "Reached round"
-"""The column of a table that says how far a participant has come."""
+"""The column of a table that shows how far a participant has come."""
 
 
 class Join(StrEnum):

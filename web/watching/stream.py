@@ -1,6 +1,6 @@
 """Streams of what is played now, for the small process of their own that `core.asgi` starts.
 
-A stream tells what everyone may see, and no more: it knows no cookies and no accounts. Each topic is looked at once a
+A stream sends what everyone may see, and no more: it reads no cookies and no accounts. Each topic is looked at once a
 second, whatever the number of its streams, and a stream that is slow to read skips what is out of date by then.
 """
 
@@ -30,7 +30,7 @@ PING_SECONDS = 15.0
 SEND_SECONDS = 30.0
 """A stream that does not read for so long is closed."""
 MOST_STREAMS, MOST_TOPICS = 2_000, 50
-"""More than these are refused; their pages then ask every two seconds."""
+"""More than these are refused; their pages then poll every two seconds."""
 RETRY_MS = 3_000
 PATH = re.compile(r"/events/(wall|duels/[1-9][0-9]{0,17})/?")
 
@@ -142,7 +142,7 @@ async def _tell(topic: Topic, send: Send) -> None:
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
-        # What it tells is for everyone.
+        # What it sends is for everyone.
         (b"access-control-allow-origin", b"*"),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -45,7 +45,7 @@ TEXT_VALUES = 8
 
 
 class CannotRecord(ArenaEnvironmentError):
-    """This machine cannot draw the environment; the message says why."""
+    """This machine cannot draw the environment; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)

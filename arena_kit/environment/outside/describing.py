@@ -78,7 +78,7 @@ def described(registered_id: str, slug: str) -> str:
 
 
 def _answer(registered_id: str, name: str, *more: str) -> dict[str, Any]:
-    """Return what the limited process says. Raises NotDescribed if it says nothing."""
+    """Return the answer of the limited process. Raises NotDescribed without one."""
     try:
         process = Limited(PROGRAM, registered_id, *more)
     except OSError as error:

@@ -23,7 +23,7 @@ ANSWER_SECONDS = 20.0
 WAIT_SECONDS = 2.0
 """After this time of an answer it is looked at whether the server could run."""
 DROPPED_AT_ONCE = 8
-"""The server is told of so many matches that have been dropped at once, or of fewer with the last match."""
+"""The server gets so many matches that have been dropped at once, or of fewer with the last match."""
 UNUSED_SECONDS = 150.0
 """A server without matches that was not used for this time is given up: it is about to end by itself."""
 
@@ -77,7 +77,7 @@ class ServerConnection:
         return match
 
     def drop(self, match: int) -> None:
-        """Forget a match; the server is told of many at once, and of the last one at once.
+        """Forget a match; the server gets many at once, and the last one at once.
 
         May be called at any time, also by the collection of garbage while this thread asks something.
         """

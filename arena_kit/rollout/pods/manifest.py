@@ -26,7 +26,7 @@ GRACE_SECONDS = 1
 WATCHER, PLAYER, PLAYER_FOLDER, BROWSER_FOLDER = "watcher", "player", "/channel-player", "/channel-browser"
 """Names of containers, and the folders of their sockets in the watcher's container."""
 OWN = {PAUSE: WATCHER, front.NAME: "front", browser.NAME: "browser"}
-"""Names in the pod of the containers that a world knows by names that no service can have."""
+"""Names in the pod of the containers that a world has under names that no service can have."""
 SERVICE = "service-"
 """Begins the names of the services' containers."""
 GO = "/arena/go"
@@ -58,7 +58,7 @@ class WorldPod:
 
 
 def container_of(name: str) -> str:
-    """Return the name in the pod of a container that the world knows by this name."""
+    """Return the name in the pod of a container that the world has under this name."""
     return OWN.get(name) or f"{SERVICE}{name}"
 
 

@@ -147,7 +147,7 @@ class PodWorld(World):
             return Waiting(fault.code, str(fault))
 
     def _reason(self) -> Waiting:
-        """Return why the pod waits, as far as its cluster says. Raises PlatformFault once it has ended."""
+        """Return why the pod waits, as far as its cluster reports it. Raises PlatformFault once it has ended."""
         if not (job := self._cluster.job(self._pod.name)):
             # E.g. because its claim was lost, and a reaper has taken it for a leftover.
             raise PlatformFault("The Job of the world was removed from outside.", code="world_lost")

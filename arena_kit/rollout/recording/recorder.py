@@ -91,7 +91,7 @@ class Recorder:
         return har_bytes(self._requests, lost=self._lost)
 
     def outside(self, origins: Collection[str]) -> list[Mapping[str, Any]]:
-        """Return the requests so far that went to none of these origins, as far as the browser tells."""
+        """Return the requests so far that went to none of these origins, as far as the browser reports them."""
         return [each for each in self._requests if address_of(str(each.get("url"))).origin not in origins]
 
     def har_write(self, har: bytes, name: str = HAR) -> None:

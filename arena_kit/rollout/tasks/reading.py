@@ -1,4 +1,4 @@
-"""Reads one task of a file; what is wrong with it is said in sentences that name the key."""
+"""Reads one task of a file; sentences that name the key report what is wrong with it."""
 
 from __future__ import annotations
 

@@ -208,7 +208,7 @@ def _put_back(before: Path | None) -> None:
 
 
 def _check_files(backup: BackupReader) -> None:
-    """Check that every file that a row names is stored as the manifest says. Raises BackupDamaged and BackupError."""
+    """Check that every file that a row names is stored as in the manifest. Raises BackupDamaged and BackupError."""
     named, parts = files_named(), backup.files
     if unknown := named - parts.keys() - set(backup.manifest.missing):
         raise BackupDamaged(f"A row names {min(unknown)}, but this backup does not contain it.")
