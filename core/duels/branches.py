@@ -19,7 +19,7 @@ from core.models import Agent, Challenge, ChallengeKind, Duel, JobState, Opponen
 from core.people.quotas import challenge_quota_check, owner_lock
 
 MATCHES = (2, 20, 100)
-"""How many matches a line may have: one with each agent in the first seat, or enough to value a position."""
+"""How many matches may go on: one with each agent in the first seat, or enough to value a position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def players_on(position: Position, agents: tuple[Agent, Agent], asker: User) -> 
         raise Refused("Choose two different agents.")
     for agent in agents:
         position_check(position, agent.environment)
-    return _line_player(agents[0], asker), _line_player(agents[1], asker)
+    return _player(agents[0], asker), _player(agents[1], asker)
 
 
 def duels_from(
@@ -86,15 +86,15 @@ def duels_from(
     return challenge
 
 
-def lines_of(position: Position, *, limit: int) -> list[Continuation]:
+def continuations_of(position: Position, *, limit: int) -> list[Continuation]:
     """Return what goes on from a position, newest first."""
     rows = Duel.objects.filter(origin=position.duel, origin_match=position.match, origin_ply=position.ply)
     rows = rows.select_related("player_1__agent", "player_2__agent").defer("log", "history").order_by("-pk")
-    return [_line(duel) for duel in rows[:limit]]
+    return [_continuation(duel) for duel in rows[:limit]]
 
 
-def _line(duel: Duel) -> Continuation:
-    """Return a line with the result of its matches; those that repeat others count once in the interval."""
+def _continuation(duel: Duel) -> Continuation:
+    """Return a duel with the result of its matches; those that repeat others count once in the interval."""
     if duel.state != JobState.SUCCEEDED:
         return Continuation(duel)
     worth = worth_of(duel)
@@ -117,7 +117,7 @@ def worth_of(duel: Duel) -> tuple[Interval, int] | None:
     return None
 
 
-def _line_player(agent: Agent, asker: User) -> Submission:
+def _player(agent: Agent, asker: User) -> Submission:
     """Return the version that plays. Raises Refused: of other people's agents, for what no challenge may ask either."""
     version = active_version(agent)
     if agent.owner_id != asker.pk:

@@ -51,7 +51,7 @@ def claim_next(queue: str, *, worker: str) -> Claim | None:
     for environment in [environment for environment, must in _left_out.items() if not must()]:
         del _left_out[environment]
     service = SERVICES.get(queue, QueueService())
-    rota = _rotas.setdefault(queue, Rota(service.by_turns, service.last))
+    rota = _rotas.setdefault(queue, Rota(service.shared, service.last))
     for one in chain(service.first, rota.order()):
         perform = None
         # Before the claim: work whose code cannot be loaded stays in line, and the other lines are served.
@@ -81,7 +81,7 @@ def leave_out(environment: int, *, while_true: Callable[[], bool]) -> None:
 def is_work_waiting(queue: str) -> bool:
     """Return whether a queue has a waiting job that a worker could claim now."""
     service = SERVICES.get(queue, QueueService())
-    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.by_turns)):
+    if any(waiting(one).exists() and _is_room(one) for one in (*service.first, *service.shared)):
         return True
     return any(waiting(one).exists() for one in service.last) and _is_room_for_last(queue)
 
@@ -140,7 +140,7 @@ def _is_room_for_people(one: Line) -> bool:
 def _is_room_for_last(queue: str) -> bool:
     """Return whether another worker of a queue may begin a job of the lines that are served last."""
     last = SERVICES[queue].last
-    reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.by_turns))]
+    reserved = [name for name, other in SERVICES.items() if any(one in last for one in (*other.first, *other.shared))]
     if workers_alive().filter(queue__in=reserved, engine_error="").exists():
         return False
     running = (of_line(one.kind._base_manager.filter(state=JobState.RUNNING), one.where).count() for one in last)

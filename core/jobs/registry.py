@@ -44,18 +44,18 @@ class Line:
 class QueueService:
     """The lines that the workers of a queue serve.
 
-    first: served in this order, each before all that follow. by_turns: share a worker's time when `first` is empty.
+    first: served in this order, each before all that follow. shared: share a worker's time when `first` is empty.
     last: served when nothing else waits. `core.jobs.claims` and `core.jobs.rota` have the rules.
     """
 
     first: Sequence[Line] = ()
-    by_turns: Sequence[Line] = ()
+    shared: Sequence[Line] = ()
     last: Sequence[Line] = ()
 
     @property
     def lines(self) -> tuple[Line, ...]:
         """All lines, in the order in which a newly started worker looks at them."""
-        return (*self.first, *self.by_turns, *self.last)
+        return (*self.first, *self.shared, *self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +103,10 @@ _ON_LAST_ATTEMPT: list[str] = []
 
 
 def queue_serve(
-    queue: str, *, first: Sequence[Line] = (), by_turns: Sequence[Line] = (), last: Sequence[Line] = ()
+    queue: str, *, first: Sequence[Line] = (), shared: Sequence[Line] = (), last: Sequence[Line] = ()
 ) -> None:
     """Register the lines that the workers of a queue serve; the queue is one of the settings."""
-    SERVICES[queue] = QueueService(first, by_turns, last)
+    SERVICES[queue] = QueueService(first, shared, last)
 
 
 def driver_register(queue: str, *, run: str) -> None:

@@ -41,7 +41,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class TableLine:
+class TableRow:
     """A row of a table with its participant."""
 
     row: Row
@@ -85,10 +85,10 @@ class Drawn:
     open_duels: Mapping[int, OpenDuel]
     struck: tuple[StruckRound, ...] = ()
 
-    def lines(self, table: Table) -> list[TableLine]:
+    def lines(self, table: Table) -> list[TableRow]:
         """The rows of a table, without those of participants that were deleted by hand."""
         known = self.participants
-        return [TableLine(row, known[row.participant]) for row in table.rows if row.participant in known]
+        return [TableRow(row, known[row.participant]) for row in table.rows if row.participant in known]
 
     def sides(self, meeting: Meeting) -> tuple[Side, Side]:
         one, other = (

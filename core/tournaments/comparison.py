@@ -27,7 +27,7 @@ MOST_LOOKED_AT = 2000
 
 
 @dataclass(frozen=True, slots=True)
-class RivalLine:
+class RivalRow:
     """A rival that both versions have met: their shares of the points, 0 to 1, and their matches."""
 
     rival: Submission
@@ -53,7 +53,7 @@ class DuelComparison:
     second: Submission
     same: Paired | None
     own: Paired | None
-    lines: tuple[RivalLine, ...]
+    lines: tuple[RivalRow, ...]
     duels: tuple[Duel, ...]
     is_partial: bool
 
@@ -179,7 +179,7 @@ def _halves(records: FieldFile) -> tuple[tuple[int, int], ...]:
     return tuple(zip(starts, half_points(index), strict=True))
 
 
-def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalLine, ...]:
+def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalRow, ...]:
     """Return the rivals of both sides with the shares that each took from them, those met most often first.
 
     As in `against_same`, pairs count where both sides have met the rival by the same rules.
@@ -193,7 +193,7 @@ def _lines(first: Sequence[Pair], second: Sequence[Pair]) -> tuple[RivalLine, ..
                 points.setdefault(rival, ([], []))[place].append(pair.points)
     rows = Submission.objects.select_related("agent__environment", "agent__owner").in_bulk(points)
     lines = [
-        RivalLine(rows[key], fmean(one), fmean(other), 2 * len(one), 2 * len(other))
+        RivalRow(rows[key], fmean(one), fmean(other), 2 * len(one), 2 * len(other))
         for key, (one, other) in points.items()
     ]
     return tuple(sorted(lines, key=lambda line: (-line.first_matches - line.second_matches, line.rival.pk)))

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_POST
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
 from core.addresses import client_address
-from core.duels.branches import MATCHES, branch_create, lines_of
+from core.duels.branches import MATCHES, branch_create, continuations_of
 from core.duels.positions import Position, position_check, position_of
 from core.duels.replays import duel_names
 from core.duels.selectors import spec_get
@@ -53,7 +53,7 @@ def go_on(request: HttpRequest, duel_id: int, number: int, ply: int) -> HttpResp
         "versions": opponents,
         "agents": opponents if user else [],
         "mover": position.to_move[0] if len(position.to_move) == 1 else None,
-        "lines": lines_of(position, limit=10),
+        "lines": continuations_of(position, limit=10),
         "match_counts": MATCHES,
     }
     return render(request, "web/sittings/go_on.html", context)
