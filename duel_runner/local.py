@@ -25,16 +25,20 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
     def perform(job: AnyJob, lease: Lease) -> None:
         running = steps(job, lease)
         try:
-            wish = next(running)
+            request = next(running)
             while True:
-                images_fetch(*wish.submissions, lease=lease)
+                images_fetch(*request.submissions, lease=lease)
                 begun = time.monotonic()
                 try:
-                    played = play_matches(wish, lease) if isinstance(wish, MatchesOfJob) else play_episodes(wish, lease)
+                    played = (
+                        play_matches(request, lease)
+                        if isinstance(request, MatchesOfJob)
+                        else play_episodes(request, lease)
+                    )
                 except PlatformFault as fault:
-                    wish = running.throw(fault)
+                    request = running.throw(fault)
                 else:
-                    wish = running.send(PlayResult(played, time.monotonic() - begun))
+                    request = running.send(PlayResult(played, time.monotonic() - begun))
         except StopIteration:
             return
         finally:

@@ -116,7 +116,7 @@ class Home:
             recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
             try:
                 work = BrowserWork(self._host, ScriptedAgent(task.oracle), recorder)
-                task_accept(self._host.worlds, self._built, task, work, beside=work.beside)
+                task_accept(self._host.worlds, self._built, task, work, companions=work.companions)
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise

@@ -31,20 +31,22 @@ def must_be_apart(job: Job) -> bool:
     return isinstance(job, Duel | Validation) and rules(job).isolation == "apart"
 
 
-def lot_job(*wishes: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
+def lot_job(*requests: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
     """Return the lot of a running job, or of several duels. Raises PlatformFault for rules or an image that are gone.
 
     It has the name and the claim of the first.
     """
-    job, (players, seats) = wishes[0].job, _seated(wishes)
+    job, (players, seats) = requests[0].job, _seated(requests)
     limits = players[0].agent.environment.limits
     lot = Lot(
         claim_of(job),
         tuple(LotPlayer(f"player-{n + 1}", channel_of(n), limits) for n in range(len(players))),
         duels=tuple(
-            _duel(wish, *seat) for wish, seat in zip(wishes, seats, strict=True) if isinstance(wish, MatchesOfJob)
+            _duel(request, *seat)
+            for request, seat in zip(requests, seats, strict=True)
+            if isinstance(request, MatchesOfJob)
         ),
-        evaluations=tuple(_evaluation(wish) for wish in wishes if isinstance(wish, Episodes)),
+        evaluations=tuple(_evaluation(request) for request in requests if isinstance(request, Episodes)),
     )
     return LotJob(
         kind=job.KIND,
@@ -53,9 +55,9 @@ def lot_job(*wishes: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
         claim=lot.claim,
         lot=lot.to_json(),
         players=tuple(_player(submission) for submission in players),
-        play_seconds=sum(map(_play_seconds, wishes)),
+        play_seconds=sum(map(_play_seconds, requests)),
         step=step,
-        others=tuple(claim_of(wish.job) for wish in wishes[1:]),
+        others=tuple(claim_of(request.job) for request in requests[1:]),
     )
 
 
@@ -81,51 +83,53 @@ def _player(submission: Submission) -> PodPlayerSpec:
     return PodPlayerSpec(image, limits, fresh=submission.needs_fresh_container or limits.gpu_count > 0)
 
 
-def _seated(wishes: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
-    """Return the submissions of a lot's containers, and for each wish the indexes of its own."""
-    if len(wishes) == 1:
+def _seated(requests: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
+    """Return the submissions of a lot's containers, and for each request the indexes of its own."""
+    if len(requests) == 1:
         # A validation has two containers of one submission.
-        players = list(wishes[0].submissions)
+        players = list(requests[0].submissions)
         return players, [tuple(range(len(players)))]
-    found = {submission.pk: submission for wish in wishes for submission in wish.submissions}
+    found = {submission.pk: submission for request in requests for submission in request.submissions}
     places = {number: place for place, number in enumerate(found)}
-    return list(found.values()), [tuple(places[player.pk] for player in wish.submissions) for wish in wishes]
+    return list(found.values()), [tuple(places[player.pk] for player in request.submissions) for request in requests]
 
 
-def _play_seconds(wish: MatchesOfJob | Episodes) -> float:
-    if wish.trial_seconds is not None:
-        return wish.trial_seconds
-    environment = wish.submissions[0].agent.environment
-    return (limits_of(wish.job, environment) if isinstance(wish, MatchesOfJob) else environment.limits).duel_seconds
+def _play_seconds(request: MatchesOfJob | Episodes) -> float:
+    if request.trial_seconds is not None:
+        return request.trial_seconds
+    environment = request.submissions[0].agent.environment
+    return (
+        limits_of(request.job, environment) if isinstance(request, MatchesOfJob) else environment.limits
+    ).duel_seconds
 
 
-def _duel(wish: MatchesOfJob, first: int, second: int) -> DuelPart:
-    job, environment = wish.job, wish.players[0].agent.environment
+def _duel(request: MatchesOfJob, first: int, second: int) -> DuelPart:
+    job, environment = request.job, request.players[0].agent.environment
     return DuelPart(
         id=part_id(job),
         environment=rules(job).id,
         players=(first, second),
-        names=(str(wish.players[0]), str(wish.players[1])),
+        names=(str(request.players[0]), str(request.players[1])),
         seed=job.seed,
         match_count=job.match_count,
         parallel_matches=environment.parallel_matches,
         limits=limits_of(job, environment),
-        trial_seconds=wish.trial_seconds,
-        test=wish.test,
+        trial_seconds=request.trial_seconds,
+        test=request.test,
         opening=branch_of(job),
     )
 
 
-def _evaluation(wish: Episodes) -> EvaluationPart:
-    environment = wish.submission.agent.environment
+def _evaluation(request: Episodes) -> EvaluationPart:
+    environment = request.submission.agent.environment
     return EvaluationPart(
-        id=part_id(wish.job),
-        environment=rules(wish.job).id,
+        id=part_id(request.job),
+        environment=rules(request.job).id,
         player=0,
-        name=str(wish.submission),
-        seeds=wish.seeds,
-        order=tuple(range(len(wish.seeds))) if wish.order is None else wish.order,
+        name=str(request.submission),
+        seeds=request.seeds,
+        order=tuple(range(len(request.seeds))) if request.order is None else request.order,
         parallel_episodes=environment.parallel_matches,
         limits=environment.limits,
-        trial_seconds=wish.trial_seconds,
+        trial_seconds=request.trial_seconds,
     )
