@@ -216,7 +216,7 @@ def test_a_cluster_says_that_nothing_is_told(duel: Duel, settings: Settings) -> 
     settings.SANDBOX = "kubernetes"
     duel_watch(duel)
     assert not WatchedDuel.objects.exists()
-    assert "cluster" in services.why_not_told(duel)
+    assert "cluster" in services.why_not_live(duel)
 
 
 def test_a_telling_that_fails_costs_the_duel_nothing(duel: Duel, caplog: pytest.LogCaptureFixture) -> None:

@@ -31,7 +31,7 @@ from core.models import Alarm, Environment, Play, Submission, Tournament, Tourna
 from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
-from core.ratings.services import moment_tell, ratings_failed
+from core.ratings.services import moment_notify, ratings_failed
 from core.tournaments.selectors import next_edition
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 
@@ -65,7 +65,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
         start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
-    moment_tell(environment=environment)
+    moment_notify(environment=environment)
 
 
 def leave_where_due(tournament: Tournament) -> None:

@@ -15,7 +15,7 @@ from django.db.models.expressions import CombinedExpression
 from django.db.models.functions import Now
 
 from core.jobs.kinds import JOB_MODELS, PERSONS_TURN_CODE
-from core.jobs.registry import failure_tell, last_attempt_tell, queues_of
+from core.jobs.registry import failure_pass, last_attempt_pass, queues_of
 from core.jobs.states import StaleJob, transition
 from core.jobs.turns import FRONT, line_up, turn_begun
 from core.jobs.wakeups import workers_wake
@@ -123,7 +123,7 @@ def job_fail(
     said = {"error_code": code[:50], "error": error, "public_error": public}
     with transaction.atomic():
         _finish(job, JobState.FAILED, fault=fault, **said, log=log_tail(log), **fields)
-        failure_tell(job)
+        failure_pass(job)
 
 
 def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed: bool = True) -> None:
@@ -133,7 +133,7 @@ def job_give_back(*, job: Job, code: str, error: str, log: str = "", is_delayed:
     """
     history = history_with(job, code, error)
     if job.attempt >= settings.JOB_MAX_ATTEMPTS:
-        if last_attempt_tell(job, code=code, error=error, log=log):
+        if last_attempt_pass(job, code=code, error=error, log=log):
             return
         job_fail(job=job, fault=JobFault.PLATFORM, code=code, error=error, log=log, history=history)
         return

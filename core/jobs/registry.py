@@ -150,7 +150,7 @@ def failure_listen(run: str) -> None:
         _ON_FAILURE.append(run)
 
 
-def failure_tell(job: Job) -> None:
+def failure_pass(job: Job) -> None:
     """Call all failure listeners with a job that has just failed."""
     for run in _ON_FAILURE:
         import_string(run)(job)
@@ -165,7 +165,7 @@ def last_attempt_listen(run: str) -> None:
         _ON_LAST_ATTEMPT.append(run)
 
 
-def last_attempt_tell(job: Job, *, code: str, error: str, log: str) -> bool:
+def last_attempt_pass(job: Job, *, code: str, error: str, log: str) -> bool:
     """Call the listeners with a running job that is about to fail; return whether one of them has put it on hold."""
     return any(import_string(run)(job, code=code, error=error, log=log) for run in _ON_LAST_ATTEMPT)
 

@@ -87,7 +87,7 @@ def ratings_note(*, environment: Environment, at: datetime) -> int:
         return _note(environment, pool.fitted_at, list(ratings.order_by("pk")))
 
 
-def moment_tell(*, environment: Environment) -> bool:
+def moment_notify(*, environment: Environment) -> bool:
     """Send the notices of the last moment of the history once; return whether this call has sent it.
 
     This is not part of the transaction that stores ratings, so that ratings do not depend on notices or wait for them.

@@ -96,7 +96,7 @@ def tournament_ended(tournament: Tournament) -> None:
     """Tell participants and webhooks how a tournament has ended, as far as each may know."""
     rows = _in_it(tournament)
     # After a duel was voided a tournament ends again; the same text is not sent twice.
-    _tell_ranks(tournament, rows, told=_told(tournament, rows))
+    _notify_ranks(tournament, rows, told=_told(tournament, rows))
     _announce_end(tournament, rows)
 
 
@@ -110,7 +110,7 @@ def results_released(tournament: Tournament, *, before: str) -> None:
         return
     rows = _in_it(tournament)
     if before == Audience.HIDDEN and tournament.results != Audience.HIDDEN:
-        _tell_ranks(tournament, rows, told=_told(tournament, rows))
+        _notify_ranks(tournament, rows, told=_told(tournament, rows))
     if before != Audience.PUBLIC and tournament.results == Audience.PUBLIC:
         _announce_end(tournament, rows)
 
@@ -171,7 +171,7 @@ def _told(tournament: Tournament, rows: list[Participant]) -> dict[int, str]:
     return dict(found.order_by("pk").values_list("user", "text"))
 
 
-def _tell_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
+def _notify_ranks(tournament: Tournament, rows: list[Participant], *, told: Mapping[int, str] | None = None) -> None:
     """Tell participants their own ranks; in automatic editions, only those whose rank or version has changed.
 
     told: by person, the last text about this end.

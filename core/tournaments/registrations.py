@@ -19,7 +19,7 @@ from core.tournaments.registration_selectors import (
 )
 
 
-def registration_tell(*, environment: Environment, now: datetime) -> int:
+def registration_notify(*, environment: Environment, now: datetime) -> int:
     """Tell owners of agents that could take part, once, that registration is open; return how many were told.
 
     Those who have registered know, and so do invited people.

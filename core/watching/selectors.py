@@ -19,7 +19,7 @@ from arena_kit.referee.match import match_seed
 from core.duels.replays import duel_names
 from core.duels.selectors import NotPlayed, NotStored, match_get, records_open, spec_get
 from core.models import Duel, JobState, ToldMoves
-from core.watching.services import why_not_told
+from core.watching.services import why_not_live
 
 DELAY = timedelta(seconds=10)
 """How much later than the players' moves people see them."""
@@ -99,7 +99,7 @@ def live_state(duel: Duel) -> LiveState | None:
 
 def _told(duel: Duel, **wanted: object) -> Iterable[ToldMoves]:
     """Return what the present attempt has told; nothing of a duel that is not running, or must not be told."""
-    if duel.state != JobState.RUNNING or duel.claim_token is None or why_not_told(duel):
+    if duel.state != JobState.RUNNING or duel.claim_token is None or why_not_live(duel):
         return ()
     return ToldMoves.objects.filter(duel=duel, claim_token=duel.claim_token, **wanted).order_by("match", "begin")
 

@@ -21,7 +21,7 @@ from core.models import (
     User,
     Webhook,
 )
-from core.ratings.services import moment_tell, ratings_note
+from core.ratings.services import moment_notify, ratings_note
 from core.tests import factories
 from core.tests.factories import NOON, Cast
 from core.tournaments.notices import tournament_started
@@ -173,8 +173,8 @@ def test_while_a_ladder_runs_overtaking_and_its_leader_are_told_and_its_end_of_t
         at = NOON + timedelta(hours=number)
         RatingPool.objects.update(fitted_at=at)
         assert ratings_note(environment=game, at=at) == 2
-        assert moment_tell(environment=game)
-        assert not moment_tell(environment=game), "nothing is told twice"
+        assert moment_notify(environment=game)
+        assert not moment_notify(environment=game), "nothing is told twice"
 
     hour(0, anna=1600, berta=1500)
     hour(1, anna=1590, berta=1500)
