@@ -60,11 +60,11 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     return render(request, "web/site/refusal.html", context, status=status_of(missing))
 
 
-def said(request: HttpRequest, news: str, change: Callable[[], object]) -> None:
+def said(request: HttpRequest, sentence: str, change: Callable[[], object]) -> None:
     """Make a change, and show on the next page that it was made or why it was refused."""
     try:
         change()
     except Refused as refusal:
         messages.error(request, str(refusal))
     else:
-        messages.success(request, news)
+        messages.success(request, sentence)

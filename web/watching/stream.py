@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 LOOK_SECONDS = 1.0
 """Time between two looks at a topic."""
 PING_SECONDS = 15.0
-"""A stream without news sends a comment after this time, so that no proxy on the way takes it for dead."""
+"""A stream without changes sends a comment after this time, so that no proxy on the way takes it for dead."""
 SEND_SECONDS = 30.0
 """A stream that does not read for so long is closed."""
 MOST_STREAMS, MOST_TOPICS = 2_000, 50
@@ -120,7 +120,7 @@ class Streams:
             self._topics.pop(topic.name, None)
 
     async def _stream(self, topic: Topic, receive: Receive, send: Send) -> None:
-        if not await _news(topic, 0):
+        if not await _changes(topic, 0):
             return await _short(send, 503)
         if topic.told is None:
             return await _short(send, 404)
@@ -150,7 +150,7 @@ async def _tell(topic: Topic, send: Send) -> None:
     sent: Mapping[str, str] = {}
     version = 0
     while True:
-        if not await _news(topic, version):
+        if not await _changes(topic, version):
             await _send(send, ": nothing new\n\n")
             continue
         version, told = topic.version, topic.told
@@ -167,7 +167,7 @@ async def _tell(topic: Topic, send: Send) -> None:
             return
 
 
-async def _news(topic: Topic, version: int) -> bool:
+async def _changes(topic: Topic, version: int) -> bool:
     """Wait until a topic has another version; return False if it takes too long."""
     try:
         async with asyncio.timeout(PING_SECONDS), topic.changed:
