@@ -184,7 +184,7 @@ def _in_line(job: Job, queue: _Queue, place: int | None, estimate: Estimate | No
     if queue.without_engine == queue.workers:
         return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
     if queue.still_since is not None:
-        still = f"Its queue has stopped finishing jobs; the organisers were alarmed at {_clock(queue.still_since)}"
+        still = f"Its queue has stopped finishing jobs; the organisers got an alarm at {_clock(queue.still_since)}"
         return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
     where = where[0].upper() + where[1:]
     if estimate is None:

@@ -1,6 +1,6 @@
 """The visibility of jobs. Hidden seeds stay hidden, even if a player prints them.
 
-`core.tournaments.results` decides who sees results of tournaments that are held back.
+`core.tournaments.results` decides who sees results of tournaments that are withheld.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     newest = tournament_latest(row)
     tournament = _edition(row, request.GET["edition"]) if "edition" in request.GET else newest
     if tournament is None or not results_visible(tournament, request.user):
-        raise Http404(f"{row} has no such table, or its results are held back.")
+        raise Http404(f"{row} has no such table, or its results are withheld.")
     is_newest = tournament == newest
     found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest)
     if tournament.is_ladder:

@@ -117,7 +117,7 @@ class ParticipantFilter(filters.FilterSet):
 
 
 class ParticipantList(Listed[Participant]):
-    """The participants of a tournament, by rank; 403 while its results are held back from you."""
+    """The participants of a tournament, by rank; 403 while its results are withheld from you."""
 
     tag = "tournaments"
     queryset = participant_rows()
