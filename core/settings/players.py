@@ -28,7 +28,7 @@ PLAYER_CONTAINERS: dict[str, Any] = env.pairs(
 IMAGE_CACHE_BYTES: int = PLAYER_CONTAINERS.pop("cache_bytes")
 # Of a submitted image.
 IMAGE_MAX_BYTES: int = PLAYER_CONTAINERS.pop("image_bytes")
-# With SANDBOX=kubernetes. core.jobs.cluster reads them.
+# With SANDBOX=kubernetes. core.jobs.tenants reads them.
 KUBERNETES_OPTIONS: dict[str, Any] = env.pairs(
     "KUBERNETES_OPTIONS",
     "image=,namespace=arena-players,worlds=arena-worlds,lots=10,lot_size=2,pull_secret=,runtime_class=,priority_class=,queue=,"

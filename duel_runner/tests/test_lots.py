@@ -30,11 +30,11 @@ from arena_kit.tests.cluster.doubles import ClusterDouble
 from core.checks.players import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import lots_tenant, worlds_tenant
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.stopping import ask_to_stop
+from core.jobs.tenants import lots_tenant, worlds_tenant
 from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (

@@ -18,9 +18,9 @@ from arena_kit.cluster.manifest import Tenant
 from arena_kit.image.calls import engine as connect
 from arena_kit.image.registry import Registry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
-from core.jobs.cluster import lots_tenant
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.tenants import lots_tenant
 from core.models import Build, CancelCode, Duel, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
