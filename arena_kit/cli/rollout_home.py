@@ -116,7 +116,7 @@ class Home:
             recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
             try:
                 work = BrowserWork(self._host, ScriptedAgent(task.oracle), recorder)
-                task_accept(self._host.worlds, self._built, task, work, companions=work.companions)
+                task_accept(self._host.worlds, self._built, task, work, extras=work.extras)
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise

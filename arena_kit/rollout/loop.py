@@ -25,7 +25,7 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.worlds.world import Companions, World
+from arena_kit.rollout.worlds.world import Extras, World
 from arena_kit.text import plain_text
 
 MOST_INVALID = 10
@@ -56,15 +56,13 @@ class RolloutHost:
 class BrowserWork:
     """Lets an agent work at a task in a world; for one rollout, as `task_attempt` takes it.
 
-    companions: the browser, and what the agent needs besides the package. `tell` hands the verdict to the agent.
+    extras: the browser, and what the agent needs besides the package. `tell` hands the verdict to the agent.
     """
 
     def __init__(self, host: RolloutHost, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
         self._host, self._agent, self._recorder = host, agent, recorder
-        self.companions = Companions(
-            Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player
-        )
+        self.extras = Extras(Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player)
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0

@@ -77,7 +77,7 @@ def _metadata(context: Context) -> list[tuple[str, str | bytes]]:
     return list(context.invocation_metadata() or ())
 
 
-class CallInterceptor(grpc.aio.ServerInterceptor):
+class Calls(grpc.aio.ServerInterceptor):
     """The interceptor of the server. without_token: the account that calls without a token act for.
 
     running: the number of calls that are being answered, those of the health service left out.
