@@ -66,7 +66,7 @@ def world_manifest(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a world. Raises PlatformFault for a package that no cluster can start."""
     labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.TENANT: tenant.id, WORLD: world.token}
     pod = _pod(world, tenant)
-    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, finished_seconds=FORGOTTEN_SECONDS)
+    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, ttl_seconds=FORGOTTEN_SECONDS)
 
 
 def _pod(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
