@@ -105,7 +105,7 @@ class Calls(grpc.aio.ServerInterceptor):
         sends, gets = (
             "stream" if several else "unary" for several in (handler.request_streaming, handler.response_streaming)
         )
-        # As a stream, a message is read when its caller was let in: strangers fill no memory.
+        # The message of a stream is read after its caller was let in: strangers fill no memory.
         make = getattr(grpc, f"stream_{gets}_rpc_method_handler")
         read = _every if handler.request_streaming else _only
         made: grpc.RpcMethodHandler[Any, Any] = make(

@@ -30,7 +30,7 @@ DRAIN_SECONDS = 20.0
 """For how long calls may still end by themselves after SIGTERM."""
 END_SECONDS = 2.0
 OPTIONS = (
-    # Of ValidateAgent, with an archive of 50 MiB; Calls limits the others.
+    # ValidateAgent takes an archive of 50 MiB; Calls limits the others.
     ("grpc.max_receive_message_length", 64 * 1024 * 1024),
     ("grpc.max_metadata_size", 16 * 1024),
     # Connections are made anew, so that clients find executors that were added.
@@ -45,7 +45,7 @@ OPTIONS = (
 
 
 class ExecutorServer:
-    """One server of one process. without_token: as in Calls. database: another way to it, for tests."""
+    """The gRPC server of this process. without_token: as in Calls. database: replaced in tests."""
 
     def __init__(
         self,

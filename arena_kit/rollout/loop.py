@@ -31,7 +31,7 @@ from arena_kit.text import plain_text
 MOST_INVALID = 10
 """Actions in a row that cannot be carried out; the rollout then ends by the agent's fault."""
 FREE_NOTES = 100
-"""Further notes are steps, or an agent could go on for ever without one."""
+"""Notes beyond this number count as steps, so that an agent cannot run forever on notes."""
 MOST_NOTE = 4_000
 
 
@@ -88,7 +88,7 @@ class BrowserWork:
                 self.seconds = self._host.clock() - progress.begun
             self._told = state_of(task, progress, self.meter, self._host.clock())
             if world.has_player:
-                # Its container ends with the world, so it does not hear its score.
+                # Its container ends with the world, so it does not get its score.
                 self._agent.end(self._told, 0.0)
                 self._agent.close()
             return self._frozen(world, browser, progress, work, passed)
@@ -246,7 +246,7 @@ class BrowserWork:
         har = self._recorder.har()
         if world.package.front:
             self._recorder.har_write(har, BROWSER_HAR)
-            # What the browser has held back itself never came to the proxy, and guards look for it.
+            # Requests that the browser itself withheld never came to the proxy, and guards look for them.
             har = har_bytes([*world.requests()[passed:], *self._recorder.outside(world.package.origins)])
         self._recorder.har_write(har)
         return Work(

@@ -104,7 +104,7 @@ def wait_of(job: Job) -> Wait | None:
 
 
 def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
-    """As `wait_of` for many jobs, by kind and id.
+    """Like `wait_of` for many jobs, by kind and id.
 
     At most two queries for each kind and two more; none when no job waits.
     """

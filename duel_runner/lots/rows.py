@@ -88,7 +88,7 @@ class LotRows:
         if time.monotonic() < self._renew_at:
             return frozenset()
         self._renew_at = time.monotonic() + settings.JOB_LEASE_SECONDS / 4
-        # Those that a broken claim has left behind wait for their leases to end.
+        # Jobs that a broken claim has left behind wait for their leases to end.
         for claim in self._lots.keys() - set(claims):
             self._forget(claim)
         held: set[str] = set()

@@ -38,7 +38,7 @@ def leaderboard(request: HttpRequest, slug: str, kind: str) -> HttpResponse:
     is_newest = tournament == newest
     found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest)
     if tournament.is_ladder:
-        # As on its page: the current participants and ratings, or those at the end of a ladder that has ended.
+        # Like its page: the current participants and ratings, or those at the end of a ladder that has ended.
         is_newest = tournament.state == TournamentState.RUNNING
         found = table_rows(tournament, TableForm(request.GET).wanted, is_newest=is_newest).filter(withdrawn_at=None)
     records = table_records(with_ratings(found, is_newest=is_newest))
