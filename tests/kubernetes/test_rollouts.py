@@ -19,7 +19,7 @@ from core.rollouts.packages import package_upload
 from core.tests import applications, factories
 from rollout_runner import building
 from rollout_runner.host import pod_worlds, worlds_reap
-from rollout_runner.serving import serve
+from rollout_runner.queues import serve
 from rollout_runner.tests.places import images_forget, shop, shop_built, worked
 from tests.kubernetes.cluster import RealCluster
 from tests.kubernetes.conftest import Arena
