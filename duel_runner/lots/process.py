@@ -53,7 +53,7 @@ class Driving:
     def run(self) -> None:
         """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
         Thread(target=self._wake_by_changes, name="watch", daemon=True).start()
-        while not is_stopping() or (self.driver.held and has_time_to_finish()):
+        while not is_stopping() or (self.driver.claimed and has_time_to_finish()):
             self.step()
             self._wait()
         self._safely(self.driver.stop)
@@ -86,7 +86,7 @@ class Driving:
 
     def _wait(self) -> None:
         until = time.monotonic() + TICK_SECONDS
-        while time.monotonic() < until and not (is_stopping() and not self.driver.held):
+        while time.monotonic() < until and not (is_stopping() and not self.driver.claimed):
             time.sleep(LOOK_SECONDS)
             if self._changed.is_set() or self._is_wanted():
                 self._changed.clear()

@@ -139,7 +139,9 @@ class Arena:
     def until(self, driver: Driver, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < deadline, [(str(held.job.name), held.waits_for) for held in driver.held.values()]
+            assert time.monotonic() < deadline, [
+                (str(held.job.name), held.waits_for) for held in driver.claimed.values()
+            ]
             driver.tick()
             jobs_end_delay()
             time.sleep(0.5)
