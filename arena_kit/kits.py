@@ -30,7 +30,7 @@ class UnknownKit(ArenaEnvironmentError):
 
 
 class BadName(ArenaEnvironmentError):
-    """The name of a new folder cannot be used; the message says why."""
+    """The name of a new folder cannot be used; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def _is_small_table(spec: EnvironmentSpec) -> bool:
 
 
 def _runs_by_id(spec: EnvironmentSpec) -> bool:
-    """Return whether a script can make the environment: it knows a Gymnasium id and passes no arguments."""
+    """Return whether a script can make the environment: it has a Gymnasium id and passes no arguments."""
     return spec.gymnasium is not None and not spec.gymnasium.arguments
 
 

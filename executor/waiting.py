@@ -16,7 +16,7 @@ Read = Callable[[Collection[int]], Awaitable[dict[int, RunState]]]
 
 
 class WaitingCalls:
-    """Calls that wait for news of runs. read: asks for the states of runs, those that are gone left out."""
+    """Calls that wait for changes of runs. read: fetches the states of runs, those that are gone left out."""
 
     def __init__(self, read: Read, *, pause_seconds: float = PAUSE_SECONDS) -> None:
         self._read, self._pause_seconds = read, pause_seconds
@@ -29,7 +29,7 @@ class WaitingCalls:
         """The number of calls that wait."""
         return sum(map(len, self._calls.values()))
 
-    async def news(self, run_id: int, *, after: int) -> RunState:
+    async def changed(self, run_id: int, *, after: int) -> RunState:
         """Return the state of a run once its sequence is higher than `after`. Raises Ended."""
         if self._closed is not None:
             raise self._closed
@@ -43,9 +43,9 @@ class WaitingCalls:
 
     async def end(self, run_id: int) -> RunState:
         """Return the last state of a run. Raises Ended."""
-        state = await self.news(run_id, after=-1)
+        state = await self.changed(run_id, after=-1)
         while not state.is_over:
-            state = await self.news(run_id, after=state.sequence)
+            state = await self.changed(run_id, after=state.sequence)
         return state
 
     async def poll(self) -> None:

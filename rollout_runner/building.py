@@ -24,7 +24,7 @@ from arena_kit.rollout.worlds.stored import built_as_json, built_of
 from arena_kit.rollout.worlds.world import seeded_tag
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
-from core.jobs.lifecycle import job_postpone
+from core.jobs.lifecycle import job_delay
 from core.models import Job, Package, PackageBuild
 from core.rollouts.packages import package_build_fail, package_build_succeed
 from core.rollouts.reading import site_limits
@@ -47,7 +47,7 @@ def package_make(build: PackageBuild, lease: Lease) -> None:
         package_build_fail(build=build, code=refusal.code, error=str(refusal), log=lease.text)
         return
     except NoRoom as full:
-        postpone(build, full, lease)
+        delay(build, full, lease)
         return
     lease.raise_if_lost()
     bind(stage="store")
@@ -65,13 +65,13 @@ def package_make(build: PackageBuild, lease: Lease) -> None:
             )
 
 
-def postpone(job: Job, full: NoRoom, lease: Lease) -> None:
+def delay(job: Job, full: NoRoom, lease: Lease) -> None:
     """Give a job back that finds no room on this host now."""
-    job_postpone(job=job, span=ROOM_PAUSE, code=full.code, error=str(full), log=lease.text)
+    job_delay(job=job, span=ROOM_PAUSE, code=full.code, error=str(full), log=lease.text)
 
 
 def package_here(build: PackageBuild, lease: Lease) -> BuiltPackage:
-    """As `package_standing`, for a job."""
+    """Like `package_standing`, for a job."""
     return package_standing(build, log=_logging(lease))
 
 

@@ -25,7 +25,7 @@ from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import run_duel, run_evaluation
+from arena_kit.referee.play import run_duel, run_evaluation
 from arena_kit.referee.script import ScriptFailure, run_script
 from arena_kit.referee.verdict import FoundFault, duel_fault, evaluation_fault
 from arena_kit.sandbox.base import FOLDER_PREFIX, Container, Launch, Sandbox

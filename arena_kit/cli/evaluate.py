@@ -23,7 +23,7 @@ from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.ranking.scores import summarise_scores
 from arena_kit.referee.faults import last_words
-from arena_kit.referee.run import PlayedEvaluation, run_evaluation
+from arena_kit.referee.play import PlayedEvaluation, run_evaluation
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.sandbox.cores import free_core
 from arena_kit.text import plain_text

@@ -36,7 +36,7 @@ from arena_kit.environment.records import DuelRecord
 from arena_kit.environment.registry import all_specs
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
-from arena_kit.referee.run import run_duel
+from arena_kit.referee.play import run_duel
 from arena_kit.sandbox.base import Container, Launch, Sandbox
 from arena_kit.sandbox.cores import free_core
 from arena_kit.upload.archive import PLAYER_ENTRY_POINTS

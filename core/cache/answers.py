@@ -26,8 +26,8 @@ KEPT_SECONDS = FRESH_SECONDS
 PATIENCE_SECONDS = 1.0
 """How long a thread waits for another thread's answer before it computes its own."""
 
-_turns: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
-_turns_lock = threading.Lock()
+_locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+_locks_lock = threading.Lock()
 
 
 def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float] = time.time) -> Answer:
@@ -47,7 +47,7 @@ def cached(key: str, compute: Callable[[], Answer], *, clock: Callable[[], float
     kept: _Kept[Answer] | None = cache.get(key)
     if kept is not None and _is_fresh(kept, clock()) and not _is_to_renew(key, kept, clock()):
         return kept.answer
-    with _turn(key):
+    with _lock_of(key):
         newer: _Kept[Answer] | None = cache.get(key)
         if newer is not None and _is_fresh(newer, clock()) and (kept is None or newer.begun != kept.begun):
             return newer.answer
@@ -83,10 +83,10 @@ def _is_to_renew(key: str, kept: _Kept[Any], now: float) -> bool:
 
 
 @contextmanager
-def _turn(key: str) -> Iterator[None]:
-    """Let the threads of this process take turns; a thread waits at most PATIENCE_SECONDS."""
-    with _turns_lock:
-        lock = _turns.setdefault(key, threading.Lock())
+def _lock_of(key: str) -> Iterator[None]:
+    """Lock an answer for one thread of this process; a thread waits at most PATIENCE_SECONDS."""
+    with _locks_lock:
+        lock = _locks.setdefault(key, threading.Lock())
     is_mine = lock.acquire(timeout=PATIENCE_SECONDS)
     try:
         yield

@@ -24,7 +24,7 @@ UP = float("-inf")
 
 
 class Outage:
-    """The state of Redis, down or not, as far as this process knows. All its threads share one instance."""
+    """The state of Redis, down or not, as this process has seen it. All its threads share one instance."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._lock = clock, threading.Lock()

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Q
 
 from arena_kit.upload.image_reference import is_image_name
-from core.duels.challenge_selectors import active_version, rival_hindrance
+from core.duels.challenge_selectors import active_version, rival_obstacle
 from core.errors import Refused
 from core.models import Environment, JobState, Submission, SubmissionForm, User
 from core.models.run import KEY_CHARACTERS
@@ -151,7 +151,7 @@ def _player(version: str, environment: Environment, caller: User, *, field: str)
         raise Refused(f"{submission} plays {agent.environment}, not {environment}.", field=field)
     if agent.owner_id != caller.pk and not may(caller, OTHERS):
         newest = active_version(agent)
-        if why := rival_hindrance(agent, newest):
+        if why := rival_obstacle(agent, newest):
             raise Refused(why, field=field, code=NOT_READY)
         if submission != newest:
             raise Refused(

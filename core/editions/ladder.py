@@ -132,8 +132,8 @@ def _round_follow(ladder: Tournament, playing: Sequence[Submission], now: dateti
     """Choose a round if too few duels are in line; return why nothing is played, or an empty text."""
     if ladder.environment.closed_because:
         return ladder.environment.closed_because
-    is_held = ExpressionWrapper(ON_HOLD, output_field=BooleanField())
-    rows = ladder.duels.filter(state__in=OPEN).values_list(is_held, "state", "player_1", "player_2")
+    is_on_hold = ExpressionWrapper(ON_HOLD, output_field=BooleanField())
+    rows = ladder.duels.filter(state__in=OPEN).values_list(is_on_hold, "state", "player_1", "player_2")
     coming = Counter((one, other) for _, _, one, other in rows)
     # A duel on hold may stay so for days: meanwhile its players meet others.
     open_ = [row for is_on_hold, *row in rows if not is_on_hold]

@@ -31,7 +31,7 @@ from core.models import Alarm, Environment, Play, Submission, Tournament, Tourna
 from core.moderation.services import quarantine_where_due
 from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
-from core.ratings.services import moment_tell, ratings_failed
+from core.ratings.services import moment_notify, ratings_failed
 from core.tournaments.selectors import next_edition
 from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
 
@@ -65,7 +65,7 @@ def advance(environment: Environment, *, now: datetime) -> None:
         start_if_due(environment, now=now)
     elif running.is_ladder:
         ladder.table_follow(running, is_fitted=is_fitted, now=now)
-    moment_tell(environment=environment)
+    moment_notify(environment=environment)
 
 
 def leave_where_due(tournament: Tournament) -> None:
@@ -131,7 +131,7 @@ def _alarm_key(environment: Environment) -> str:
 def start_if_due(environment: Environment, *, now: datetime) -> Tournament | None:
     """Start the next edition if at least two agents can play and the set of submissions has changed since the last one.
 
-    Or start the ladder, or nothing, as the environment says. A cancelled edition counts as the last one, because an
+    Or start the ladder, or nothing, as the environment is set. A cancelled edition counts as the last one, because an
     organiser who cancels an edition does not want the same one again.
     """
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
@@ -162,7 +162,7 @@ def edition_ask(*, environment: Environment) -> None:
 
 
 def start_where_asked(environment: Environment) -> None:
-    """Start the edition that an organiser has asked for; an alarm says why one cannot start any more."""
+    """Start the edition that an organiser has asked for; an alarm gives the reason when one cannot start any more."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
     key = f"edition-of-{environment.slug}"
     with transaction.atomic():

@@ -72,7 +72,7 @@ def environment_sync(
 
 
 def _can_be_made_by_id(spec: EnvironmentSpec) -> bool:
-    """Return whether a script can make the environment: it knows only a Gymnasium id and passes no arguments."""
+    """Return whether a script can make the environment: it has only a Gymnasium id and passes no arguments."""
     return spec.gymnasium is not None and not spec.gymnasium.arguments
 
 

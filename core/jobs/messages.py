@@ -81,7 +81,7 @@ def _send(queue: str, task: str, argument: int | str) -> None:
         if _is_waiting(queue, task, argument):
             return
         with transaction.atomic():
-            # Of several that send at the same time the first one does.
+            # The first of several senders at the same time does it.
             name_lock(f"message {task} {argument}")
             if not _is_waiting(queue, task, argument):
                 name = f"{task}:{argument}"
@@ -100,5 +100,5 @@ def _read(row: OrmQ) -> tuple[str, int | str] | None:
     match row.args():
         case (str(task), int() | str() as argument):
             return task, argument
-    logger.warning("The message %d of the queue %s is none that a worker can read.", row.pk, row.key)
+    logger.warning("The message %d of the queue %s cannot be read by a worker.", row.pk, row.key)
     return None

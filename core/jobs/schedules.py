@@ -15,7 +15,7 @@ from core.jobs.registry import PLANS
 
 
 def schedules_mend() -> None:
-    """Bring back schedules that a worker with a fast clock has put off for all others.
+    """Bring back schedules that a worker with a fast clock has delayed for all others.
 
     The database's clock counts, and so do the intervals that organisers have set.
     """

@@ -1,4 +1,4 @@
-"""Sends the mails of notices. The rows say what is due; an outage of the mail server only delays them."""
+"""Sends the mails of notices. The rows show what is due; an outage of the mail server only delays them."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def unsubscribe_find(token: str) -> tuple[User, NoticeKind] | None:
 
 
 def _send(row: Notice, connection: BaseEmailBackend, now: datetime) -> int:
-    posted = post(row, lambda: _letter(row, connection), connection)
+    posted = post(row, lambda: _mail(row, connection), connection)
     if not posted.error:
         _write(row, mail_next_at=None, mailed_at=now, mail_error="")
         return 1
@@ -80,7 +80,7 @@ def _write(row: Notice, **fields: object) -> None:
     Notice.objects.filter(pk=row.pk, mail_attempt=row.mail_attempt).update(**fields)
 
 
-def _letter(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
+def _mail(row: Notice, connection: BaseEmailBackend) -> EmailMessage:
     """Make a plain text mail with a link that stops such mails, also for mail programs' own button (RFC 8058)."""
     kind = NoticeKind(row.kind)
     stop = absolute(page("unsubscribe", unsubscribe_token(row.user, kind)))

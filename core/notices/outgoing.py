@@ -57,7 +57,7 @@ def address_problem(url: str) -> str:
         return "Use https, because plain http can be read and changed on its way (WEBHOOKS_TO_PRIVATE allows it)."
     if parts.username is not None or parts.password is not None:
         return "Leave out the user name and password."
-    if any(not 33 <= ord(letter) <= 126 for letter in url):
+    if any(not 33 <= ord(character) <= 126 for character in url):
         return "An address may contain only plain letters, digits and signs."
     return ""
 

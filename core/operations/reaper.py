@@ -17,7 +17,7 @@ from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
 from core.jobs.worker import worker_name
 from core.operations.expiry import jobs_requeue_expired
-from core.operations.watchdog import watch
+from core.operations.watchdog import queues_check
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 5.0
@@ -69,8 +69,8 @@ def look_around() -> None:
     with apart("The folders of dead workers"):
         remove_abandoned(FOLDERS, PREFIX)
     # First, so that alarms are raised whatever fails below.
-    with apart("The watch over the queues"):
-        watch(worker=worker_name())
+    with apart("The check of the queues"):
+        queues_check(worker=worker_name())
     look()
 
 

@@ -1,6 +1,6 @@
 """Retention: logs, records, recordings, images, sessions and messages are deleted after a number of days each.
 
-The ledger and everything that standings, ratings and boards are computed from is never touched. A row says that its
+The ledger and everything that standings, ratings and boards are computed from is never touched. A row shows that its
 file was deleted, see `core.files.removed`.
 """
 
@@ -155,9 +155,9 @@ def _records(before: datetime, now: datetime, dry_run: bool) -> int:
 
 
 def _checked(rows: QuerySet[AnyResult]) -> QuerySet[AnyResult]:
-    """Return undisputed rows; where a sample is verified, only those already verified."""
+    """Return undisputed rows; where a sample is rechecked, only those that were."""
     agreed = rows.exclude(verdict=RecheckVerdict.MISMATCH).exclude(pk__in=_disputed(rows.model.KIND))
-    if settings.VERIFY_SAMPLE:
+    if settings.RECHECK_SAMPLE:
         return agreed.filter(~Q(state=JobState.SUCCEEDED) | Q(verified_at__isnull=False))
     return agreed
 

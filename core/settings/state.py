@@ -1,10 +1,10 @@
-"""Where the arena keeps what it knows: database, Redis, files, static files and cache."""
+"""Where the arena keeps its data: database, Redis, files, static files and cache."""
 
 from typing import Any
 
 import dj_database_url
 
-from core.files.object_place import file_store
+from core.files.buckets import file_store
 from core.settings.base import BASE_DIR, DATA_DIR, DEBUG, env
 
 DATABASES: dict[str, Any] = {

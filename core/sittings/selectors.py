@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.db.models import F, OuterRef, Subquery
 
+from arena_kit.environment.partial import SoFar, so_far
 from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.so_far import SoFar, so_far
 from arena_kit.referee.sitting import SittingMove as Move
 from core.duels.selectors import NotStored, spec_get
 from core.jobs.states import OPEN

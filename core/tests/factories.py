@@ -399,7 +399,7 @@ def challenged(submission: Submission, *rivals: Submission, state: JobState = Jo
 
 
 def run(caller: User, player_1: Submission, player_2: Submission, key: str = "match-1") -> Run:
-    """A run whose duel waits, of a program of anybody's."""
+    """A run whose duel waits, of some program."""
     names = {"player_1_name": "first", "player_2_name": "second"}
     row = Run.objects.create(caller=caller, key=key, content_sha256="0" * 64, expires_at=NOON, **names)
     Duel.objects.create(

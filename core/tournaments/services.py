@@ -27,9 +27,9 @@ from core.models import (
     TournamentState,
 )
 from core.ratings.ledger import ledger_change
-from core.ratings.news import tournament_rated
+from core.ratings.notices import tournament_rated
 from core.ratings.participants import participants_write
-from core.tournaments.news import tournament_called_off, tournament_ended, tournament_started
+from core.tournaments.notices import tournament_called_off, tournament_ended, tournament_started
 
 Rounds = Sequence[Sequence[tuple[Submission, Submission]]]
 BATCH_SIZE = 500

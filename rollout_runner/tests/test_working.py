@@ -18,15 +18,15 @@ from core.jobs.lease import Lease
 from core.jobs.states import StaleJob
 from core.jobs.worker import Performed, perform
 from core.models import Alarm, Batch, CancelCode, Environment, JobFault, JobState, Rollout, RolloutAgent, User
-from core.rollouts.batches import AgentChoice, Wish, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_build_fail
 from core.tests import applications, factories
 from core.tests.applications import MEMBERS, finished, running
-from rollout_runner import verifying, working
+from rollout_runner import rechecks, working
 from rollout_runner.agents import model_of
 from rollout_runner.following import MOST_LIVE, MOST_TEXT, Follower
-from rollout_runner.verifying import rollouts_judge
+from rollout_runner.rechecks import rollouts_judge
 from rollout_runner.working import rollout_perform, task_with_limits
 
 pytestmark = pytest.mark.django_db
@@ -61,7 +61,7 @@ def test_limits_of_a_batch_are_never_wider_than_those_of_the_task(desk: Environm
         batch = batch_create(
             owner=ann, environment=desk, tasks=applications.tasks(desk, "count"),
             agent=AgentChoice(RolloutAgent.NULL),
-            wish=Wish(limits={"steps": 5, "seconds": 7_000, "cost_micros": 9}),
+            options=Options(limits={"steps": 5, "seconds": 7_000, "cost_micros": 9}),
         )  # fmt: skip
     limits = task_with_limits(batch.rollouts.get()).limits
     assert (limits.steps, limits.seconds, limits.cost_micros, limits.tokens) == (5, 900, 9, 500_000)
@@ -164,7 +164,7 @@ def test_a_verdict_that_was_asked_for_is_made_or_says_why_not(
         if rollout.pk == rollouts[1].pk:
             raise RuntimeError("broken")
 
-    monkeypatch.setattr(verifying, "rollout_judge_again", judge)
+    monkeypatch.setattr(rechecks, "rollout_judge_again", judge)
     rollouts_judge()
     assert made == [(rollout.pk, False, olga) for rollout in rollouts]
     errors = list(Rollout.objects.order_by("pk").filter(batch__owner=ann).values_list("judging_asked", "judging_error"))
@@ -204,14 +204,14 @@ def test_a_running_rollout_shows_its_latest_steps_and_ends_when_it_is_cancelled(
     rollout = running(applications.batch(ann, desk, "count").rollouts.get())
     lease = Lease(rollout)
     follower = Follower(rollout, lease, tmp_path, 5)
-    follower.watch(Phase.PROVISIONING, None)
+    follower.on_phase(Phase.PROVISIONING, None)
     assert not follower.is_cancelled()
     step = {"at_ms": 1, "action": {"action": "note", "text": "x" * 9_000}, "note": "n" * 9_000, "error": "",
             "url": "", "title": "", "tokens": 0, "cost_micros": 0}  # fmt: skip
     lines = [json.dumps({"number": number, **step}) + "\n" for number in range(1, MOST_LIVE + 11)]
     # The last line is still being written.
     (tmp_path / "steps.jsonl").write_text("".join(lines) + '{"number"')
-    follower.watch(Phase.WORKING, None)
+    follower.on_phase(Phase.WORKING, None)
     lease.beat()
     rollout.refresh_from_db()
     assert (rollout.phase, rollout.step_count) == ("WORKING", MOST_LIVE + 10)

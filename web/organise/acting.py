@@ -25,10 +25,10 @@ def record(request: HttpRequest, action: str, row: Model, note: str = "", change
 
 def act(request: HttpRequest, action: OrganiserAction[Any], rows: Iterable[Model], answer: OrganiserAnswer) -> None:
     """Do an action on each row, and show on the next page what was done or why not."""
-    news: dict[tuple[int, str], list[Model]] = {}
+    answers: dict[tuple[int, str], list[Model]] = {}
     for row in rows:
-        news.setdefault(_act(request, action, row, answer), []).append(row)
-    for (level, sentence), concerned in news.items():
+        answers.setdefault(_act(request, action, row, answer), []).append(row)
+    for (level, sentence), concerned in answers.items():
         messages.add_message(request, level, said(concerned, sentence))
 
 

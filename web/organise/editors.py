@@ -23,7 +23,7 @@ from core.tournaments.schedules import schedule_save
 from web.organise.environment_forms import EnvironmentForm
 from web.organise.forms import PartedForm
 from web.organise.season_forms import ScheduleForm, SeasonForm
-from web.organise.thing_forms import AgentForm, LanguageModelForm, ProfileForm
+from web.organise.thing_forms import AgentFieldsForm, LanguageModelForm, ProfileFieldsForm
 from web.organise.webhook_forms import WebhookForm
 from web.site.organisers import may_change_account
 
@@ -135,9 +135,9 @@ def _not_theirs(user: User, person: User) -> str:
 EDITORS = {
     editor.kind: editor
     for editor in (
-        Editor(Agent, AgentForm, _agent, "web:organise_agents"),
+        Editor(Agent, AgentFieldsForm, _agent, "web:organise_agents"),
         Editor(Environment, EnvironmentForm, _environment, "web:organise_environments"),
-        Editor(User, ProfileForm, _profile, "web:organise_people", objection=_not_theirs,
+        Editor(User, ProfileFieldsForm, _profile, "web:organise_people", objection=_not_theirs,
                about="A changed address has to be confirmed by a link that is mailed there."),
         Editor(LanguageModel, LanguageModelForm, _model, "web:organise_models", may_add=True,
                about="A model stays, because rollouts name it; one that is not active can no longer be chosen."),

@@ -48,7 +48,7 @@ SENTENCES = {
     "socialaccount/messages/account_connected_updated.txt": "You can log in with this provider.",
     "socialaccount/messages/account_connected_other.txt": "This login opens another account of the arena already.",
 }
-"""The site's sentences for the reports of django-allauth; of all else it says nothing."""
+"""The site's sentences for the reports of django-allauth; it reports nothing else."""
 
 
 class AccountAdapter(DefaultAccountAdapter):

@@ -161,7 +161,7 @@ def _made(user: User, row: Environment, tasks: list[Task], form: BatchForm) -> B
     """Make a batch; return None with the reason in the form."""
     try:
         agent = agent_chosen(owner=user, environment=row, word=form.word, **form.config)
-        return batch_create(owner=user, environment=row, tasks=tasks, agent=agent, wish=form.wish)
+        return batch_create(owner=user, environment=row, tasks=tasks, agent=agent, options=form.batch_options)
     except Refused as refusal:
         form.add_error(refusal.field if refusal.field in form.fields else None, str(refusal))
         return None

@@ -234,7 +234,7 @@ class RolloutFile(Acting):
 
 @extend_schema(parameters=[PATH])
 class RolloutEvents(Acting):
-    """The news of a rollout as server-sent events; the browser asks again by itself, from the last step on."""
+    """The progress of a rollout as server-sent events; the browser reconnects by itself, from the last step on."""
 
     tag = "rollouts"
     # Every page that shows a rollout at work asks every two seconds.

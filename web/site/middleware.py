@@ -49,7 +49,7 @@ HEADERS = {
 class SitePages:
     """Middleware that adds headers that Django has no setting for, and shows the arena's 404 page with DEBUG too.
 
-    A private arena runs with DEBUG on, and its pages should say the same sentences.
+    A private arena runs with DEBUG on, and its pages should show the same sentences.
     """
 
     def __init__(self, get_response: Next) -> None:
@@ -73,7 +73,7 @@ class SitePages:
         return page_not_found(request, exception) if isinstance(exception, Http404) else None
 
 
-class SecondFactor:
+class SecondFactorRequired:
     """Middleware that lets organisers without a verified second factor reach only the pages to show it or set it up."""
 
     ALWAYS = frozenset({"account_login", "account_logout", "admin:logout"})

@@ -8,7 +8,7 @@ from django import template
 from django.template import Context
 
 from core.models import Environment
-from core.sittings.permissions import environment_hindrance
+from core.sittings.permissions import environment_obstacle
 from core.tournaments.cards import environment_card
 
 register = template.Library()
@@ -21,6 +21,6 @@ def environment_head(context: Context, environment: Environment, section: str) -
         "environment": environment,
         "section": section,
         "card": environment_card(environment),
-        "plays_people": not environment.is_scored and not environment_hindrance(environment),
+        "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],
     }

@@ -10,7 +10,7 @@ from core.cache.answers import cached
 from core.duels.selectors import NotStored
 from core.models import Duel, JobState
 from core.watching.selectors import DELAY, LiveState, live_state
-from core.watching.services import duel_watch, why_not_told
+from core.watching.services import duel_watch, why_not_live
 from core.watching.wall import Wall, wall_get
 
 DELAY_SECONDS = int(DELAY.total_seconds())
@@ -40,7 +40,7 @@ def _board(duel: Duel) -> str:
 def board_context(duel: Duel) -> dict[str, object]:
     """Return what the template of a board shows. missing: why there is nothing to see."""
     state: LiveState | None = None
-    missing = why_not_told(duel) if duel.state == JobState.RUNNING else ""
+    missing = why_not_live(duel) if duel.state == JobState.RUNNING else ""
     try:
         state = live_state(duel)
     except NotStored as error:

@@ -93,22 +93,22 @@ class PodCalls:
         """See Containers."""
         given = ["env", *(f"{name}={value}" for name, value in environment.items())] if environment else []
         with self._started(container, [*given, *command]) as stream:
-            output = Output(stream)
+            output = PodOutput(stream)
             while output.more(deadline):
                 pass
             return Ran(UNENDED if stream.status is None else stream.status, _cleaned(output.said))
 
     @contextlib.contextmanager
-    def follow(self, container: str, command: Sequence[str]) -> Iterator[Output]:
+    def follow(self, container: str, command: Sequence[str]) -> Iterator[PodOutput]:
         """See Containers."""
         with self._started(container, command) as stream:
-            yield Output(stream)
+            yield PodOutput(stream)
 
     @contextlib.contextmanager
     def archive(self, container: str, path: str, *, deadline: float) -> Iterator[Iterator[bytes]]:
         """See Containers. Services need `tar` in their image."""
         with self._started(container, self._packing(container, path)) as stream:
-            output = Output(stream)
+            output = PodOutput(stream)
             yield _pieces(stream, output, deadline)
             left = REST_BYTES
             while not stream.is_over and left > 0 and time.monotonic() < deadline:
@@ -139,7 +139,7 @@ class PodCalls:
         return ["tar", "-c", "-f", "-", "-C", parent or "/", "--", name or "."]
 
 
-class Output:
+class PodOutput:
     """The output of a command on both its streams, of which the end is kept."""
 
     def __init__(self, stream: Stream) -> None:
@@ -159,7 +159,7 @@ class Output:
         return not self.is_over
 
 
-def _pieces(stream: Stream, output: Output, deadline: float) -> Iterator[bytes]:
+def _pieces(stream: Stream, output: PodOutput, deadline: float) -> Iterator[bytes]:
     """Yield what a command prints, and keep what it complains about."""
     while not stream.is_over:
         if time.monotonic() > deadline:

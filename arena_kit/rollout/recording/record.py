@@ -31,7 +31,7 @@ MOST_RECORD_BYTES = 64 << 20
 
 
 class RecordRefused(Refused):
-    """A folder that holds no record of a rollout, or one that is not what it says."""
+    """A folder that holds no record of a rollout, or a wrong one."""
 
 
 @dataclass(frozen=True, slots=True)

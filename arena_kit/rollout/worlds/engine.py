@@ -70,7 +70,7 @@ class Engine:
                     pass
             if not output.is_over:
                 return Ran(UNENDED, _cleaned(output.said))
-            # The streams may close a little before the engine knows the status.
+            # The streams may close a little before the engine has the status.
             while (status := self.client.api.exec_inspect(made)["ExitCode"]) is None and time.monotonic() < deadline:
                 time.sleep(0.01)
             return Ran(UNENDED if status is None else int(status), _cleaned(output.said))

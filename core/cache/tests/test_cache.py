@@ -138,7 +138,7 @@ def test_a_failure_is_not_shared(clock: Clock) -> None:
     with pytest.raises(ZeroDivisionError):
         cached("key", fail, clock=clock)
     assert cached("key", lambda: "answer", clock=clock) == "answer"
-    assert not core.cache.answers._turns
+    assert not core.cache.answers._locks
 
 
 def test_an_outage_is_asked_about_by_one_caller_every_five_seconds(clock: Clock) -> None:

@@ -112,4 +112,4 @@ def test_a_task_that_fails_and_a_message_that_cannot_be_read_stop_no_other(
     do_requested()
     assert noted == [2]
     assert "The task broken of 1 could not be updated." in caplog.text
-    assert "of the queue publish is none that a worker can read" in caplog.text
+    assert "of the queue publish cannot be read by a worker" in caplog.text

@@ -55,10 +55,10 @@ def test_what_organisers_changed_stays() -> None:
 
 def test_a_task_that_was_renamed_is_found_under_its_new_name() -> None:
     schedules_ensure()
-    Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_verify", minutes=30)
+    Schedule.objects.filter(name="verify").update(func="duel_runner.recheck.duels_recheck", minutes=30)
     schedules_ensure()
     found = Schedule.objects.values_list("func", "args", "minutes").get(name="verify")
-    assert found == (TASK, "('results_verify', 0)", 30)
+    assert found == (TASK, "('results_recheck', 0)", 30)
 
 
 def test_without_the_queues_table_there_is_nothing_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

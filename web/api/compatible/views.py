@@ -76,7 +76,7 @@ class Submit(APIView):
         return Response(answers.Submitted(answer).data)
 
 
-def _submit(request: Request, form: forms.SubmitForm) -> Submission:
+def _submit(request: Request, form: forms.CompatibleSubmitForm) -> Submission:
     environment = form.environment or environment_first(
         request, env_id=form.env_id, archive=form.archive, is_script=form.is_script, public_id=form.client_id
     )
@@ -159,7 +159,7 @@ class LeaderboardEnvironments(APIView):
         return Response({"envs": [*(row.env_id for row in environments_with_boards()), *more]})
 
 
-class EvaluationCounts(APIView):
+class EvaluationCountsView(APIView):
     """How many evaluations began, ended well and failed: in all, in the last hour, day and week, and by environment."""
 
     tag = "compatible"
