@@ -372,9 +372,9 @@ def test_example_agents_for_tasks_are_uploaded_once_and_those_that_learn_have_le
     monkeypatch.setitem(SCORED, "FrozenLake-v1", ("dummy", "q_learning"))
     trained: list[str] = []
 
-    def make(player: str, environment: str, *, train: bool, store: Path) -> bytes:
+    def make(player: str, environment: str, *, train: bool, quiet: bool, store: Path) -> bytes:
         trained.append(player)
-        assert (environment, train, store) == ("frozen-lake", True, tmp_path / "examples")
+        assert (environment, train, quiet, store) == ("frozen-lake", True, True, tmp_path / "examples")
         return zip_of(FIRST + f"# {player}")
 
     monkeypatch.setattr("core.demo.agents.make_archive", make)

@@ -36,7 +36,9 @@ def examples_upload(owner: User, environments: Sequence[Environment], say: Calla
             if EXAMPLES.get(player, Example()).weights:
                 say(f"{name} learns {environment} ...")
             # The trained weights are kept with the demo's data.
-            archive = make_archive(player, environment.slug, train=True, store=settings.DATA_DIR / "examples")
+            archive = make_archive(
+                player, environment.slug, train=True, quiet=True, store=settings.DATA_DIR / "examples"
+            )
             upload = SimpleUploadedFile("player.zip", archive, content_type="application/zip")
             submission = agent_create(owner=owner, environment=environment, name=name, is_public=True, archive=upload)
             opponents_set(agent=submission.agent, opponents=Opponents.EVERYONE)
