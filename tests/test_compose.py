@@ -109,7 +109,7 @@ def test_other_programs_get_nothing_of_the_arena() -> None:
     assert inside == {
         "postgres": {"POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD"},
         "redis": set(),
-        "nginx": set(),
+        "nginx": {"ALLOWED_HOSTS"},
         "base": set(),
         **{name: set() for name in WATCHERS},
         "grafana": {

@@ -11,7 +11,11 @@ class ErrorMail(models.Model):
     Workers send it and delete it an hour later, if the error has not come again.
     """
 
-    place = models.CharField(max_length=300, unique=True, help_text="The error's class, and the line that raised it.")
+    PLACE_LETTERS = 300
+
+    place = models.CharField(
+        max_length=PLACE_LETTERS, unique=True, help_text="The error's class, and the line that raised it."
+    )
     subject = models.CharField(max_length=200)
     body = models.TextField()
     count = models.PositiveIntegerField(default=1, help_text="Number of errors since the last mail.")

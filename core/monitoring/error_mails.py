@@ -40,7 +40,7 @@ def _store(record: LogRecord) -> None:
     assert kind is not None
     frame = traceback.extract_tb(trace)[-1:]
     place = f"{kind.__name__} {frame[0].filename}:{frame[0].lineno}" if frame else kind.__name__
-    place = place[-ErrorMail._meta.get_field("place").max_length :]
+    place = place[-ErrorMail.PLACE_LETTERS :]
     with transaction.atomic():
         if ErrorMail.objects.filter(place=place).update(count=F("count") + 1):
             return

@@ -42,6 +42,18 @@ def taken(client: Client) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT))))
 
 
+def test_a_person_has_one_open_export(stage: Stage, cast: Cast) -> None:
+    client = logged_in(cast.alice)
+    first = client.post(EXPORT)
+    refused = client.post(EXPORT)
+    assert refused.status_code == 429
+    assert "Your data is being sent already." in refused.content.decode()
+    assert logged_in(cast.bob).post(EXPORT).status_code == 200
+    # It need not be read to its end: a browser that leaves closes it.
+    first.close()
+    assert zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT)))).testzip() is None
+
+
 def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> None:
     factories.notice(cast.alice)
     _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
