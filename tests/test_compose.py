@@ -40,6 +40,7 @@ HOLDERS = {
     **dict.fromkeys(
         (
             "SECRET_KEY",
+            "SECRET_KEY_FALLBACKS",
             "DATABASE_ROLE_PASSWORD",
             "DATABASE_DIRECT_URL",
             "STORAGE",
