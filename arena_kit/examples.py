@@ -113,7 +113,9 @@ def make_archive(
     environment: the environment of a player that learns, named as for `names`; empty for the first that it plays.
     arguments: more arguments for `gymnasium.make`, besides those of the arena's environment. train: whether to train
     the player when `store` has no weights for it; if not, the zip has no weights, and the player needs its `train.py`
-    run before it can play. quiet: whether the training prints its errors alone. Raises UnknownPlayer and TrainingFailed.
+    run before it can play. quiet: whether the training prints its errors alone.
+
+    Raises UnknownPlayer and TrainingFailed.
     """
     if name not in names():
         raise UnknownPlayer(f"There is no example player {name!r}. The players are: {', '.join(names())}.")

@@ -18,9 +18,11 @@ def _ensure_schedules(**_: Any) -> None:
 def _protect_tables(using: str, **_: Any) -> None:
     # Late: models.
     from core.append_only import protect
+    from core.site_role import role_grant
 
     # After every migration: SQLite recreates a table to change it, and the triggers of the old table are lost.
     protect(connections[using])
+    role_grant(connections[using])
 
 
 def _register() -> None:

@@ -168,6 +168,28 @@ def test_variables_are_those_of_the_settings_and_no_secrets(objects: list[Plain]
     assert image in {box["image"] for item in objects for box in containers(item)}
 
 
+def test_every_pod_has_the_secrets_that_it_uses_and_no_other() -> None:
+    given: dict[str, set[str]] = {}
+    for path in sorted((ROOT / "deploy/kubernetes").rglob("*.yaml")):
+        for one in filter(None, yaml.safe_load_all(path.read_text())):
+            for box in containers(one):
+                named = {source["secretRef"]["name"] for source in box.get("envFrom", ()) if "secretRef" in source}
+                given.setdefault(one["metadata"]["name"], set()).update(named)
+    assert {name: secrets for name, secrets in given.items() if secrets} == {
+        "events": {"arena"},
+        "executor": {"arena"},
+        "worker-tournament": {"arena"},
+        "web": {"arena", "arena-web"},
+        "migrate": {"arena", "arena-owner"},
+        "backup": {"arena", "arena-owner"},
+        "worker-lots": {"arena", "arena-registry"},
+        "worker-duel": {"arena", "arena-registry"},
+        "worker-rollout": {"arena", "arena-registry", "arena-models"},
+        "worker-publish": {"arena", "arena-publish"},
+        "autoscale": {"arena", "arena-scaling"},
+    }
+
+
 def test_all_that_a_lot_takes_of_a_node_is_within_the_quota(objects: list[Plain]) -> None:
     (quota,) = (one["spec"]["hard"] for one in objects if one["kind"] == "ResourceQuota")
     assert {"pods", "requests.cpu", "requests.memory", "limits.memory", "limits.ephemeral-storage"} <= set(quota)

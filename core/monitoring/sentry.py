@@ -22,13 +22,13 @@ TAGS = ("request_id", "job_kind", "job_id", "attempt", "stage", "submission_id",
 """The log fields that are sent: keys of rows and constants of the code."""
 MOST_CHARACTERS = 64
 """Sentry's maximum length of an environment name, which is the host of the site here."""
-TOLD_BEFORE = (REQUESTS, "core.jobs.log")
-"""Loggers of the ends of requests and jobs: their errors were already sent when they happened."""
+NOT_SENT = (REQUESTS, "core.jobs.log", "django.security.*")
+"""Loggers of the ends of requests and jobs, whose errors were sent before, and of bad requests of visitors."""
 
 
 def sentry_start() -> None:
     """Start sending errors and a sample of traces to SENTRY_DSN."""
-    for logger in TOLD_BEFORE:
+    for logger in NOT_SENT:
         ignore_logger(logger)
     sentry_sdk.init(
         dsn=settings.SENTRY_DSN,

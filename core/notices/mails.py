@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from core.links import absolute, page
 from core.models import Notice, NoticeKind, User
+from core.notices.errors import error_mails_send
 from core.notices.letters import letters_send
 from core.notices.outbox import OutboxRun, post, run
 from core.notices.selectors import choices
@@ -28,15 +29,15 @@ def mails_send(_: int = 0) -> None:
 
 
 def mails_send_due(*, now: datetime) -> int:
-    """Send what is due for up to RUN_SECONDS, letters first; return how many mails were sent.
+    """Send what is due for up to RUN_SECONDS, letters first, errors last; return how many mails were sent.
 
     If two workers do this at once, each mail is still sent by one of them.
     """
     with run(now=now) as one:
-        letters, notices = letters_send(one), notices_send(one)
-    if letters or notices:
-        logger.info("%d mails about notices were sent, and %d about accounts.", notices, letters)
-    return letters + notices
+        letters, notices, errors = letters_send(one), notices_send(one), error_mails_send(one)
+    if letters or notices or errors:
+        logger.info("Mails sent: %d about notices, %d about accounts, %d about errors.", notices, letters, errors)
+    return letters + notices + errors
 
 
 def notices_send(run: OutboxRun) -> int:

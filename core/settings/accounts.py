@@ -19,8 +19,11 @@ SUPERUSER_PASSWORD = env.secret("SUPERUSER_PASSWORD")
 REQUIRE_STAFF_TOTP = env.flag("REQUIRE_STAFF_TOTP", False)
 # The first one makes new hashes; a login with an older hash renews it.
 PASSWORD_HASHERS = [
-    f"django.contrib.auth.hashers.{name}PasswordHasher"
-    for name in ("Argon2", "PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    "core.people.hashers.Argon2AtOnce",
+    *(
+        f"django.contrib.auth.hashers.{name}PasswordHasher"
+        for name in ("PBKDF2", "PBKDF2SHA1", "BCryptSHA256", "Scrypt")
+    ),
 ]
 
 # --- Guesses of passwords ---------------------------------------------------------------------------------

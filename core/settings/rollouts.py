@@ -3,6 +3,7 @@
 from typing import Any
 
 from core.settings.base import env
+from core.settings.model_keys import model_keys
 from core.settings.variables import whole_number, words
 
 # Who may ask for rollouts: no one (false), organisers, or everyone with an account. Organisers upload the packages.
@@ -21,6 +22,4 @@ BROWSER_IMAGE: str = _OPTIONS["browser_image"]
 # Further images of the host's engine that packages may use.
 APP_IMAGES: list[str] = _OPTIONS["images"]
 # Keys of language models by the name that a model's row has; a secret, so a file may hold them.
-MODEL_KEYS = dict(
-    part.strip().split("=", 1) for part in env.secret("MODEL_KEYS").replace("\n", ",").split(",") if "=" in part
-)
+MODEL_KEYS = model_keys(env.secret("MODEL_KEYS"))

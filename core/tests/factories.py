@@ -35,6 +35,7 @@ from core.models import (
     Duel,
     DuelOutcome,
     Environment,
+    ErrorMail,
     Evaluation,
     Job,
     JobFault,
@@ -136,6 +137,10 @@ def submission(agent: Agent, **fields: object) -> Submission:
 
 def build(submission: Submission, state: JobState = JobState.SUCCEEDED, **fields: object) -> Build:
     return _job(Build(submission=submission), state, seconds=4, **fields)
+
+
+def error_mail() -> ErrorMail:
+    return ErrorMail.objects.create(place="ValueError page.py:7", subject="It broke", body="Here.", mail_next_at=NOON)
 
 
 def letter() -> Letter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -18,6 +19,7 @@ from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_crea
 from core.rollouts.board import board
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_upload
+from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from rollout_runner.host import engine_worlds, worlds_reap
 from rollout_runner.rechecks import rollouts_judge
@@ -123,10 +125,10 @@ def test_an_uploaded_agent_works_for_the_board_and_a_page_shows_what_it_did(clea
 
 def test_a_model_works_through_the_gateway_and_its_costs_are_counted(clean: None, settings: Settings) -> None:
     """The model is a double of the protocol: it follows a script, and shows nothing about any model."""
-    settings.MODEL_KEYS = {"double": "very-secret"}
     package = shop_built("total-42")
     script = (calls("goto", url="/orders/42"), calls("answer", value={"total": 600.81}))
     with fake_model(*script) as double:
+        settings.MODEL_KEYS = {"double": ModelKey(urlsplit(double.url).netloc, "very-secret")}
         model = applications.model(
             url=double.url, key_name="double", price_in_micros=1_000_000, price_out_micros=2_000_000
         )

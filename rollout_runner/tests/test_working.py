@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pytest_django.fixtures import Settings
 
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.attempt import Phase
+from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint
 from arena_kit.rollout.recording.record import RecordRefused
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lease import Lease
@@ -21,10 +23,11 @@ from core.models import Alarm, Batch, CancelCode, Environment, JobFault, JobStat
 from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_build_fail
+from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from core.tests.applications import MEMBERS, finished, running
 from rollout_runner import rechecks, working
-from rollout_runner.agents import model_of
+from rollout_runner.agents import model_of, public_socket_or_fault
 from rollout_runner.following import MOST_LIVE, MOST_TEXT, Follower
 from rollout_runner.rechecks import rollouts_judge
 from rollout_runner.working import rollout_perform, task_with_limits
@@ -120,7 +123,7 @@ def test_a_rollout_waits_for_a_model_that_others_use_or_that_has_cost_enough(ann
 
 
 def test_a_model_without_its_key_is_misconfigured_and_the_key_is_shown_nowhere(settings: Settings) -> None:
-    settings.MODEL_KEYS = {"mine": "very-secret"}
+    settings.MODEL_KEYS = {"mine": ModelKey("models.invalid", "very-secret")}
     row = applications.model(key_name="mine", sampling={"temperature": 0.5}, price_in_micros=7)
     found = model_of(row, 0.1)
     assert (found.key, found.fixed, found.prices.tokens_in) == ("very-secret", {"temperature": 0.5}, 7)
@@ -128,6 +131,43 @@ def test_a_model_without_its_key_is_misconfigured_and_the_key_is_shown_nowhere(s
     row.key_name = "another"
     with pytest.raises(PlatformFault) as fault:
         model_of(row, None)
+    assert fault.value.code == "model_misconfigured"
+
+
+@pytest.mark.parametrize(
+    ("url", "key_name", "sentence"),
+    [
+        ("https://thief.example/v1", "mine", "The key mine is for the host models.invalid"),
+        ("https://models.invalid:8443/v1", "mine", "The key mine is for the host models.invalid"),
+        ("https://models.invalid@thief.example/v1", "mine", "The key mine is for the host models.invalid"),
+        ("http://models.invalid/v1", "mine", "plain http can be read"),
+        ("http://models.invalid/v1", "", "plain http can be read"),
+        ("http://127.0.0.1:8426/steal", "", "plain http can be read"),
+        ("file:///etc/passwd", "", "it has to begin with https://"),
+    ],
+)  # fmt: skip
+def test_a_key_is_sent_to_its_host_alone_and_over_tls(
+    settings: Settings, url: str, key_name: str, sentence: str
+) -> None:
+    settings.MODEL_KEYS = {"mine": ModelKey("models.invalid", "very-secret")}
+    row = applications.model(key_name=key_name, url=url)
+    with pytest.raises(PlatformFault, match=sentence) as fault:
+        model_of(row, None)
+    assert fault.value.code == "model_misconfigured"
+    assert "very-secret" not in str(fault.value)
+
+
+def test_a_host_that_the_operator_names_may_be_private_and_plain_without_a_key(settings: Settings) -> None:
+    settings.MODEL_KEYS = {"local": ModelKey("10.0.0.5:11434")}
+    assert model_of(applications.model(key_name="local", url="http://10.0.0.5:11434/v1"), None).key == ""
+
+
+def test_a_model_that_the_operator_has_not_named_is_not_asked_on_a_private_network() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        asked = AskedModel("m", f"https://localhost:{server.getsockname()[1]}/v1")
+        endpoint = Endpoint(asked, ChatForm(), connect=public_socket_or_fault)
+        with pytest.raises(PlatformFault, match="localhost is not on the public internet") as fault:
+            endpoint.ask({})
     assert fault.value.code == "model_misconfigured"
 
 

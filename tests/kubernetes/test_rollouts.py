@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -16,6 +17,7 @@ from arena_kit.tests.rollout.fake_model import calls, fake_model
 from core.models import Build, JobState, Rollout, RolloutAgent, WorldLease
 from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.packages import package_upload
+from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from rollout_runner import building
 from rollout_runner.host import pod_worlds, worlds_reap
@@ -89,9 +91,9 @@ def test_an_uploaded_agent_and_a_model_work_in_pods(applied: Arena, settings: Se
         (one.error, one.log[-3000:]) for one in ranked
     ]
 
-    settings.MODEL_KEYS = {"double": "very-secret"}
     script = (calls("goto", url="/orders/42"), calls("answer", value={"total": 600.81}))
     with fake_model(*script) as double:
+        settings.MODEL_KEYS = {"double": ModelKey(urlsplit(double.url).netloc, "very-secret")}
         model = applications.model(url=double.url, key_name="double")
         batch = batch_create(
             owner=factories.user("bea"), environment=package.environment,

@@ -19,6 +19,7 @@ from core.models import (
     Duel,
     Duty,
     Environment,
+    ErrorMail,
     Evaluation,
     InviteLink,
     LanguageModel,
@@ -171,6 +172,7 @@ GROUPS: tuple[tuple[str, str, tuple[Table | str, ...]], ...] = (
         Table(Notice, "title user kind created_at read_at mail_next_at mailed_at mail_error", "title user__username",
               "kind", empty="mail_next_at", related="user", date="created_at"),
         Table(NoticeChoice, "user kind in_inbox by_mail", "user__username", "kind", related="user"),
+        Table(ErrorMail, "place count mail_attempt mail_next_at mail_error", "place subject body"),
         Table(Letter, "id kind email created_at mail_attempt mail_next_at mail_error", "email", "kind"),
     )),
     ("Results", "results", (

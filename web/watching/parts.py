@@ -20,12 +20,12 @@ def board_part(duel: Duel) -> SafeString:
     """Return the board of a duel that is not over, and note that it is watched. The caller checks who may see it."""
     duel_watch(duel)
     key = f"live:board:{duel.pk}:{duel.state}:{duel.claim_token}"
-    return mark_safe(cached(key, lambda: _board(duel)))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached(key, str, lambda: _board(duel)))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def wall_part() -> SafeString:
     """Return what everyone may see of what is played now."""
-    return mark_safe(cached("live:wall", _wall))  # noqa: S308  (rendered by a template, which escapes)
+    return mark_safe(cached("live:wall", str, _wall))  # noqa: S308  (rendered by a template, which escapes)
 
 
 def events_address(topic: str) -> str:
@@ -34,7 +34,7 @@ def events_address(topic: str) -> str:
 
 
 def _board(duel: Duel) -> str:
-    return render_to_string("web/watching/board.html", board_context(duel))
+    return "".join([render_to_string("web/watching/board.html", board_context(duel))])
 
 
 def board_context(duel: Duel) -> dict[str, object]:
@@ -54,4 +54,4 @@ def _wall() -> str:
     if wall.featured is not None:
         duel_watch(wall.featured)
         context["board"] = board_context(wall.featured)
-    return render_to_string("web/watching/wall.html", context)
+    return "".join([render_to_string("web/watching/wall.html", context)])

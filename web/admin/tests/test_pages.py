@@ -88,6 +88,7 @@ def test_lists_details_search_and_dates_can_be_opened(organiser: Client, players
     factories.sitting(players[0])
     factories.analysis(entry.duel)
     factories.letter()
+    factories.error_mail()
     LedgerVoid.objects.create(duel=entry.duel, reason=REASON)
     factories.season(tournament.environment, "anna's autumn")
     factories.schedule(tournament.environment, "anna's week")

@@ -167,7 +167,7 @@ class EvaluationCountsView(APIView):
     @extend_schema(responses=answers.EvaluationCounts)
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        counts = cached("evaluation-counts", lambda: evaluation_counts(now=now))
+        counts = cached("evaluation-counts", dict[str, Any], lambda: evaluation_counts(now=now))
         return Response({**counts, "timestamp": now})
 
 
@@ -186,7 +186,7 @@ class HealthCheck(APIView):
     )
     def get(self, request: Request) -> Response:
         now = timezone.now()
-        components, active = cached("health", lambda: health_report(now=now))
+        components, active = cached("health", tuple[dict[str, str], int | None], lambda: health_report(now=now))
         is_healthy = UNHEALTHY not in components.values()
         status = "healthy" if is_healthy else UNHEALTHY
         answer = {"status": status, "components": components, "timestamp": now}

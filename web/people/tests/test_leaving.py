@@ -23,6 +23,7 @@ from core.moderation.services import user_unban
 from core.people.emails import email_address_ensure
 from core.people.services import anonymous_ensure
 from core.people.tokens import token_create
+from core.sealing import opened
 from core.tests import factories
 from core.tests.factories import PASSWORD, Cast
 from web.conftest import As
@@ -40,6 +41,18 @@ def logged_in(user: User) -> Client:
 
 def taken(client: Client) -> zipfile.ZipFile:
     return zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT))))
+
+
+def test_a_person_has_one_open_export(stage: Stage, cast: Cast) -> None:
+    client = logged_in(cast.alice)
+    first = client.post(EXPORT)
+    refused = client.post(EXPORT)
+    assert refused.status_code == 429
+    assert "Your data is being sent already." in refused.content.decode()
+    assert logged_in(cast.bob).post(EXPORT).status_code == 200
+    # It need not be read to its end: a browser that leaves closes it.
+    first.close()
+    assert zipfile.ZipFile(io.BytesIO(b"".join(client.post(EXPORT)))).testzip() is None
 
 
 def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> None:
@@ -66,7 +79,7 @@ def test_all_that_is_kept_of_a_person_is_one_file(stage: Stage, cast: Cast) -> N
             assert archive.read(name) == file.read()
     # What opens the account, and what is others', is not in it.
     text = json.dumps(data)
-    for secret in (token, app.data["secret"], cast.alice.password, cast.bob.email, *codes):
+    for secret in (token, opened(app.data["secret"]), cast.alice.password, cast.bob.email, *codes):
         assert secret not in text
 
 
