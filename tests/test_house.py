@@ -422,7 +422,7 @@ SECOND_WORDS = {
     "wish": "options", "held back": "withheld", "hand back": "give back", "put off": "delay",
 }  # fmt: skip
 """Words that named a thing which has another word already, with that word."""
-NAMES_OF_OTHERS = {"access_news", "verify_code", "verify_message", "verify_ssl"}
+NAMES_OF_OTHERS = {"access_news", "verify", "verify_code", "verify_message", "verify_ssl"}
 """Names of libraries, and a module that notices logins."""
 
 
