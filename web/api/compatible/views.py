@@ -164,7 +164,7 @@ class EvaluationCountsView(APIView):
 
     tag = "compatible"
 
-    @extend_schema(responses=answers.EvaluationCountsView)
+    @extend_schema(responses=answers.EvaluationCounts)
     def get(self, request: Request) -> Response:
         now = timezone.now()
         counts = cached("evaluation-counts", lambda: evaluation_counts(now=now))
