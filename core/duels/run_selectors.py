@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 from django.db.models import QuerySet
 
 from arena_kit.environment.protocol import ArenaEnvironmentError
-from arena_kit.environment.record_archive import DuelArchive
 from arena_kit.environment.records import Fault
-from arena_kit.environment.replay import step_count
+from arena_kit.environment.replay import step_counts
 from core.duels.selectors import NotStored, records_open, spec_get
 from core.jobs.lifecycle import HISTORY_LIMIT
 from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
@@ -136,7 +135,7 @@ def run_result(run: Run) -> RunResult | None:
             if (first := next(forfeits, None)) is not None:
                 # Further lines are a trace, which quotes source code.
                 errors[player] = archive.match(first.number).error.partition("\n")[0]
-        steps = _steps(duel, archive)
+        steps = sum(step_counts(spec_get(duel), duel.seed, (match.moves for match in archive.index)))
     winner = {DuelOutcome.PLAYER_1: run.player_1_name, DuelOutcome.PLAYER_2: run.player_2_name}
     return RunResult(
         winner=winner.get(DuelOutcome(duel.outcome), ""),
@@ -165,17 +164,6 @@ def _side(run: Run, player: int, score: float, wins: int, errors: int, error: st
     words = run.player_words[player] if player < len(run.player_words) else {}
     label, metadata = words.get("version", ""), words.get("metadata", {})
     return RunSide(run.names[player], score, wins, errors, error, label, metadata)
-
-
-def _steps(duel: Duel, archive: DuelArchive) -> int:
-    """Return the steps of all matches. Raises NotStored and ArenaEnvironmentError.
-
-    A step of simultaneous moves has several actions, so such matches are played again.
-    """
-    spec, first = spec_get(duel), archive.match(1)
-    if step_count(spec, first) == len(first.actions):
-        return sum(match.moves for match in archive.index)
-    return sum(step_count(spec, match) for match in archive.matches())
 
 
 def _seconds(job: Duel | Evaluation) -> float:

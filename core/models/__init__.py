@@ -157,4 +157,5 @@ __all__ = [
     "Worker",
     "WorkerHost",
     "WorldLease",
+    "task_name",
 ]
