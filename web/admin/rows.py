@@ -84,8 +84,8 @@ class Rows(ModelAdmin):
 
 
 class Opening(Rows):
-    """The second factors of an account. Its page shows no secret, only its owner can create it, and superusers may
-    delete it."""
+    """Rows that open or lock an account: second factors, logins of providers, failed logins. Superusers may delete
+    them, and no page shows a secret."""
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         return _is_superuser(request)
