@@ -16,12 +16,11 @@ from django.http import HttpRequest
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, NAME_TAKEN, email_problem, username_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_changed_by_organiser, email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
-NAME_TAKEN = "This user name is taken. Please try a different one."
 
 
 def user_create(*, email: str, username: str, password: str | None, team: str = "", github: str = "") -> User:
@@ -50,8 +49,8 @@ def _create(user: User, letter: LetterKind) -> User:
         raise Refused(problem, field="email")
     if email.casefold() == ANONYMOUS_EMAIL:
         raise Refused(MAIL_TAKEN, field="email")
-    if user.username.casefold() == ANONYMOUS_NAME:
-        raise Refused(NAME_TAKEN, field="username")
+    if problem := username_problem(user.username):
+        raise Refused(problem, field="username")
     user.email = User.objects.normalize_email(email)
     try:
         with transaction.atomic():
@@ -95,7 +94,9 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
 
 
 def profile_save(*, user: User, fields: Collection[str]) -> None:
-    """Save what an organiser has changed about a person. A new address has to be confirmed like the first one."""
+    """Save what an organiser has changed about a person; a new address has to be confirmed. Raises Refused."""
+    if "username" in fields and (problem := username_problem(user.username)):
+        raise Refused(problem, field="username")
     with transaction.atomic():
         user.save(update_fields=fields)
         if "email" in fields:
