@@ -137,7 +137,10 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
     number, last = next_edition(environment), last_edition(environment)
     if environment.play != Play.EDITIONS:
-        return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
+        begun = ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
+        if begun is not None:
+            asked_settle(environment)
+        return begun
     submissions = participants_due(environment)
     # A ladder has no fixed set of participants to compare with.
     classic = last if last is not None and not last.is_ladder else None
@@ -164,7 +167,6 @@ def edition_ask(*, environment: Environment) -> None:
 def start_where_asked(environment: Environment) -> None:
     """Start the edition that an organiser has asked for; an alarm gives the reason when one cannot start any more."""
     asked = Environment.objects.filter(pk=environment.pk, start_asked_at__isnull=False)
-    key = f"edition-of-{environment.slug}"
     with transaction.atomic():
         # Together, so that an order is carried out once, whichever worker dies.
         if not asked.update(start_asked_at=None):
@@ -173,13 +175,22 @@ def start_where_asked(environment: Environment) -> None:
             tournament = start_now(environment)
         except Refused as refusal:
             alarm_raise(
-                key=key,
+                key=_asked_key(environment),
                 message=f"The edition of {environment} that an organiser asked for has not begun. {refusal}",
                 address=page("environment", environment.slug),
             )
         else:
-            alarm_settle(key=key)
             logger.info("Started %s.", tournament)
+
+
+def asked_settle(environment: Environment) -> None:
+    """Let the edition that has begun be the one that an organiser has asked for, or was told could not begin."""
+    Environment.objects.filter(pk=environment.pk).update(start_asked_at=None)
+    alarm_settle(key=_asked_key(environment))
+
+
+def _asked_key(environment: Environment) -> str:
+    return f"edition-of-{environment.slug}"
 
 
 def start_now(environment: Environment) -> Tournament:
@@ -199,11 +210,14 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
         for pairs in round_robin(len(submissions))
     ]
     known = strengths([row.pk for row in submissions])
-    return tournament_create(
-        environment=environment,
-        edition=number,
-        submissions=submissions,
-        rounds=rounds,
-        seed=secrets.randbelow(2**31),
-        expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
-    )
+    with transaction.atomic():
+        tournament = tournament_create(
+            environment=environment,
+            edition=number,
+            submissions=submissions,
+            rounds=rounds,
+            seed=secrets.randbelow(2**31),
+            expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
+        )
+        asked_settle(environment)
+    return tournament

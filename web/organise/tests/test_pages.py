@@ -179,6 +179,7 @@ def test_the_second_factor_is_asked_for_first(cast: Cast, visit: As, settings: S
 def test_every_alarm_has_advice_and_its_page_exists(cast: Cast, visit: As) -> None:
     assert advice("queue-duel-stands-still").doc == "operator/troubleshooting"
     assert advice("environment-quarto-fails").anchor == "an-environment-that-fails-in-matches"
+    assert advice("edition-of-quarto").anchor == "start-one"
     assert advice("something-new") is OTHER
     client = visit(None)
     for one in (*ADVICE, OTHER):

@@ -60,7 +60,7 @@ ONLY_IN_THE_ADMIN = {
     "django_q.success": "change delete",
     "django_q.failure": "change delete",
 }
-"""Rights and passwords of accounts, what opens and locks them, and the rows of the task queue: no part of a competition."""
+"""Rights and passwords of accounts, what opens and locks them, the rows of the task queue: no part of a competition."""
 
 
 @pytest.fixture
