@@ -91,6 +91,10 @@ def test_versions_have_several_names(cast: Cast, players: tuple[Submission, Subm
         mine.builds.update(base_digest=theirs)
         # Others are built on a base image of the same name.
         rival.builds.update(base_digest=theirs)
+    # A later version that failed to build is not the one that an image names.
+    failed = factories.submission(mine.agent, image_digest="sha256:" + "a" * 64, form=SubmissionForm.IMAGE)
+    factories.build(failed, base_digest=theirs)
+    factories.validation(failed, JobState.FAILED)
     names = {
         "their own image": f"registry.example.org/alice/player:v1@{theirs}",
         "agent": f"agent:{mine.agent_id}",
