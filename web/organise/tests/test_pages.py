@@ -101,8 +101,13 @@ def test_webhooks_are_added_changed_tested_and_deleted(cast: Cast, visit: As) ->
     olga.post(address, given | {"secret_url": "", "name": "chat room"})
     hook.refresh_from_db()
     assert (hook.name, hook.secret_url, hook.created_by) == ("chat room", HOOK, cast.olga)
-    # The log says that there is an address, never which.
+    # The log says that there is an address, never which, and that it changed only if it did.
     assert HOOK not in str(list(AuditEntry.objects.values_list("changes", flat=True)))
+    assert AuditEntry.objects.get(action="change").changes.keys() == {"name"}
+    olga.post(address, given | {"secret_url": f"{HOOK}/2", "name": "chat room"})
+    assert AuditEntry.objects.filter(action="change").latest("pk").changes.keys() == {"secret_url"}
+    hook.refresh_from_db()
+    assert hook.secret_url == f"{HOOK}/2"
 
     olga.post(reverse("web:organise_action", args=["webhook", hook.pk, "send_test"]))
     assert Delivery.objects.get().webhook == hook
