@@ -12,7 +12,6 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault
 from arena_kit.environment.replay import step_counts
 from core.duels.selectors import NotStored, records_open, spec_get
-from core.jobs.lifecycle import HISTORY_LIMIT
 from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
 
 
@@ -20,8 +19,7 @@ from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, 
 class RunState:
     """Where a run is.
 
-    cancel_code: why it was cancelled. error: for a person, of one that failed or was cancelled. sequence: grows with
-    every change; two equal ones are the same state.
+    cancel_code: why it was cancelled. error: for a person, of one that failed or was cancelled.
     """
 
     run_id: int
@@ -30,7 +28,6 @@ class RunState:
     error: str
     match_count: int
     matches_done: int
-    sequence: int
 
     @property
     def is_over(self) -> bool:
@@ -91,7 +88,7 @@ def run_environment(run: Run) -> Environment:
 
 def run_states(ids: Collection[int]) -> dict[int, RunState]:
     """Return the states of runs by id; a run that is gone is left out."""
-    fields = ("run_id", "state", "cancel_code", "public_error", "history")
+    fields = ("run_id", "state", "cancel_code", "public_error")
     duels = Duel.objects.filter(run__in=ids).order_by().only(*fields, "match_count", "matches_done")
     evaluations = Evaluation.every.filter(run__in=ids).order_by()
     evaluations = evaluations.only(*fields, "fault", "episode_count", "episodes_done")
@@ -109,15 +106,9 @@ def run_state(job: Duel | Evaluation) -> RunState:
         count, done = job.episode_count, job.episodes_done
         if state is JobState.FAILED and job.fault == JobFault.PLAYER:
             state = JobState.SUCCEEDED
-    steps = count + 3
-    if job.is_over:
-        sequence = (HISTORY_LIMIT + 1) * steps
-    else:
-        begun = 2 + done if state is JobState.RUNNING else 1
-        sequence = len(job.history) * steps + begun
     # An earlier attempt's fault is not news of a run that waits for the next one.
     error = job.public_error if state in (JobState.FAILED, JobState.CANCELLED) else ""
-    return RunState(job.run_id, state, job.cancel_code, error, count, done, sequence)
+    return RunState(job.run_id, state, job.cancel_code, error, count, done)
 
 
 def run_result(run: Run) -> RunResult | None:
