@@ -171,7 +171,7 @@ def _named(version: str, caller: User, field: str) -> Submission:
     if kind == "submission" and value:
         found = rows.filter(_identified(value)).first()
     elif kind == "agent" and value.isascii() and value.isdigit() and len(value) < 19:
-        found = rows.active().filter(agent=int(value)).order_by("-number").first()
+        found = rows.playing_for(int(value)).first()
     elif image := IMAGE.fullmatch(version):
         found = _newest(rows.filter(_has_image(image["digest"])), caller)
         if found is None:
