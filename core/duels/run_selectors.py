@@ -12,6 +12,7 @@ from arena_kit.environment.protocol import ArenaEnvironmentError
 from arena_kit.environment.records import Fault
 from arena_kit.environment.replay import step_counts
 from core.duels.selectors import NotStored, records_open, spec_get
+from core.jobs.states import OPEN
 from core.models import CancelCode, Duel, DuelOutcome, Environment, Evaluation, JobFault, JobState, Run, User
 
 
@@ -31,7 +32,7 @@ class RunState:
 
     @property
     def is_over(self) -> bool:
-        return self.state in (JobState.SUCCEEDED, JobState.FAILED, JobState.CANCELLED)
+        return self.state not in OPEN
 
     @property
     def is_timed_out(self) -> bool:
