@@ -94,7 +94,7 @@ def arena_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     # Players may run as a user of their own, who has to reach the sockets.
     channels.chmod(0o711)
     images = f"rl-arena-test-{os.getpid()}"
-    # Of programs that tests start: by default their folder in memory would outlast them.
+    # Programs that tests start would outlast them in their default folder in memory.
     os.environ["METRICS_DIR"] = str(tmp_path_factory.mktemp("metrics"))
     static = "django.contrib.staticfiles.storage.StaticFilesStorage"
     with override_settings(

@@ -175,7 +175,7 @@ def _played(found: Place, task: Task, kind: str) -> TaskVerdict:
         host = RolloutHost(found.worlds, place, video=False, trace=False)
         try:
             work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
-            return task_attempt(found.worlds, found.built, task, work, companions=work.companions).verdict
+            return task_attempt(found.worlds, found.built, task, work, extras=work.extras).verdict
         finally:
             recorder.close(video=False)
 

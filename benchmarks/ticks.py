@@ -87,14 +87,14 @@ def tick_cpu_seconds(folder: Path, *, lots: int, rounds: int) -> list[float]:
         now = [0.0]
         rows = Rows(frozenset(job.claim for job in jobs))
         driver = Driver(rows, ApiCluster(TENANT, kubeconfig=str(config)), TENANT, lots, lambda: now[0])
-        driver.held = {job.claim: Claimed(job, 0.0, is_made=True) for job in jobs}
+        driver.claimed = {job.claim: Claimed(job, 0.0, is_made=True) for job in jobs}
         seconds = []
         for _ in range(rounds):
             now[0] += TICK_SECONDS
             begun = time.process_time()
             driver.tick()
             seconds.append(time.process_time() - begun)
-            if driver.trouble or len(driver.held) != lots:
+            if driver.trouble or len(driver.claimed) != lots:
                 raise RuntimeError(f"The tick did not follow all lots: {driver.trouble}")
         return seconds
     finally:

@@ -59,10 +59,10 @@ def evaluation_steps(evaluation: Evaluation, lease: Lease) -> Steps:
             )
 
 
-def play_episodes(request: Episodes, lease: Lease) -> referee.PlayedEvaluation:
+def play_episodes(play: Episodes, lease: Lease) -> referee.PlayedEvaluation:
     """Play the episodes of a job. Raises PlatformFault."""
-    job, submission, seeds = request.job, request.submission, request.seeds
-    trial_until = None if request.trial_seconds is None else time.monotonic() + request.trial_seconds
+    job, submission, seeds = play.job, play.submission, play.seeds
+    trial_until = None if play.trial_seconds is None else time.monotonic() + play.trial_seconds
     environment = submission.agent.environment
     spec = rules(job)
     workplace = workplace_of_this_worker()
@@ -95,7 +95,7 @@ def play_episodes(request: Episodes, lease: Lease) -> referee.PlayedEvaluation:
             parallel_episodes=environment.parallel_matches,
             limits=environment.limits,
             clock=time.monotonic,
-            order=request.order,
+            order=play.order,
             on_episode=on_episode,
             still_wanted=lease.raise_if_lost,
             trial_until=trial_until,

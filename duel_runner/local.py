@@ -25,20 +25,16 @@ def here(steps: Callable[[AnyJob, Lease], Steps]) -> Callable[[AnyJob, Lease], N
     def perform(job: AnyJob, lease: Lease) -> None:
         running = steps(job, lease)
         try:
-            request = next(running)
+            play = next(running)
             while True:
-                images_fetch(*request.submissions, lease=lease)
+                images_fetch(*play.submissions, lease=lease)
                 begun = time.monotonic()
                 try:
-                    played = (
-                        play_matches(request, lease)
-                        if isinstance(request, MatchesOfJob)
-                        else play_episodes(request, lease)
-                    )
+                    played = play_matches(play, lease) if isinstance(play, MatchesOfJob) else play_episodes(play, lease)
                 except PlatformFault as fault:
-                    request = running.throw(fault)
+                    play = running.throw(fault)
                 else:
-                    request = running.send(PlayResult(played, time.monotonic() - begun))
+                    play = running.send(PlayResult(played, time.monotonic() - begun))
         except StopIteration:
             return
         finally:

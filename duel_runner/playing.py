@@ -37,12 +37,12 @@ def in_time(launch: Launch, trial_until: float | None) -> Launch:
     return replace(launch, limits=replace(launch.limits, start_seconds=max(LEAST_START_SECONDS, left)))
 
 
-def play_matches(request: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
+def play_matches(play: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
     """Play the matches of a job. Raises PlatformFault."""
-    job, players = request.job, request.players
+    job, players = play.job, play.players
     is_heavy = isinstance(job, Duel) and job.is_heavy
     coming = duels_next(count=PREPARED_DUELS, is_heavy=is_heavy)
-    trial_until = None if request.trial_seconds is None else time.monotonic() + request.trial_seconds
+    trial_until = None if play.trial_seconds is None else time.monotonic() + play.trial_seconds
     environment = players[0].agent.environment
     spec = rules(job)
     names = (str(players[0]), str(players[1]))
@@ -89,7 +89,7 @@ def play_matches(request: MatchesOfJob, lease: Lease) -> referee.PlayedDuel:
             clock=time.monotonic,
             one_core=core is not None,
             on_progress=on_progress,
-            decided=decided_by(request.test),
+            decided=decided_by(play.test),
             trial_until=trial_until,
             opening=branch_of(job),
             live=live,

@@ -41,7 +41,7 @@ class Database:
 
 
 def _fresh(work: Callable[[], Answer]) -> Answer:
-    # As at the begin and end of a request: no thread keeps a connection that is broken or too old.
+    # Like the begin and end of a request: no thread keeps a connection that is broken or too old.
     close_old_connections()
     try:
         return work()

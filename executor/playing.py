@@ -20,8 +20,8 @@ from core.operations.priorities import priority_set
 from core.people.audit_log import Operator
 from core.people.rights import may
 from core.submissions.trials import Trial, trial_end, trial_state
+from executor.calls import PRIORITY, Context, is_detached, patience, priority
 from executor.database import Database
-from executor.interceptor import PRIORITY, Context, is_detached, patience, priority
 from executor.leaving import Leaving
 from executor.statuses import CallEnded, Code, unavailable
 from executor.validating import Arriving, environment_row

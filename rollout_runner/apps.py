@@ -9,7 +9,7 @@ class RolloutRunnerConfig(AppConfig):
 
         from core.jobs.registry import chore_register, task_register
         from core.rollouts.judging import JUDGE_TASK
-        from rollout_runner.serving import serve
+        from rollout_runner.queues import serve
 
         serve()
         task_register(JUDGE_TASK, "rollout_runner.rechecks.rollouts_judge")

@@ -71,7 +71,7 @@ def delay(job: Job, full: NoRoom, lease: Lease) -> None:
 
 
 def package_here(build: PackageBuild, lease: Lease) -> BuiltPackage:
-    """As `package_standing`, for a job."""
+    """Like `package_standing`, for a job."""
     return package_standing(build, log=_logging(lease))
 
 

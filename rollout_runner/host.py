@@ -26,8 +26,8 @@ from arena_kit.sandbox.channel import remove_abandoned_channels
 from arena_kit.sandbox.docker import DockerSandbox
 from arena_kit.sandbox.lock_file import LockFile, tokens_alive
 from core.jobs.apart import apart
-from core.jobs.cluster import worlds_tenant
 from core.jobs.images import player_registry
+from core.jobs.tenants import worlds_tenant
 from core.models import JobState, PackageBuild, Rollout
 from core.rollouts.leases import worlds_settle
 

@@ -123,7 +123,7 @@ def _labels(rollout: Rollout) -> dict[str, str]:
 
 
 def _spoilt(rollout: Rollout, lease: Lease, played: PlayedRollout, folder: Path) -> None:
-    """Give a rollout back that the platform has spoilt; one whose model is set wrongly fails at once."""
+    """Give a rollout back after a platform fault; fail it if its model is misconfigured."""
     verdict = played.verdict
     if (folder / WORLD_LOG).is_file():
         said = (folder / WORLD_LOG).read_text(encoding="utf-8", errors="replace")[-MOST_LOG_CHARACTERS:]
@@ -177,7 +177,7 @@ def _build(rollout: Rollout, lease: Lease) -> PackageBuild | None:
 
 
 def _model_is_busy(rollout: Rollout, lease: Lease) -> bool:
-    """Let a rollout wait whose model is used by enough others, or has cost enough today; return whether it waits."""
+    """Delay a rollout whose model is busy or over its daily budget; return whether it is delayed."""
     model = rollout.batch.model
     if model is None:
         return False

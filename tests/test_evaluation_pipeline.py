@@ -143,7 +143,7 @@ def environment() -> Environment:
     ]
 )
 def script_sandbox(request: pytest.FixtureRequest, settings: Settings, tmp_path: Path) -> str:
-    """As `sandbox`; on an engine scripts are built with packages from an index."""
+    """Like `sandbox`; on an engine scripts are built with packages from an index."""
     settings.SANDBOX, settings.DEBUG, settings.DATA_DIR = request.param, True, tmp_path
     return str(request.param)
 

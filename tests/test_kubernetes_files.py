@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
-from arena_kit.cluster.manifest import PodPlayerSpec, Site
+from arena_kit.cluster.manifest import PodPlayerSpec, Tenant
 from arena_kit.cluster.rights import LOT_RIGHTS, WORLD_RIGHTS
 from arena_kit.environment.spec import Limits
 from core import settings as arena_settings
@@ -89,12 +89,12 @@ def objects(request: pytest.FixtureRequest) -> list[Plain]:
 def lot() -> Plain:
     player = PodPlayerSpec("registry.test/players@sha256:" + "b" * 64, Limits(gpu_count=1))
     job = LotJob("duel", 1, 1, "0123456789abcdef", "{}", (player, player), 1800.0)
-    site = Site(
+    tenant = Tenant(
         "arena", "arena-players", "registry.test/arena@sha256:" + "a" * 64, runtime_class="gvisor",
         priority_class="arena-lot", pull_secret="registry", queue="lots", node_selector={"pool": "spot"},
         tolerations=[{"key": "pool", "operator": "Equal", "value": "spot"}], host_users=False,
     )  # fmt: skip
-    return lot_manifest(job, site)
+    return lot_manifest(job, tenant)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

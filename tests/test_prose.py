@@ -13,10 +13,12 @@ PACKAGES = (
     "arena_kit", "benchmarks", "builder", "core", "duel_runner", "environments", "example_players", "executor",
     "publisher", "rollout_runner", "tournament_manager", "web",
 )  # fmt: skip
-DOCSTRING = re.compile(r"(What|Whether)\b|.*\bRaises\.\s*$", re.DOTALL)
+DOCSTRING = re.compile(r"(As|Of|Those|What|Whether)\b|.*\bRaises\.\s*$", re.DOTALL)
 """A docstring names its subject first: "Return whether ...", "The limits of ...", and the errors that it raises."""
 COMMENT = re.compile(r"(Of|As|Those|What)\b")
 """A constant's comment is a full sentence, or a noun, about the constant."""
+BESIDE = re.compile(r"\n *# (Of|Those|Whether) .*")
+"""A comment beside code names its subject too."""
 SPEAKING = re.compile(
     r"\b(?:arena|browser|cluster|container|database|driver|engine|environment|gateway|host|job|kernel|message|page|pod|"
     r"process|reaper|referee|registry|row|server|site|supervisor|watchdog|worker|world)s?"
@@ -28,6 +30,7 @@ Documented = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module
 
 def refused(source: str) -> Iterator[str]:
     """Yield the first line of every docstring and comment with such a pattern."""
+    yield from (found[0].strip() for found in BESIDE.finditer(source))
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, Documented) and DOCSTRING.match(ast.get_docstring(node) or ""):
             yield (ast.get_docstring(node) or "").partition("\n")[0]

@@ -21,7 +21,7 @@ from arena_kit.image.calls import engine, engine_errors
 from arena_kit.image.errors import BuilderUnavailable, BuildFailed
 from arena_kit.rollout.agents.agent import Agent, ScriptedAgent, null_script
 from arena_kit.rollout.agents.meter import Meter
-from arena_kit.rollout.attempt import TaskRefused, task_accept
+from arena_kit.rollout.attempt import TaskRefused, Worlds, task_accept
 from arena_kit.rollout.browser.container import BrowserHost
 from arena_kit.rollout.building.build import package_build, package_remove
 from arena_kit.rollout.building.images import Bases, untag
@@ -48,12 +48,7 @@ class Home:
     """A built package on this machine, and the tasks that were chosen."""
 
     def __init__(
-        self,
-        options: argparse.Namespace,
-        folder: Path,
-        worlds: DockerWorlds,
-        built: BuiltPackage,
-        tasks: Sequence[Task],
+        self, options: argparse.Namespace, folder: Path, worlds: Worlds, built: BuiltPackage, tasks: Sequence[Task]
     ) -> None:
         self.tasks = tasks
         self._options, self._folder, self._built = options, folder, built
@@ -116,7 +111,7 @@ class Home:
             recorder = Recorder(self._output(f"{task.key}-oracle-{tried}"))
             try:
                 work = BrowserWork(self._host, ScriptedAgent(task.oracle), recorder)
-                task_accept(self._host.worlds, self._built, task, work, companions=work.companions)
+                task_accept(self._host.worlds, self._built, task, work, extras=work.extras)
             except PlatformFault as fault:
                 if tried == MOST_TRIES:
                     raise

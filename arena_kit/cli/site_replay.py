@@ -10,8 +10,7 @@ from pathlib import Path
 from arena_kit.cli.common import DONE, NO, TRY_LATER, BadArgument, print_json, show
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
-from arena_kit.cli.local_replay import Replay as LocalReplay
-from arena_kit.cli.local_replay import write_replay
+from arena_kit.cli.local_replay import LocalReplay, write_replay
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import output_open
 from arena_kit.cli.players import chosen_sandbox, launch_of, player_image, sandbox_check

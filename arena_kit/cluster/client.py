@@ -13,8 +13,8 @@ from importlib import import_module
 from math import ceil
 from typing import Any
 
-from arena_kit.cluster.answers import PIECE_BYTES, body_of, dropped_of, message_of, reason_of, silence_of
 from arena_kit.cluster.manifest import TENANT, Tenant
+from arena_kit.cluster.replies import PIECE_BYTES, body_of, dropped_of, message_of, reason_of, silence_of
 from arena_kit.cluster.rights import LOT_RIGHTS, Right
 from arena_kit.cluster.status import REFEREE
 from arena_kit.cluster.streams import Stream, opened

@@ -78,18 +78,12 @@ class PodPlayerSpec:
 
 
 def job_manifest(
-    name: str,
-    labels: Mapping[str, str],
-    pod: Mapping[str, Any],
-    tenant: Tenant,
-    *,
-    seconds: float,
-    finished_seconds: int,
+    name: str, labels: Mapping[str, str], pod: Mapping[str, Any], tenant: Tenant, *, seconds: float, ttl_seconds: int
 ) -> dict[str, Any]:
     """Return a Job of one pod.
 
     labels: of the Job and its pod. pod: its specification. seconds: of its work, after which the cluster ends it.
-    finished_seconds: after which the cluster removes a Job that is over, if no worker does.
+    ttl_seconds: after which the cluster removes a Job that is over, if no worker does.
     """
     return {
         "apiVersion": "batch/v1",
@@ -109,7 +103,7 @@ def job_manifest(
             "parallelism": 1,
             "podReplacementPolicy": "Failed",
             "activeDeadlineSeconds": round(seconds) + START_ALLOWANCE_SECONDS,
-            "ttlSecondsAfterFinished": finished_seconds,
+            "ttlSecondsAfterFinished": ttl_seconds,
             **({"suspend": True} if tenant.queue else {}),
             "template": {"metadata": {"labels": dict(labels)}, "spec": dict(pod)},
         },

@@ -29,7 +29,7 @@ LOT_RIGHTS = (
 )
 """The calls that a driver of lots makes."""
 WORLD_RIGHTS = (
-    # Of what a driver of lots does, worlds do not watch.
+    # Worlds need every right of the lot driver except `watch`.
     *(right for right in LOT_RIGHTS if right.verb != "watch"),
     # Clusters need the one or the other, by their version.
     Right("get", "pods", subresource="exec"),

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 from urllib.parse import urlencode
 
-from arena_kit.cluster.answers import message_of, silence_of
+from arena_kit.cluster.replies import message_of, silence_of
 from arena_kit.errors import PlatformFault
 
 INPUT, OUTPUT, ERRORS, STATUS = 0, 1, 2, 3

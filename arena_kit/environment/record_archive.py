@@ -139,7 +139,7 @@ class DuelArchive:
 
     @property
     def alike(self) -> tuple[int, ...] | None:
-        """As in `DuelRecord`, from the index."""
+        """The field of `DuelRecord`, from the index."""
         found = tuple(row.same_as for row in self.index if row.same_as is not None)
         return found if len(found) == self.match_count > 0 else None
 

@@ -44,7 +44,7 @@ class RemoteSolver:
     nodes: int
 
     def at(self, ply: int) -> Solution:
-        """As `MatchSolver`. Raises NotSolved and BrokenEnvironment."""
+        """Like `MatchSolver`. Raises NotSolved and BrokenEnvironment."""
         question = [self.seed, list(self.actions), self.nodes, ply]
         said = server_of(self.spec).data(ServerKind.SOLVE, question)
         if said is None:

@@ -20,7 +20,7 @@ from arena_kit.ranking.scores import CONFIDENCE, Interval, paired_difference
 POWER = 0.8
 """The chance that as many results as are asked for show a difference of the size seen."""
 MOST_TIMES = 100
-"""A difference that needs more than so many times the results there are is too small to say how many."""
+"""If proving a difference would take more than this many times the present results, no number is given."""
 
 
 class Verdict(StrEnum):

@@ -17,8 +17,8 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.paths import NOTHING
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import NOTHING as NO_COMPANIONS
-from arena_kit.rollout.worlds.world import Companions, World
+from arena_kit.rollout.worlds.world import NOTHING as NO_EXTRAS
+from arena_kit.rollout.worlds.world import Extras, World
 
 FRESH_ONE_IN = 20
 """One of so many worlds is exported before its agent begins, and must hold what the package held when it was built."""
@@ -74,17 +74,12 @@ class Worlds(Protocol):
     """Where worlds come from: an engine of this host, or a cluster."""
 
     def open(
-        self,
-        package: BuiltPackage,
-        *,
-        seconds: float,
-        labels: Mapping[str, str] | None = None,
-        companions: Companions = ...,
+        self, package: BuiltPackage, *, seconds: float, labels: Mapping[str, str] | None = None, extras: Extras = ...
     ) -> World:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the world may be removed by any reaper. labels: further ones of its containers.
-        companions: what joins the world later, such as a browser.
+        extras: what joins the world later, such as a browser.
         """
 
 
@@ -113,20 +108,20 @@ def task_attempt(
     task: Task,
     work_at: AtWork,
     *,
-    companions: Companions = NO_COMPANIONS,
+    extras: Extras = NO_EXTRAS,
     labels: Mapping[str, str] | None = None,
     on_phase: OnPhase = phases_ignore,
 ) -> Attempt:
     """Return a rollout's verdict, judged when its world is gone.
 
-    companions: what the work needs beside the services, such as a browser. labels: of the world's containers.
+    extras: what the work needs beside the services, such as a browser. labels: of the world's containers.
     The platform's faults are verdicts, too. Raises NoRoom while the host has no memory for the world.
     """
     logs: dict[str, str] = {}
     try:
         seconds = task.limits.seconds + SPARE_SECONDS
         on_phase(Phase.PROVISIONING, None)
-        with worlds.open(package, seconds=seconds, labels=labels, companions=companions) as world:
+        with worlds.open(package, seconds=seconds, labels=labels, extras=extras) as world:
             try:
                 if package.digest and int(world.token, 16) % FRESH_ONE_IN == 0:
                     world.check_fresh()
@@ -159,13 +154,13 @@ def attempt_judge(package: BuiltPackage, task: Task, work: Work, files: Mapping[
 
 
 def task_accept(
-    worlds: Worlds, package: BuiltPackage, task: Task, oracle: AtWork, *, companions: Companions = NO_COMPANIONS
+    worlds: Worlds, package: BuiltPackage, task: Task, oracle: AtWork, *, extras: Extras = NO_EXTRAS
 ) -> None:
     """Try a task with its oracle and with an agent that does nothing, each in a world of its own.
 
     Raises TaskRefused, PlatformFault for what says nothing about the task, and NoRoom.
     """
-    solved = task_attempt(worlds, package, task, oracle, companions=companions).verdict
+    solved = task_attempt(worlds, package, task, oracle, extras=extras).verdict
     _raise_platform_fault(solved)
     if not solved.is_solved:
         raise TaskRefused(f"The oracle of {task.key} fails: {solved.sentence}", code="oracle_failed", verdict=solved)

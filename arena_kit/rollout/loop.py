@@ -25,13 +25,13 @@ from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.values.actions import ANSWER, ENDINGS, NOTE, Action, ActionRefused, action_read
 from arena_kit.rollout.values.older_actions import action_adapted
 from arena_kit.rollout.values.paths import NOTHING
-from arena_kit.rollout.worlds.world import Companions, World
+from arena_kit.rollout.worlds.world import Extras, World
 from arena_kit.text import plain_text
 
 MOST_INVALID = 10
 """Actions in a row that cannot be carried out; the rollout then ends by the agent's fault."""
 FREE_NOTES = 100
-"""Further notes are steps, or an agent could go on for ever without one."""
+"""Notes beyond this number count as steps, so that an agent cannot run forever on notes."""
 MOST_NOTE = 4_000
 
 
@@ -56,15 +56,13 @@ class RolloutHost:
 class BrowserWork:
     """Lets an agent work at a task in a world; for one rollout, as `task_attempt` takes it.
 
-    companions: the browser, and what the agent needs besides the package. `tell` hands the verdict to the agent.
+    extras: the browser, and what the agent needs besides the package. `tell` hands the verdict to the agent.
     """
 
     def __init__(self, host: RolloutHost, agent: Agent, recorder: Recorder, meter: Meter | None = None) -> None:
         """meter: of the gateway that the agent may use."""
         self._host, self._agent, self._recorder = host, agent, recorder
-        self.companions = Companions(
-            Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player
-        )
+        self.extras = Extras(Browser.memory_bytes + agent.memory_bytes, has_browser=True, player=agent.pod_player)
         self.meter = meter or Meter()
         self._told: Mapping[str, Any] = {}
         self.steps, self.seconds, self.agent_seconds = 0, 0.0, 0.0
@@ -90,7 +88,7 @@ class BrowserWork:
                 self.seconds = self._host.clock() - progress.begun
             self._told = state_of(task, progress, self.meter, self._host.clock())
             if world.has_player:
-                # Its container ends with the world, so it does not hear its score.
+                # Its container ends with the world, so it does not get its score.
                 self._agent.end(self._told, 0.0)
                 self._agent.close()
             return self._frozen(world, browser, progress, work, passed)
@@ -248,7 +246,7 @@ class BrowserWork:
         har = self._recorder.har()
         if world.package.front:
             self._recorder.har_write(har, BROWSER_HAR)
-            # What the browser has held back itself never came to the proxy, and guards look for it.
+            # Requests that the browser itself withheld never came to the proxy, and guards look for them.
             har = har_bytes([*world.requests()[passed:], *self._recorder.outside(world.package.origins)])
         self._recorder.har_write(har)
         return Work(

@@ -55,7 +55,7 @@ def images_follow_sandbox(note: Path, sandbox: str) -> int:
 
 
 def scored_upload(owner: User, environments: Sequence[Environment], say: Callable[[str], None]) -> list[Submission]:
-    """As `examples_upload`, for environments that are ranked by score. Agents that learn are trained, which `say` is
+    """Like `examples_upload`, for environments that are ranked by score. Agents that learn are trained, which `say` is
     told."""
     return list(_upload(owner, {environment: SCORED.get(environment.env_id, ()) for environment in environments}, say))
 

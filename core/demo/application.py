@@ -16,7 +16,7 @@ from arena_kit.zips import zip_bytes
 from core.jobs.states import OPEN
 from core.links import absolute, page
 from core.models import Agent, Batch, BatchPurpose, Environment, JobState, Package, RolloutAgent, RolloutOutcome, User
-from core.rollouts.batches import AgentChoice, BatchOptions, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.packages import package_upload
 from core.submissions.services import agent_create
 
@@ -72,7 +72,7 @@ class ApplicationDemo:
     def _begin(self, environment: Environment) -> Batch:
         """Let the oracles work at all tasks once, and upload an agent that works at them for the board."""
         tasks = [task for task in environment.tasks.filter(is_current=True).select_related("file") if task.has_oracle]
-        options = BatchOptions(note="Each task's own script, in the demo.")
+        options = Options(note="Each task's own script, in the demo.")
         choice = AgentChoice(RolloutAgent.SCRIPTED, vision=True)
         batch = batch_create(owner=self._owner, environment=environment, tasks=tasks, agent=choice, options=options)
         if not Agent.objects.filter(environment=environment, owner=self._owner).exists():

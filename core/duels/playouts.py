@@ -87,7 +87,7 @@ def playouts_of(duel: Duel, number: int) -> Playouts | None:
     """Return the newest playouts of a match of which anything is or may come; None without any."""
     asked = _duels(duel, number)
     if not asked.exists():
-        # As for most matches, whose pages are then spared a query of many columns.
+        # Most matches have none, so their pages skip a wide query.
         return None
     rows = list(asked.select_related("player_1__agent", "player_2__agent").defer("log", "history"))
     useful = [row for row in rows if row.state not in (JobState.FAILED, JobState.CANCELLED)]

@@ -162,7 +162,7 @@ def file_open(field: FieldFile, what: str) -> Iterator[IO[bytes]]:
 
 
 def file_get(field: FieldFile, what: str) -> IO[bytes]:
-    """As `file_open`, but the caller closes the file."""
+    """Like `file_open`, but the caller closes the file."""
     if not field:
         raise NotStored(f"{what} not there.")
     if day := removed_on(field.name):

@@ -21,7 +21,7 @@ from django.db.models import F
 
 from arena_kit.ranking.standings import DuelResult, Standing, by_rating, standings
 from core.editions.results import LedgerDuel, between, counted, of_players, played, results_of, until
-from core.editions.sums import StruckDuel, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
+from core.editions.sums import Strike, strikes_followed, struck_in, sums_add, sums_anew, sums_correct
 from core.models import (
     Environment,
     LedgerChange,
@@ -133,7 +133,7 @@ def _tables_follow(
     tournaments: Mapping[int, Tournament],
     new: Iterable[LedgerDuel],
     others: Changes,
-    struck: Iterable[StruckDuel],
+    struck: Iterable[Strike],
     sums: LedgerSums,
     version: int,
 ) -> None:

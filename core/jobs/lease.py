@@ -121,7 +121,7 @@ class Lease:
         try:
             self._also()
         except Exception:
-            # What is done beside the job must never cost it.
+            # Work beside the job must never cost it.
             self._also = None
             connection.close()
             logger.warning("Nothing more is told of %s %s.", self._job.KIND, self._job.pk, exc_info=True)

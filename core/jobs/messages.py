@@ -98,7 +98,7 @@ def _send(queue: str, task: str, argument: int | str) -> None:
         if _is_waiting(queue, task, argument):
             return
         with transaction.atomic():
-            # Of several that send at the same time the first one does.
+            # The first of several senders at the same time does it.
             name_lock(f"message {task} {argument}")
             if not _is_waiting(queue, task, argument):
                 name = f"{task}:{argument}"

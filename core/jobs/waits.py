@@ -22,20 +22,14 @@ from core.models import Alarm, Job, JobState
 
 ENGINE_DOWN_CODE = "engine_unavailable"
 """The code of the platform fault that no container engine answered."""
-
-
 UNAVAILABLE_CODE = "environment_unavailable"
 """The code of the platform fault that an environment cannot be played on this arena."""
-
-
 HELD_CODE = "environment_on_hold"
 """The code of the platform fault that an environment failed and the attempts of a rated duel are used up."""
 ON_HOLD = Q(state=JobState.QUEUED, error_code=HELD_CODE, not_before__isnull=False)
 """The condition for duels on hold. One that an organiser has requeued keeps the code until a worker begins it."""
 HALTED_CODES = (UNAVAILABLE_CODE, HELD_CODE)
 """The codes of waiting duels that no worker can help; organisers get alarms about their environments."""
-
-
 TAKEN_OVER = timedelta(minutes=2)
 """Workers take over within a minute. A job that has been due for longer than this has no worker."""
 
@@ -83,10 +77,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
-    """A queue's workers.
+    """A queue's workers. without_engine: those whose engine does not answer. still_since: the start of its standstill.
 
-    without_engine: those whose engine does not answer. still_since: the start of its standstill. at_once: how many jobs
-    the others do at the same time.
+    at_once: how many jobs the others do at the same time.
     """
 
     workers: int = 0
@@ -111,7 +104,7 @@ def wait_of(job: Job) -> Wait | None:
 
 
 def waits_of(jobs: Iterable[Job | None]) -> Mapping[tuple[str, int], Wait]:
-    """As `wait_of` for many jobs, by kind and id.
+    """Like `wait_of` for many jobs, by kind and id.
 
     At most two queries for each kind and two more; none when no job waits.
     """
@@ -184,7 +177,7 @@ def _in_line(job: Job, queue: _Queue, place: int | None, estimate: Estimate | No
     if queue.without_engine == queue.workers:
         return Wait(WaitCode.ENGINE_DOWN, f"The container engine does not answer; {where}.", place)
     if queue.still_since is not None:
-        still = f"Its queue has stopped finishing jobs; the organisers were alarmed at {_clock(queue.still_since)}"
+        still = f"Its queue has stopped finishing jobs; the organisers got an alarm at {_clock(queue.still_since)}"
         return Wait(WaitCode.STANDS_STILL, f"{still}. {where[0].upper()}{where[1:]}.", place)
     where = where[0].upper() + where[1:]
     if estimate is None:

@@ -56,7 +56,7 @@ def _requeue_expired(model: type[Job], number: int) -> bool:
 
 
 def _delay(model: type[Job], number: int) -> None:
-    """Delay the next look at a row in which something is wrong, and alarm the organisers."""
+    """Delay the next look at a row in which something is wrong, and raise an alarm."""
     _expired(model).filter(pk=number).update(lease_expires_at=from_now(POISON_PAUSE))
     alarm_raise(
         key=_poison_key(model, number),

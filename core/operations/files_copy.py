@@ -85,7 +85,7 @@ def _opened(entry: dict[str, Any]) -> Storage:
 
 
 def _copy(source: Storage, target: Storage, name: str) -> None:
-    # What an interrupted copy to a folder has left is shorter.
+    # An interrupted copy to a folder has left a shorter file.
     target.delete(name)
     with source.open(name, "rb") as file:
         saved = target.save(name, file)

@@ -147,7 +147,7 @@ def rating_points_replace(*, changed: Sequence[RatingPoint], gone: Sequence[Rati
 
 
 def rating_points_thin(*, before: datetime, dry_run: bool = False) -> int:
-    """Of moments before this one keep only the last of each day and environment; return how many points are deleted.
+    """Keep only the last moment of each day and environment before this one; return how many points are deleted.
 
     Moments are deleted as a whole, so that the rest are leaderboards as they were shown.
     """

@@ -68,7 +68,7 @@ class AgentChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchOptions:
+class Options:
     """How the rollouts of a batch are made. limits: tighter ones than those of the tasks. priority: by organisers."""
 
     attempts: int = 1
@@ -79,18 +79,13 @@ class BatchOptions:
 
 
 def batch_create(
-    *,
-    owner: User,
-    environment: Environment,
-    tasks: Sequence[Task],
-    agent: AgentChoice,
-    options: BatchOptions | None = None,
+    *, owner: User, environment: Environment, tasks: Sequence[Task], agent: AgentChoice, options: Options | None = None
 ) -> Batch:
     """Let an agent work at tasks, several times at each; return the batch. Raises Refused and QuotaExceeded.
 
     tasks: current ones of the application, read with their files.
     """
-    options = options or BatchOptions()
+    options = options or Options()
     check_may_ask(owner)
     _check_options(owner, environment, tasks, options)
     _check_agent(owner, environment, agent, tasks)
@@ -113,7 +108,7 @@ def ranking_begin(*, submission: Submission) -> Batch | None:
     if package is None or not tasks or submission.agent.is_disabled or submission.agent.is_resting:
         return None
     choice = AgentChoice(RolloutAgent.SUBMISSION, submission=submission, vision=True)
-    options = BatchOptions(attempts=RANKING_ATTEMPTS, note="For the board.")
+    options = Options(attempts=RANKING_ATTEMPTS, note="For the board.")
     return _create(submission.agent.owner, package, tasks, choice, options, BatchPurpose.RANKING)
 
 
@@ -173,12 +168,7 @@ def _attempted(submission: Submission) -> dict[int, int]:
 
 
 def _create(
-    owner: User,
-    package: Package,
-    tasks: Sequence[Task],
-    agent: AgentChoice,
-    options: BatchOptions,
-    purpose: BatchPurpose,
+    owner: User, package: Package, tasks: Sequence[Task], agent: AgentChoice, options: Options, purpose: BatchPurpose
 ) -> Batch:
     batch = Batch.objects.create(
         owner=owner,
@@ -200,7 +190,7 @@ def _create(
     return batch
 
 
-def _check_options(owner: User, environment: Environment, tasks: Sequence[Task], options: BatchOptions) -> None:
+def _check_options(owner: User, environment: Environment, tasks: Sequence[Task], options: Options) -> None:
     if not environment.is_app:
         raise Refused(f"{environment} is not an application, so it has no rollouts.", code="no_application")
     if not environment.is_active:

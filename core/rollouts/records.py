@@ -150,7 +150,7 @@ def atif_trajectory(rollout: Rollout, steps: Sequence[Mapping[str, Any]]) -> dic
             entry["tool_calls"] = [{"tool_call_id": call_id, "function_name": call["name"], "arguments": call["args"]}]
             said = step["error"] or (f"{then['title']} {then['url']}".strip() if then else "")
             entry["observation"] = {"results": [{"source_call_id": call_id, "content": said}]}
-        # How the tokens of a step divide is not known, only their sum.
+        # Only the sum of a step's tokens is known, not the split into input and output.
         entry["metrics"] = {"cost_usd": cost / 1e6, "extra": {"tokens": tokens}}
         if not model:
             entry["llm_call_count"] = 0

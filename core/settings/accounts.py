@@ -41,7 +41,7 @@ AXES_LOCKOUT_CALLABLE = "web.site.logins.locked_out"
 AXES_SENSITIVE_PARAMETERS = ["username", "email", "password", "ip_address", "csrfmiddlewaretoken"]
 
 # --- django-allauth ---------------------------------------------------------------------------------------
-# What it calls of this site is in web.people.adapters and web.people.forms. The limits are those of RATES and of
+# Its calls into this site are in web.people.adapters and web.people.forms. The limits are those of RATES and of
 # django-axes, which count for all kinds of access, so its own are off.
 ACCOUNT_RATE_LIMITS = MFA_RATE_LIMITS = False
 ACCOUNT_ADAPTER = "web.people.adapters.AccountAdapter"

@@ -14,7 +14,7 @@ _OPTIONS: dict[str, Any] = env.pairs(
     apart={"parallelism": whole_number, "memory_bytes": whole_number, "images": words},
 )
 ROLLOUT_PARALLELISM: int = _OPTIONS["parallelism"]
-# Of all worlds of a host together, with their browsers and players.
+# The memory of all worlds on one host, browsers and players included.
 ROLLOUT_MEMORY_BYTES: int = _OPTIONS["memory_bytes"]
 APP_BASE_IMAGES: str = _OPTIONS["base_images"]
 BROWSER_IMAGE: str = _OPTIONS["browser_image"]

@@ -187,7 +187,7 @@ def version_list(
     """Return versions of an agent, newest first; all without a limit, only one with `number`.
 
     playing: the result of `active_version`, unless agents are ranked by scores.
-    Places in tournaments whose results are held back from the viewer are left out. The newest version, and every
+    Places in tournaments whose results are withheld from the viewer are left out. The newest version, and every
     version whose page still changes, has its log.
     """
     withheld = withheld_from(viewer or AnonymousUser())

@@ -144,7 +144,7 @@ def tournament_relabel(*, tournament: Tournament, name: str, season: Season | No
     with transaction.atomic():
         shown = _audience_locked(tournament)
         if shown == Audience.PUBLIC and results != Audience.PUBLIC:
-            raise Refused("Its results are public already, so they can no longer be held back.", field="results")
+            raise Refused("Its results are public already, so they can no longer be withheld.", field="results")
         Tournament.objects.filter(pk=tournament.pk).update(name=name, season=season, results=results)
         tournament.refresh_from_db()
         results_released(tournament, before=shown)

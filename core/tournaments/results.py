@@ -1,4 +1,4 @@
-"""Who may see the results of a tournament: organisers may hold them back until they release them.
+"""Who may see the results of a tournament: organisers may withhold them until they release them.
 
 Everything that would reveal the result of a duel checks it here: tables, duels, matches, replays, files and logs.
 """
@@ -14,7 +14,7 @@ from core.people.rights import may
 
 Viewer = User | AnonymousUser
 RESULTS = "core.view_tournament"
-"""The right to see results that are held back."""
+"""The right to see results that are withheld."""
 
 
 class Withheld(NotStored):
@@ -37,7 +37,7 @@ def results_check(tournament: Tournament, viewer: Viewer) -> None:
 
 
 def duel_visible(duel: Duel, viewer: Viewer) -> bool:
-    """Return whether a person sees the result of a duel; duels without a tournament are never held back."""
+    """Return whether a person sees the result of a duel; duels without a tournament are never withheld."""
     return duel.tournament is None or results_visible(duel.tournament, viewer)
 
 
@@ -47,7 +47,7 @@ def duel_check(duel: Duel, viewer: Viewer) -> None:
 
 
 def withheld_because(tournament: Tournament) -> str:
-    """Why the results are held back, and until when, as a sentence."""
+    """Why the results are withheld, and until when, as a sentence."""
     who = "participants and organisers" if tournament.results == Audience.PARTICIPANTS else "organisers"
     return f"Only {who} can see the results of this tournament until they are released."
 

@@ -35,7 +35,7 @@ NAMED = (
 
 @dataclass(frozen=True, slots=True)
 class WallTournament:
-    """A running tournament. duels, played: their number so far; 0 where results are held back, and of a ladder."""
+    """A running tournament. duels, played: their number so far; 0 where results are withheld, and of a ladder."""
 
     tournament: Tournament
     participants: int

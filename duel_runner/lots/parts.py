@@ -1,4 +1,4 @@
-"""The request of a job to a lot, and the lot's part as the result."""
+"""The plays of a job for a lot, and the lot's part as the result."""
 
 from __future__ import annotations
 
@@ -31,22 +31,20 @@ def must_be_apart(job: Job) -> bool:
     return isinstance(job, Duel | Validation) and rules(job).isolation == "apart"
 
 
-def lot_job(*requests: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
+def lot_job(*plays: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
     """Return the lot of a running job, or of several duels. Raises PlatformFault for rules or an image that are gone.
 
     It has the name and the claim of the first.
     """
-    job, (players, seats) = requests[0].job, _seated(requests)
+    job, (players, seats) = plays[0].job, _seated(plays)
     limits = players[0].agent.environment.limits
     lot = Lot(
         claim_of(job),
         tuple(LotPlayer(f"player-{n + 1}", channel_of(n), limits) for n in range(len(players))),
         duels=tuple(
-            _duel(request, *seat)
-            for request, seat in zip(requests, seats, strict=True)
-            if isinstance(request, MatchesOfJob)
+            _duel(play, *seat) for play, seat in zip(plays, seats, strict=True) if isinstance(play, MatchesOfJob)
         ),
-        evaluations=tuple(_evaluation(request) for request in requests if isinstance(request, Episodes)),
+        evaluations=tuple(_evaluation(play) for play in plays if isinstance(play, Episodes)),
     )
     return LotJob(
         kind=job.KIND,
@@ -55,9 +53,9 @@ def lot_job(*requests: MatchesOfJob | Episodes, step: int = 1) -> LotJob:
         claim=lot.claim,
         lot=lot.to_json(),
         players=tuple(_player(submission) for submission in players),
-        play_seconds=sum(map(_play_seconds, requests)),
+        play_seconds=sum(map(_play_seconds, plays)),
         step=step,
-        others=tuple(claim_of(request.job) for request in requests[1:]),
+        others=tuple(claim_of(play.job) for play in plays[1:]),
     )
 
 
@@ -83,53 +81,51 @@ def _player(submission: Submission) -> PodPlayerSpec:
     return PodPlayerSpec(image, limits, fresh=submission.needs_fresh_container or limits.gpu_count > 0)
 
 
-def _seated(requests: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
-    """Return the submissions of a lot's containers, and for each request the indexes of its own."""
-    if len(requests) == 1:
+def _seated(plays: Sequence[MatchesOfJob | Episodes]) -> tuple[list[Submission], list[tuple[int, ...]]]:
+    """Return the submissions of a lot's containers, and for each play the indexes of its own."""
+    if len(plays) == 1:
         # A validation has two containers of one submission.
-        players = list(requests[0].submissions)
+        players = list(plays[0].submissions)
         return players, [tuple(range(len(players)))]
-    found = {submission.pk: submission for request in requests for submission in request.submissions}
+    found = {submission.pk: submission for play in plays for submission in play.submissions}
     places = {number: place for place, number in enumerate(found)}
-    return list(found.values()), [tuple(places[player.pk] for player in request.submissions) for request in requests]
+    return list(found.values()), [tuple(places[player.pk] for player in play.submissions) for play in plays]
 
 
-def _play_seconds(request: MatchesOfJob | Episodes) -> float:
-    if request.trial_seconds is not None:
-        return request.trial_seconds
-    environment = request.submissions[0].agent.environment
-    return (
-        limits_of(request.job, environment) if isinstance(request, MatchesOfJob) else environment.limits
-    ).duel_seconds
+def _play_seconds(play: MatchesOfJob | Episodes) -> float:
+    if play.trial_seconds is not None:
+        return play.trial_seconds
+    environment = play.submissions[0].agent.environment
+    return (limits_of(play.job, environment) if isinstance(play, MatchesOfJob) else environment.limits).duel_seconds
 
 
-def _duel(request: MatchesOfJob, first: int, second: int) -> DuelPart:
-    job, environment = request.job, request.players[0].agent.environment
+def _duel(play: MatchesOfJob, first: int, second: int) -> DuelPart:
+    job, environment = play.job, play.players[0].agent.environment
     return DuelPart(
         id=part_id(job),
         environment=rules(job).id,
         players=(first, second),
-        names=(str(request.players[0]), str(request.players[1])),
+        names=(str(play.players[0]), str(play.players[1])),
         seed=job.seed,
         match_count=job.match_count,
         parallel_matches=environment.parallel_matches,
         limits=limits_of(job, environment),
-        trial_seconds=request.trial_seconds,
-        test=request.test,
+        trial_seconds=play.trial_seconds,
+        test=play.test,
         opening=branch_of(job),
     )
 
 
-def _evaluation(request: Episodes) -> EvaluationPart:
-    environment = request.submission.agent.environment
+def _evaluation(play: Episodes) -> EvaluationPart:
+    environment = play.submission.agent.environment
     return EvaluationPart(
-        id=part_id(request.job),
-        environment=rules(request.job).id,
+        id=part_id(play.job),
+        environment=rules(play.job).id,
         player=0,
-        name=str(request.submission),
-        seeds=request.seeds,
-        order=tuple(range(len(request.seeds))) if request.order is None else request.order,
+        name=str(play.submission),
+        seeds=play.seeds,
+        order=tuple(range(len(play.seeds))) if play.order is None else play.order,
         parallel_episodes=environment.parallel_matches,
         limits=environment.limits,
-        trial_seconds=request.trial_seconds,
+        trial_seconds=play.trial_seconds,
     )

@@ -19,9 +19,9 @@ from arena_kit.cluster.client import ApiCluster
 from arena_kit.cluster.lots.driver import Driver
 from arena_kit.sandbox.base import SandboxError
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import lots_tenant
 from core.jobs.heartbeat import Heartbeat
 from core.jobs.stopping import ask_to_stop, has_time_to_finish, is_stopping
+from core.jobs.tenants import lots_tenant
 from core.jobs.worker import worker_name
 from duel_runner.lots.rows import LotRows
 
@@ -53,7 +53,7 @@ class Driving:
     def run(self) -> None:
         """Tick until this process is asked to stop, let lots that are nearly done end, and give the others back."""
         Thread(target=self._wake_by_changes, name="watch", daemon=True).start()
-        while not is_stopping() or (self.driver.held and has_time_to_finish()):
+        while not is_stopping() or (self.driver.claimed and has_time_to_finish()):
             self.step()
             self._wait()
         self._safely(self.driver.stop)
@@ -86,7 +86,7 @@ class Driving:
 
     def _wait(self) -> None:
         until = time.monotonic() + TICK_SECONDS
-        while time.monotonic() < until and not (is_stopping() and not self.driver.held):
+        while time.monotonic() < until and not (is_stopping() and not self.driver.claimed):
             time.sleep(LOOK_SECONDS)
             if self._changed.is_set() or self._is_wanted():
                 self._changed.clear()

@@ -47,7 +47,7 @@ NOT_APART = (
 DELAYED = frozenset({"no_capacity"})
 NO_ATTEMPT = DELAYED | {NOT_PLAYED}
 """Codes of platform faults after which a job waits again without the loss of an attempt: it has not been played."""
-Request = MatchesOfJob | Episodes
+Play = MatchesOfJob | Episodes
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class LotRows:
         if time.monotonic() < self._renew_at:
             return frozenset()
         self._renew_at = time.monotonic() + settings.JOB_LEASE_SECONDS / 4
-        # Those that a broken claim has left behind wait for their leases to end.
+        # Jobs that a broken claim has left behind wait for their leases to end.
         for claim in self._lots.keys() - set(claims):
             self._forget(claim)
         held: set[str] = set()
@@ -172,7 +172,7 @@ class LotRows:
         """Let a row of a lot go on with its part's result."""
         rows = self._lots[claim]
 
-        def act() -> Request:
+        def act() -> Play:
             try:
                 part = parts().get(part_id(one.job))
                 if part is None:
@@ -198,47 +198,47 @@ class LotRows:
 
     def _begun(self, job: Job) -> list[LotJob]:
         """Return the first lot of a job that was just claimed; nothing when the job is over or given back."""
-        if (first := self._request(job)) is None:
+        if (first := self._play(job)) is None:
             return []
         begun = [first]
         try:
             if isinstance(job, Duel) and job.tournament_id is not None:
                 taken = duels_take(job, size=self._lot_size, worker=worker_name())
-                begun += filter(None, map(self._request, taken))
+                begun += filter(None, map(self._play, taken))
         except Error as error:
             # It is played alone.
             logger.warning("No other duel of a block could be claimed: %s", error)
             connection.close()
-        lot = lot_job(*(request for _, request in begun))
-        for one, request in begun:
-            one.lease.log(f"{' against '.join(map(str, request.submissions))}, in the pod of {lot.name}.")
+        lot = lot_job(*(play for _, play in begun))
+        for one, play in begun:
+            one.lease.log(f"{' against '.join(map(str, play.submissions))}, in the pod of {lot.name}.")
         self._lots[lot.claim] = {claim_of(one.job): one for one, _ in begun}
         return [lot]
 
-    def _request(self, job: Job) -> tuple[Claimed, Request] | None:
+    def _play(self, job: Job) -> tuple[Claimed, Play] | None:
         """Return what a job that was just claimed wants first; None when the job is over or given back."""
         lease = Lease(job)
         one = Claimed(job, lease, self.KINDS[type(job)](job, lease))
-        requests: list[Request] = []
+        plays: list[Play] = []
 
         def begin(_: Any, __: Lease) -> None:
             if must_be_apart(job):
                 job_fail(job=job, fault=JobFault.PLATFORM, code="sandbox_refused", error=NOT_APART, log=lease.text)
             else:
-                requests.append(next(one.steps))
+                plays.append(next(one.steps))
 
-        def act() -> Request:
+        def act() -> Play:
             if_makeable(begin)(job, lease)
-            if not requests:
+            if not plays:
                 # The job has ended, because its environment cannot be made anywhere, or not be played on a cluster.
                 raise StopIteration
-            return requests[0]
+            return plays[0]
 
         with bound(**job_about(job, worker_name())):
             log_start(job)
-        return None if self._advance(one, act) is None else (one, requests[0])
+        return None if self._advance(one, act) is None else (one, plays[0])
 
-    def _advance(self, one: Claimed, act: Callable[[], Request]) -> LotJob | None:
+    def _advance(self, one: Claimed, act: Callable[[], Play]) -> LotJob | None:
         """Let a job go on to the next thing that it has to play; None when it is over or given back."""
         lots: list[LotJob] = []
 

@@ -30,11 +30,11 @@ from arena_kit.tests.cluster.doubles import ClusterDouble
 from core.checks.players import check_cluster
 from core.jobs import registry
 from core.jobs.claims import is_work_waiting
-from core.jobs.cluster import lots_tenant, worlds_tenant
 from core.jobs.control import job_cancel
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_enqueue
 from core.jobs.stopping import ask_to_stop
+from core.jobs.tenants import lots_tenant, worlds_tenant
 from core.jobs.worker_selectors import places_alive
 from core.jobs.workers import worker_appear
 from core.models import (
@@ -224,7 +224,7 @@ def test_a_duel_is_played_as_a_lot_and_goes_to_the_ledger(
     assert set(said) == {b"made"}
     assert LedgerEntry.objects.filter(duel=duel).count() == 4
     assert not cluster.made
-    assert not driver.held
+    assert not driver.claimed
 
 
 def test_a_lot_for_which_there_is_no_room_costs_no_attempt(player: Callable[..., Submission], settings: Any) -> None:
@@ -253,12 +253,12 @@ def test_duels_of_a_tournament_are_played_in_blocks(cluster: LocalCluster, playe
     driver.tick()
     (name,) = cluster.made
     lot = cluster.lots[name]
-    assert rows.live_claims() >= {driver.held[claim].job.claim for claim in driver.held}
+    assert rows.live_claims() >= {driver.claimed[claim].job.claim for claim in driver.claimed}
     lot.referee.wait(timeout=120)
     log = _text(lot.folder / "log").splitlines()
     # The log as it is when the pod is lost in the second duel.
     end = next(number for number, line in enumerate(log) if line.startswith("part "))
-    rows.finish_parts(next(iter(driver.held)), log[: end + 2])
+    rows.finish_parts(next(iter(driver.claimed)), log[: end + 2])
     assert [Duel.objects.get(pk=duel.pk).state for duel in duels] == ["SUCCEEDED", "RUNNING", "RUNNING"]
     # Its claim is over, and those of the others keep the Job.
     other = Driver(LotRows("lots"), cluster, TENANT, 0, time.monotonic)
@@ -355,7 +355,7 @@ def test_a_cancelled_duel_ends_its_lot(
     time.sleep(0.1)
     driver.tick()
     assert not cluster.made
-    assert not driver.held
+    assert not driver.claimed
 
 
 def test_a_stopped_driver_gives_its_duel_back_without_an_attempt(

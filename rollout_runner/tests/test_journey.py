@@ -14,7 +14,7 @@ from pytest_django.fixtures import Settings
 from arena_kit.examples import make_archive
 from arena_kit.tests.rollout.fake_model import calls, fake_model
 from core.models import Build, JobState, Rollout, RolloutAgent, VerdictReason, WorldLease
-from core.rollouts.batches import AgentChoice, BatchOptions, batch_cancel, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.board import board
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_upload
@@ -83,7 +83,7 @@ def test_a_rollout_without_memory_waits_and_costs_no_attempt(clean: None, settin
     task = package.environment.tasks.get()
     batch = batch_create(
         owner=ann, environment=package.environment, tasks=[task], agent=AgentChoice(RolloutAgent.NULL),
-        options=BatchOptions(attempts=1),
+        options=Options(attempts=1),
     )  # fmt: skip
     worked()
     rollout = batch.rollouts.get()

@@ -26,7 +26,7 @@ from core.jobs.lease import Lease
 from core.jobs.states import StaleJob
 from core.jobs.worker import Performed, perform
 from core.models import Alarm, Batch, CancelCode, Environment, JobFault, JobState, Rollout, RolloutAgent, User
-from core.rollouts.batches import AgentChoice, BatchOptions, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_build_fail
 from core.rollouts.reading import task_of
@@ -70,7 +70,7 @@ def test_limits_of_a_batch_are_never_wider_than_those_of_the_task(desk: Environm
         batch = batch_create(
             owner=ann, environment=desk, tasks=applications.tasks(desk, "count"),
             agent=AgentChoice(RolloutAgent.NULL),
-            options=BatchOptions(limits={"steps": 5, "seconds": 7_000, "cost_micros": 9}),
+            options=Options(limits={"steps": 5, "seconds": 7_000, "cost_micros": 9}),
         )  # fmt: skip
     limits = task_with_limits(batch.rollouts.get()).limits
     assert (limits.steps, limits.seconds, limits.cost_micros, limits.tokens) == (5, 900, 9, 500_000)

@@ -18,9 +18,9 @@ from arena_kit.cluster.manifest import Tenant
 from arena_kit.image.calls import engine as connect
 from arena_kit.image.registry import Registry
 from arena_kit.tests.image.registries import RegistryServer, registry_server, small_base_image
-from core.jobs.cluster import lots_tenant
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.tenants import lots_tenant
 from core.models import Build, CancelCode, Duel, Environment, Job, Submission
 from core.tests.working import run
 from duel_runner.lots.process import Driving
@@ -139,7 +139,9 @@ class Arena:
     def until(self, driver: Driver, true: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while not true():
-            assert time.monotonic() < deadline, [(str(held.job.name), held.waits_for) for held in driver.held.values()]
+            assert time.monotonic() < deadline, [
+                (str(held.job.name), held.waits_for) for held in driver.claimed.values()
+            ]
             driver.tick()
             jobs_end_delay()
             time.sleep(0.5)

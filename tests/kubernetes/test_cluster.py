@@ -260,7 +260,7 @@ def test_without_quota_lots_wait_and_are_played_once_there_is_room(
         for _ in range(6):
             driver.tick()
             time.sleep(0.5)
-        assert {held.waits_for for held in driver.held.values()} == {"no_capacity"}
+        assert {held.waits_for for held in driver.claimed.values()} == {"no_capacity"}
         assert driver.room == 0
     finally:
         cluster.apply(_quota("40"))

@@ -14,12 +14,12 @@ from pytest_django.fixtures import Settings
 from arena_kit.examples import make_archive
 from arena_kit.tests.rollout.fake_model import calls, fake_model
 from core.models import Build, JobState, Rollout, RolloutAgent, WorldLease
-from core.rollouts.batches import AgentChoice, BatchOptions, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.packages import package_upload
 from core.tests import applications, factories
 from rollout_runner import building
 from rollout_runner.host import pod_worlds, worlds_reap
-from rollout_runner.serving import serve
+from rollout_runner.queues import serve
 from rollout_runner.tests.places import images_forget, shop, shop_built, worked
 from tests.kubernetes.cluster import RealCluster
 from tests.kubernetes.conftest import Arena
@@ -96,7 +96,7 @@ def test_an_uploaded_agent_and_a_model_work_in_pods(applied: Arena, settings: Se
         batch = batch_create(
             owner=factories.user("bea"), environment=package.environment,
             tasks=[package.environment.tasks.get(key="total-42")],
-            agent=AgentChoice(RolloutAgent.MODEL, model=model), options=BatchOptions(attempts=1),
+            agent=AgentChoice(RolloutAgent.MODEL, model=model), options=Options(attempts=1),
         )  # fmt: skip
         assert worked() == 1
         asked = [headers["Authorization"] for _, headers, _ in double.asked]

@@ -42,7 +42,7 @@ from arena_kit.rollout.recording.record import steps_in
 from arena_kit.rollout.tasks.task import Task
 from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
-from arena_kit.rollout.worlds.world import Companions, World, WorldFault
+from arena_kit.rollout.worlds.world import Extras, World, WorldFault
 from arena_kit.sandbox.base import Container, Launch
 from arena_kit.tests.image.registries import RegistryServer
 from arena_kit.tests.rollout import browsers, notes
@@ -178,9 +178,9 @@ class Place:
         )
         return played, folder
 
-    def open(self, companions: Companions | None = None, **changes: Any) -> World:
+    def open(self, extras: Extras | None = None, **changes: Any) -> World:
         built = dataclasses.replace(self.built, **changes)
-        return self.worlds.open(built, seconds=300, labels=claimed(), companions=companions or Companions())
+        return self.worlds.open(built, seconds=300, labels=claimed(), extras=extras or Extras())
 
 
 def claimed() -> dict[str, str]:
@@ -325,8 +325,8 @@ def test_a_player_without_memory_left_is_at_fault_and_the_world_is_judged(
 
 def test_nothing_in_a_pod_finds_a_way_out(place: Place, client: docker.DockerClient, base: str) -> None:
     image = player_image(client, place, base, CLERK, "probe")
-    companions = Companions(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
-    with place.open(companions) as world, Browser(place.host.browsers, world):
+    extras = Extras(has_browser=True, player=PodPlayerSpec(image, Limits(), fresh=True))
+    with place.open(extras) as world, Browser(place.host.browsers, world):
         users = set()
         for name in ("web", NAME):
             found = json.loads(world.run(name, ["python3", "-c", WRITTEN + PROBE], seconds=60).output)

@@ -92,7 +92,7 @@ class DuelFilter(filters.FilterSet):
 
 
 class DuelList(Listed[Duel]):
-    """All duels, newest first. Tournaments whose results are held back from you are left out."""
+    """All duels, newest first. Tournaments whose results are withheld from you are left out."""
 
     tag = "duels"
     queryset = duel_rows()

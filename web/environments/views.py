@@ -89,7 +89,7 @@ def _address(request: HttpRequest, base: str) -> dict[str, str]:
 
 
 def _table(request: HttpRequest, row: Environment, tournament: Tournament | None, *, is_newest: bool) -> dict[str, Any]:
-    """Return the table of an edition or ladder, or why its results are held back."""
+    """Return the table of an edition or ladder, or why its results are withheld."""
     if tournament is None:
         return {"tournament": None, "is_running": False}
     viewer = viewer_of(request)

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from arena_kit.rollout.numbers.attempts import SetFigure
 from core.models import Batch, BatchPurpose, Environment
-from core.rollouts.batches import AgentChoice, BatchOptions, batch_cancel, batch_create
+from core.rollouts.batches import AgentChoice, Options, batch_cancel, batch_create
 from core.rollouts.choosing import agent_chosen
 from core.rollouts.exports import batch_trajectories
 from core.rollouts.figures import batch_figures
@@ -144,7 +144,7 @@ class BatchList(Acting, Listed[Batch]):
         if lost:
             raise serializers.ValidationError({"tasks": [f"There is no task {lost[0]} that you may see."]})
         config = {name: sent[name] for name in ("vision", "temperature", "prompt")}
-        options = BatchOptions(sent["attempts"], sent["limits"], sent["priority"], sent["note"])
+        options = Options(sent["attempts"], sent["limits"], sent["priority"], sent["note"])
         with refusals():
             agent: AgentChoice = agent_chosen(owner=account, environment=environment, word=sent["agent"], **config)
             batch = batch_create(owner=account, environment=environment, tasks=tasks, agent=agent, options=options)

@@ -83,7 +83,7 @@ def steps_view(rollout: Rollout, query: QueryDict) -> StepsView:
         return StepsView([], None, 0, 0, str(missing))
     if not steps:
         return StepsView([], None, 0, 0)
-    # Of one that runs only the latest steps are in the row.
+    # The row of a running rollout has only its latest steps.
     step = next((step for step in steps if step["number"] >= number), steps[-1])
     return StepsView(steps, _shown(rollout, step), step["number"], last)
 

@@ -19,7 +19,7 @@ Arguments = ParamSpec("Arguments")
 
 
 def status_of(missing: NotStored) -> int:
-    """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if held back, else 404."""
+    """Return the HTTP status: 409 if it may still come, 410 if it is no longer kept, 403 if withheld, else 404."""
     match missing:
         case Withheld():
             return 403
@@ -50,7 +50,7 @@ def notice(request: HttpRequest, missing: NotStored) -> HttpResponse:
     arguments = request.resolver_match.kwargs if request.resolver_match else {}
     kind = next((kind for kind in ("duel", "evaluation") if f"{kind}_id" in arguments), "")
     if isinstance(missing, Withheld):
-        kind = ""  # the page of the duel is held back too
+        kind = ""  # the page of the duel is withheld too
     context = {
         "title": "Not available yet" if isinstance(missing, NotPlayed | Withheld) else "This cannot be shown",
         "sentence": str(missing),

@@ -145,7 +145,7 @@ def _board(request: HttpRequest, row: Sitting, *, is_part: bool, refusal: str = 
     context = {"sitting": row, "board": board_of(request, row), "page": page, "refusal": refusal}
     context["steps"] = max(1, _number(request, "steps"))
     response = render(request, "web/sittings/board.html" if is_part else "web/sittings/sitting.html", context)
-    # What it shows depends on who looks and when, so no cache keeps it.
+    # The page depends on who looks and when, so no cache keeps it.
     response["Cache-Control"] = "private, no-store"
     return response
 

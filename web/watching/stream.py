@@ -104,7 +104,7 @@ class Streams:
             while True:
                 try:
                     told = await loop.run_in_executor(self._thread, self._look, topic.name)
-                except Exception:  # whatever fails, the database above all: its streams wait for a better look
+                except Exception:  # any error, usually the database: the next look tries again
                     logger.exception("What is told of %s could not be read.", topic.name)
                 else:
                     if told is None or told != topic.told:
@@ -142,7 +142,7 @@ async def _tell(topic: Topic, send: Send) -> None:
         (b"content-type", b"text/event-stream; charset=utf-8"),
         (b"cache-control", b"no-store"),
         (b"x-accel-buffering", b"no"),
-        # What it sends is for everyone.
+        # Its content is for everyone.
         (b"access-control-allow-origin", b"*"),
     ]
     await send({"type": "http.response.start", "status": 200, "headers": headers})

@@ -53,7 +53,7 @@ def lot_manifest(job: LotJob, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a lot."""
     labels = {pods.COMPONENT: "lot", pods.CLAIM: job.claim, pods.TENANT: tenant.id, KIND: job.kind}
     found = pods.job_manifest(
-        job.name, labels, _pod(job, tenant), tenant, seconds=job.play_seconds, finished_seconds=FINISHED_SECONDS
+        job.name, labels, _pod(job, tenant), tenant, seconds=job.play_seconds, ttl_seconds=FINISHED_SECONDS
     )
     found["metadata"]["annotations"] = {
         **({OTHERS: ",".join(job.others)} if job.others else {}),

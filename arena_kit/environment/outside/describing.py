@@ -21,7 +21,7 @@ ANSWER_BYTES = 1 << 20
 ID = re.compile(r"(?:[A-Za-z0-9_-]+/)?[A-Za-z0-9_.-]+")
 MOST_ID_CHARACTERS = 100
 UNANSWERED_SECONDS = 300.0
-"""After a process that could not say what is registered, none is asked for this time: it may take half a minute."""
+"""After a failed query, wait this long before the next one, because a query can take half a minute."""
 
 
 _asking = threading.Lock()

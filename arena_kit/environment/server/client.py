@@ -50,7 +50,7 @@ class RemoteEnvironment:
         self._state = SteppedMatch(RowStatus.OVER)
         self._seen: Mapping[int, Observation] = {}
         self._ahead: tuple[Mapping[int, Action] | Beginning, SteppedMatch] | None = None
-        """A step, or a beginning, that was played ahead, and what it has led to."""
+        """A reset or step that was computed in advance, and its result."""
         self._shown: tuple[Frame, str] | None = None
 
     def __del__(self) -> None:

@@ -24,6 +24,7 @@ from arena_kit.environment.outside.limited import confine
 from arena_kit.environment.outside.sentences import sentence_of
 from arena_kit.environment.outside.trial import facts_of
 from arena_kit.environment.protocol import BrokenEnvironment, Environment, IllegalAction, MatchOver, Observation
+from arena_kit.environment.raw_bytes import packer
 from arena_kit.environment.server.frames import (
     MAX_FRAME_BYTES,
     PIECE_BYTES,
@@ -36,7 +37,6 @@ from arena_kit.environment.server.frames import (
 )
 from arena_kit.environment.solver import MatchSolverHere, NotSolved, positions_of
 from arena_kit.environment.spec import EnvironmentSpec
-from arena_kit.environment.wire import packer
 from arena_kit.frames import Splitter, pack, pack_data, unpack_data
 
 KEPT = 1000

@@ -44,7 +44,7 @@ class Browser:
         self.viewport = viewport
         self._world = world
         self._wire: socket.socket | None = None
-        # What killed workers have left goes when the next browser of any worker opens.
+        # The next browser of any worker removes the leftovers of killed ones.
         remove_abandoned_channels(browsers.channel_dir)
         origins = world.package.origins
         self._channel = world.channel(NAME, browsers.channel_dir, lambda folder: channel_fill(folder, origins))

@@ -11,7 +11,7 @@ from arena_kit.cluster.manifest import CLAIM, Tenant
 from arena_kit.rollout.pods.manifest import WORLD, WorldPod
 from arena_kit.rollout.pods.world import PodWorld
 from arena_kit.rollout.worlds.built import BuiltPackage
-from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Companions
+from arena_kit.rollout.worlds.world import DEADLINE_LABEL, NOTHING, PROVISION_SECONDS, Extras
 
 CLAIM_LABEL = "arena.claim"
 """Names the claim that a world is for, among the labels of `PodWorlds.open`."""
@@ -31,15 +31,15 @@ class PodWorlds:
         *,
         seconds: float,
         labels: Mapping[str, str] | None = None,
-        companions: Companions = NOTHING,
+        extras: Extras = NOTHING,
     ) -> PodWorld:
         """Return a world whose services are healthy. Raises NoRoom if it has to wait, and PlatformFault.
 
         seconds: after this time the cluster may remove the world. labels: with the claim that it is for; a world
-        without one, as of a command, is left alone by reapers. companions: what is in the pod besides the services.
+        without one, as of a command, is left alone by reapers. extras: what is in the pod besides the services.
         """
         token, given = uuid.uuid4().hex, labels or {}
-        pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, companions, self._browser_image)
+        pod = WorldPod(package, token, given.get(CLAIM_LABEL, token), seconds, extras, self._browser_image)
         over_at = f"{time.time() + seconds:.0f}"
         world = PodWorld(self.cluster, self._tenant, pod, {**given, DEADLINE_LABEL: over_at})
         try:

@@ -13,7 +13,7 @@ from arena_kit.rollout.browser.folder import CHANNEL, ENVIRONMENT, SOCKET, START
 from arena_kit.rollout.worlds import front
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
 from arena_kit.rollout.worlds.walls import LOOPBACK, SHARED_BYTES
-from arena_kit.rollout.worlds.world import PAUSE, Companions
+from arena_kit.rollout.worlds.world import PAUSE, Extras
 from arena_kit.sandbox.docker import TMP, TMP_BYTES
 
 WORLD = "arena/world"
@@ -48,7 +48,7 @@ class WorldPod:
     token: str
     claim: str
     seconds: float
-    companions: Companions
+    extras: Extras
     browser_image: str = ""
 
     @property
@@ -66,56 +66,56 @@ def world_manifest(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the Job of a world. Raises PlatformFault for a package that no cluster can start."""
     labels = {pods.COMPONENT: "world", pods.CLAIM: world.claim, pods.TENANT: tenant.id, WORLD: world.token}
     pod = _pod(world, tenant)
-    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, finished_seconds=FORGOTTEN_SECONDS)
+    return pods.job_manifest(world.name, labels, pod, tenant, seconds=world.seconds, ttl_seconds=FORGOTTEN_SECONDS)
 
 
 def _pod(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
-    package, companions = world.package, world.companions
+    package, extras = world.package, world.extras
     names = [built.service.name for built in package.services]
     return {
-        **pods.pod_settings(tenant, has_gpus=companions.player is not None and companions.player.limits.gpu_count > 0),
+        **pods.pod_settings(tenant, has_gpus=extras.player is not None and extras.player.limits.gpu_count > 0),
         "terminationGracePeriodSeconds": GRACE_SECONDS,
         "hostAliases": [{"ip": LOOPBACK, "hostnames": names}],
         "initContainers": [_prepare(world, tenant)],
         "containers": [
-            _watcher(tenant, companions),
+            _watcher(tenant, extras),
             *(_service(built) for built in package.services),
             *([_front(package, tenant)] if package.front else []),
-            *([_browser(world.browser_image)] if companions.has_browser else []),
-            *([] if companions.player is None else [_player(world, tenant)]),
+            *([_browser(world.browser_image)] if extras.has_browser else []),
+            *([] if extras.player is None else [_player(world, tenant)]),
         ],
         "volumes": [
             pods.folder_volume("go", 1 * MIB),
             pods.folder_volume(pods.NOTHING, 1 * MIB),
             *(pods.memory_volume(name, size) for built in package.services for name, size in _tmpfs(built).values()),
             *([pods.folder_volume("front", 1024 * MIB)] if package.front else []),
-            *(_volumes("browser", browser.TMP_BYTES) if companions.has_browser else []),
-            *([] if companions.player is None else _volumes("player", TMP_BYTES)),
+            *(_volumes("browser", browser.TMP_BYTES) if extras.has_browser else []),
+            *([] if extras.player is None else _volumes("player", TMP_BYTES)),
         ],
     }
 
 
 def _prepare(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
     """Return the container that fills the folders of browser and player before they start."""
-    browsers = ["--browser", BROWSER_FOLDER] if world.companions.has_browser else []
-    players = ["--player", PLAYER_FOLDER] if world.companions.player is not None else []
+    browsers = ["--browser", BROWSER_FOLDER] if world.extras.has_browser else []
+    players = ["--player", PLAYER_FOLDER] if world.extras.player is not None else []
     return pods.container(
         "prepare",
         tenant.referee_image,
         # What Python compiles the servers in; nothing else uses it yet.
-        [*_channels(world.companions), pods.mount("go", TMP)],
+        [*_channels(world.extras), pods.mount("go", TMP)],
         command=["python3", "-m", "arena_kit.rollout.pods.prepare"],
         args=[*browsers, *players, *map(_plain, world.package.origins)],
         resources=_takes(128 * MIB, cpu=1.0),
     )
 
 
-def _watcher(tenant: Tenant, companions: Companions) -> dict[str, Any]:
+def _watcher(tenant: Tenant, extras: Extras) -> dict[str, Any]:
     """Return the container in which the arena lets services go, looks at ports and relays sockets."""
     return pods.container(
         WATCHER,
         tenant.referee_image,
-        [pods.mount("go", GO), *_channels(companions)],
+        [pods.mount("go", GO), *_channels(extras)],
         command=["python3", "-I", "-S", "-c", WATCH_PROGRAM],
         workingDir="/",
         resources=_takes(192 * MIB, cpu=1.0),
@@ -181,10 +181,10 @@ def _browser(image: str) -> dict[str, Any]:
 
 
 def _player(world: WorldPod, tenant: Tenant) -> dict[str, Any]:
-    assert world.companions.player is not None
+    assert world.extras.player is not None
     uid = pods.pod_player_uid(world.token) if tenant.host_users else pods.FIRST_OWN_UID
     return pods.player_container(
-        world.companions.player, name=PLAYER, uid=uid, cpu=100, channel="channel-player", tmp="tmp-player"
+        world.extras.player, name=PLAYER, uid=uid, cpu=100, channel="channel-player", tmp="tmp-player"
     )
 
 
@@ -217,10 +217,10 @@ def _volumes(name: str, tmp_bytes: int) -> list[dict[str, Any]]:
     return [pods.folder_volume(f"channel-{name}", 16 * MIB), pods.memory_volume(f"tmp-{name}", tmp_bytes)]
 
 
-def _channels(companions: Companions) -> list[dict[str, Any]]:
+def _channels(extras: Extras) -> list[dict[str, Any]]:
     """Return the folders of sockets, as the arena's own containers have them."""
-    browsers = [pods.mount("channel-browser", BROWSER_FOLDER)] if companions.has_browser else []
-    return [*browsers, *([] if companions.player is None else [pods.mount("channel-player", PLAYER_FOLDER)])]
+    browsers = [pods.mount("channel-browser", BROWSER_FOLDER)] if extras.has_browser else []
+    return [*browsers, *([] if extras.player is None else [pods.mount("channel-player", PLAYER_FOLDER)])]
 
 
 def _plain(value: str) -> str:

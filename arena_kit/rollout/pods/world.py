@@ -58,7 +58,7 @@ class PodWorld(World):
         self._containers[PAUSE] = WATCHER
         self._is_removed = False
         self._player = RelayedChannel(self._pod_calls, WATCHER, PLAYER_FOLDER)
-        self.has_player = pod.companions.player is not None
+        self.has_player = pod.extras.player is not None
 
     def come_up(self) -> None:
         """Make the pod, and wait until its containers run. Raises NoRoom if the cluster has no room for it now."""

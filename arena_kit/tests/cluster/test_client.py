@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from arena_kit.cluster import client as calls
-from arena_kit.cluster.answers import body_of
 from arena_kit.cluster.client import ApiCluster, JobRefused
 from arena_kit.cluster.lots.manifest import LotJob, lot_manifest
 from arena_kit.cluster.manifest import Tenant
+from arena_kit.cluster.replies import body_of
 from arena_kit.sandbox.base import SandboxUnavailable
 
 pytest.importorskip("kubernetes")
@@ -127,7 +127,7 @@ class Trickle:
 
 def test_an_answer_that_only_trickles_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     now = iter(range(100))
-    monkeypatch.setattr("arena_kit.cluster.answers.time.monotonic", lambda: float(next(now)))
+    monkeypatch.setattr("arena_kit.cluster.replies.time.monotonic", lambda: float(next(now)))
     answer = Trickle()
     with pytest.raises(TimeoutError):
         body_of(answer, 10.0)

@@ -69,7 +69,7 @@ def test_a_lot_is_started_followed_and_finished(world: World) -> None:
     world.tick()
     assert len(only(world).results) == 1
     assert not world.cluster.made
-    assert not world.drivers[0].held
+    assert not world.drivers[0].claimed
 
 
 def test_a_claim_may_play_a_second_lot(world: World) -> None:
@@ -187,7 +187,7 @@ def test_an_api_that_is_listed_but_takes_no_job_costs_no_attempt() -> None:
     for _ in range(50):
         world.tick()
     assert faults(world) == 0
-    assert len(world.drivers[0].held) == 1
+    assert len(world.drivers[0].claimed) == 1
     assert world.drivers[0].trouble
     world.cluster.takes_nothing = False
     world.tick()
@@ -342,7 +342,7 @@ class Season(RuleBasedStateMachine):
                 break
         assert [len(row.results) for row in self.world.table] == [1] * len(self.world.table)
         assert not self.world.cluster.made
-        assert not any(driver.held for driver in self.world.drivers)
+        assert not any(driver.claimed for driver in self.world.drivers)
 
 
 TestSeason = Season.TestCase

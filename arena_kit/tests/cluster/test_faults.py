@@ -113,7 +113,7 @@ class Season:
         self.rate = 0.0
         for _ in range(400):
             self.step()
-            if self.is_over() and not any(driver.held for driver in self.drivers.values()):
+            if self.is_over() and not any(driver.claimed for driver in self.drivers.values()):
                 return
 
 

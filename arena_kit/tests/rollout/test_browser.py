@@ -20,7 +20,7 @@ from arena_kit.rollout.loop import FREE_NOTES
 from arena_kit.rollout.play import rollout_replay, rollout_run
 from arena_kit.rollout.recording.record import record_judge, record_read, steps_in
 from arena_kit.rollout.values.actions import Action, action_read
-from arena_kit.rollout.worlds.world import WORLD_LABEL, Companions
+from arena_kit.rollout.worlds.world import WORLD_LABEL, Extras
 from arena_kit.tests.rollout.browsers import Stage, stage
 from arena_kit.tests.rollout.test_worlds import PROBE, UNREACHABLE
 
@@ -146,7 +146,7 @@ def test_a_hostile_page_spoils_nothing(place: Stage, actions: list[object], sent
 
 
 def test_a_browsers_container_has_no_way_out_and_can_write_nothing_but_its_own(place: Stage) -> None:
-    with place.worlds.open(place.built, seconds=300, companions=Companions(Browser.memory_bytes)) as world:
+    with place.worlds.open(place.built, seconds=300, extras=Extras(Browser.memory_bytes)) as world:
         with Browser(place.host.browsers, world):
             found = json.loads(world.run(NAME, ["python3", "-c", PROBE], seconds=30).output)
             wrote = world.run(NAME, ["touch", "/channel/x", "/x", "/etc/chromium/policies/managed/x"], seconds=10)

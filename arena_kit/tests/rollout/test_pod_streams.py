@@ -255,7 +255,7 @@ def test_how_a_container_of_a_pod_that_is_taken_away_has_ended_is_not_asked(take
 def test_worlds_of_dead_claims_are_reaped_and_those_without_a_claim_are_not(tmp_path: Path) -> None:
     """A command plays again without a row of its own: no worker knows of it."""
     double = ClusterDouble()
-    alone = type(POD)(POD.package, "e" * 32, "e" * 32, POD.seconds, POD.companions, POD.browser_image)
+    alone = type(POD)(POD.package, "e" * 32, "e" * 32, POD.seconds, POD.extras, POD.browser_image)
     with ClusterApi(double, lambda: None).served(tmp_path) as config:
         worlds = PodWorlds(TENANT, browser_image="", kubeconfig=config)
         for each in (POD, alone):

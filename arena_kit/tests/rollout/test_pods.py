@@ -25,7 +25,7 @@ from arena_kit.rollout.pods.channel import RELAY
 from arena_kit.rollout.pods.manifest import GO, PLAYER, WATCHER, WorldPod, world_manifest
 from arena_kit.rollout.pods.prepare import main as prepare
 from arena_kit.rollout.worlds.built import BuiltPackage, BuiltService
-from arena_kit.rollout.worlds.world import Companions
+from arena_kit.rollout.worlds.world import Extras
 
 DIGEST = "sha256:" + "a" * 64
 TENANT = Tenant(id="demo-worlds", namespace="arena-worlds", referee_image=f"registry/arena@{DIGEST}")
@@ -44,7 +44,7 @@ PACKAGE = BuiltPackage(
      BuiltService(WEB, "sha256:2", {"PYTHONPATH": "/p"}, user="1000:1000", reference=f"registry/apps@{DIGEST}")),
     (), 384 << 20, ("http://web:8000",), front=True,
 )  # fmt: skip
-ALL = Companions(
+ALL = Extras(
     memory_bytes=2 << 30,
     has_browser=True,
     player=PodPlayerSpec(f"registry/player@{DIGEST}", Limits(), fresh=True),
@@ -140,7 +140,7 @@ def test_the_wait_ends_with_the_file(tmp_path: Path) -> None:
 
 
 def test_what_is_not_asked_for_is_not_in_the_pod() -> None:
-    bare = replace(POD, companions=Companions(), package=replace(PACKAGE, front=False), browser_image="")
+    bare = replace(POD, extras=Extras(), package=replace(PACKAGE, front=False), browser_image="")
     assert set(containers(bare)) == {WATCHER, "service-db", "service-web"}
     assert not [volume for volume in pod(bare)["volumes"] if "browser" in volume["name"] or "player" in volume["name"]]
     assert set(containers()) == {WATCHER, "service-db", "service-web", "front", "browser", PLAYER}

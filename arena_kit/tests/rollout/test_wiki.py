@@ -51,7 +51,7 @@ def test_the_oracle_of_each_task_passes_and_doing_nothing_fails(wiki: Built, tas
         recorder = Recorder(output)
         try:
             work = BrowserWork(host, ScriptedAgent(task.oracle), recorder)
-            task_accept(host.worlds, built, task, work, companions=work.companions)
+            task_accept(host.worlds, built, task, work, extras=work.extras)
         except PlatformFault:
             # As everywhere, what a busy machine has spoilt is tried again.
             if tried == MOST_TRIES:

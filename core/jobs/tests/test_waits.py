@@ -180,7 +180,7 @@ def test_a_queue_that_stands_still_says_since_when_until_it_moves(submission: Su
     alarm = alarm_raise(key=standstill_key("build"), message="Nothing happens.")
     called = f"{alarm.raised_at.astimezone(UTC):%H:%M} UTC"
     assert wait(build).sentence == (
-        f"Its queue has stopped finishing jobs; the organisers were alarmed at {called}. It is next in the queue."
+        f"Its queue has stopped finishing jobs; the organisers got an alarm at {called}. It is next in the queue."
     )
     assert (wait(build).code, wait(build).is_stuck) == (WaitCode.STANDS_STILL, True)
     alarm_settle(key=standstill_key("build"))

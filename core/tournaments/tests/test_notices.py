@@ -112,7 +112,7 @@ def test_ranks_that_were_held_back_are_told_once_and_to_programs_with_the_table(
     assert titles(cast.alice) == ["anna came 1st of 2 in Tic-tac-toe: Cup"]
     assert not Delivery.objects.exists()
 
-    # Held back again and released: people are told only of ranks that differ from what they were last told.
+    # Withheld again and released: people are told only of ranks that differ from what they were last told.
     for rank, results in ((1, Audience.PARTICIPANTS), (2, Audience.PUBLIC)):
         tournament_relabel(tournament=cups[0], name="Spring Cup", season=None, results=Audience.HIDDEN)
         cups[0].participants.filter(submission=players[1]).update(rank=rank)

@@ -22,7 +22,7 @@ from arena_kit.referee.part import Failed, read_lot
 from arena_kit.referee.play import PlayedDuel
 from arena_kit.sandbox.probes import PROBE_LIMITS
 from arena_kit.sandbox.probes.walls import ProbeFinding
-from core.jobs.cluster import lots_tenant, worlds_tenant
+from core.jobs.tenants import lots_tenant, worlds_tenant
 from duel_runner.management.commands.sandbox_check import HAPPENED, PROTECTION, TRIED, line_of
 
 ENVIRONMENT = "tic-tac-toe-v1"

@@ -25,7 +25,7 @@ GRACE_SECONDS = 1.0
 """How long a player may take to end by itself when its duel is over."""
 LINE_BYTES = 4096
 MODEL = "model.sock"
-"""In the channel, of a player that has a language model and may make no sockets itself."""
+"""The socket in the channel to the language model, for players that may not make sockets."""
 POD_SECONDS = 300.0
 """How long process 1 of a pod's container waits for the referee's container to come up."""
 MEMORY_SECONDS = 0.05

@@ -36,8 +36,8 @@ def serve(sandbox: str) -> None:
     # evaluation of everybody nor people at the board keep the others waiting for long.
     shared = [sittings, evaluations, recordings, analyses, scripts, duels]
     queue_serve("duel", first=[validations], shared=shared, last=heavy)
-    # Of workers that are reserved for what is short, and for people.
+    # Workers that are reserved for short work, and for people.
     queue_serve("quick", first=[validations, sittings, evaluations, recordings, analyses])
-    # Of workers that are reserved for what takes long; those of `duel` then leave it to them.
+    # Workers that are reserved for long work; those of `duel` then leave it to them.
     queue_serve("heavy", shared=heavy)
     chore_register("duel", "quick", "heavy", run="duel_runner.tasks.leftovers_reap")
