@@ -33,7 +33,7 @@ from core.moderation.withdrawals import participants_withdraw_barred
 from core.notices.alarms import alarm_raise, alarm_settle
 from core.ratings.services import moment_notify, ratings_failed
 from core.tournaments.selectors import next_edition
-from core.tournaments.services import EditionTaken, tournament_create, tournament_finish
+from core.tournaments.services import EditionTaken, asked_key, tournament_create, tournament_finish
 
 logger = logging.getLogger(__name__)
 
@@ -118,8 +118,7 @@ def ratings_may_fail(environment: Environment) -> Iterator[None]:
 
 
 def _has_recovered(environment: Environment) -> bool:
-    """Return whether an alarm is raised although the ratings are up to date, e.g. because the failing duel was
-    struck."""
+    """Return whether an alarm rings although the ratings are up to date, e.g. after the failing duel was struck."""
     was_called = Alarm.objects.filter(key=_alarm_key(environment), settled_at=None).exists()
     return was_called and not fits.ratings_are_outdated(environment)
 
@@ -137,10 +136,7 @@ def start_if_due(environment: Environment, *, now: datetime) -> Tournament | Non
     # Read before the submissions: if another edition starts in between, tournament_create refuses ours.
     number, last = next_edition(environment), last_edition(environment)
     if environment.play != Play.EDITIONS:
-        begun = ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
-        if begun is not None:
-            asked_settle(environment)
-        return begun
+        return ladder.start_if_due(environment, number, now=now) if environment.play == Play.LADDER else None
     submissions = participants_due(environment)
     # A ladder has no fixed set of participants to compare with.
     classic = last if last is not None and not last.is_ladder else None
@@ -172,25 +168,13 @@ def start_where_asked(environment: Environment) -> None:
         if not asked.update(start_asked_at=None):
             return
         try:
-            tournament = start_now(environment)
+            logger.info("Started %s.", start_now(environment))
         except Refused as refusal:
             alarm_raise(
-                key=_asked_key(environment),
+                key=asked_key(environment),
                 message=f"The edition of {environment} that an organiser asked for has not begun. {refusal}",
                 address=page("environment", environment.slug),
             )
-        else:
-            logger.info("Started %s.", tournament)
-
-
-def asked_settle(environment: Environment) -> None:
-    """Let the edition that has begun be the one that an organiser has asked for, or was told could not begin."""
-    Environment.objects.filter(pk=environment.pk).update(start_asked_at=None)
-    alarm_settle(key=_asked_key(environment))
-
-
-def _asked_key(environment: Environment) -> str:
-    return f"edition-of-{environment.slug}"
 
 
 def start_now(environment: Environment) -> Tournament:
@@ -210,14 +194,11 @@ def start(environment: Environment, number: int, submissions: Sequence[Submissio
         for pairs in round_robin(len(submissions))
     ]
     known = strengths([row.pk for row in submissions])
-    with transaction.atomic():
-        tournament = tournament_create(
-            environment=environment,
-            edition=number,
-            submissions=submissions,
-            rounds=rounds,
-            seed=secrets.randbelow(2**31),
-            expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
-        )
-        asked_settle(environment)
-    return tournament
+    return tournament_create(
+        environment=environment,
+        edition=number,
+        submissions=submissions,
+        rounds=rounds,
+        seed=secrets.randbelow(2**31),
+        expected=known.of_pairs((one.pk, other.pk) for pairs in rounds for one, other in pairs),
+    )

@@ -45,7 +45,7 @@ from core.models.run import Run
 from core.models.schedule import TournamentSchedule
 from core.models.season import Season
 from core.models.sitting import Sitting, SittingMove
-from core.models.task import Acceptance, Task, TaskFile, TaskSplit, task_name
+from core.models.task import Acceptance, Task, TaskFile, TaskSplit
 from core.models.token import ApiToken, TokenScope
 from core.models.tournament import LADDER, Audience, Eligibility, Participant, Registration, Tournament, TournamentState
 from core.models.user import User
@@ -157,5 +157,4 @@ __all__ = [
     "Worker",
     "WorkerHost",
     "WorldLease",
-    "task_name",
 ]

@@ -117,10 +117,7 @@ class SubmissionQuerySet(models.QuerySet["Submission"]):
         return self.active().filter(agent=agent).order_by("-number")
 
     def newest_by_agent(self) -> dict[int, Submission]:
-        """Return the newest of these submissions of each agent, by the ids of the agents in their order.
-
-        Of active submissions it is the one that plays.
-        """
+        """Return the newest of these submissions of each agent by its id; of active ones, it is the one that plays."""
         return {row.agent_id: row for row in self.order_by("agent_id", "number")}
 
     def publishable(self) -> SubmissionQuerySet:

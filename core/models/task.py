@@ -47,11 +47,6 @@ class TaskFile(models.Model):
         return f"tasks of {self.environment} by {self.uploaded_by}"
 
 
-def task_name(key: str, author: str | None) -> str:
-    """Return the name of a task. author: the username of the member who wrote it; None for one of the organisers."""
-    return key if author is None else f"{key}@{author}"
-
-
 class Task(models.Model):
     """One revision of a task: an instruction with its checks. A revision never changes, only what is known about it."""
 
@@ -128,7 +123,7 @@ class Task(models.Model):
     @property
     def name(self) -> str:
         """Its name in addresses and figures, where two authors may use one key: `KEY`, or a member's `KEY@USERNAME`."""
-        return task_name(self.key, self.member.username if self.member else None)
+        return f"{self.key}@{self.member.username}" if self.member else self.key
 
     @property
     def tags(self) -> list[str]:

@@ -19,7 +19,6 @@ github_name = RegexValidator(
 )
 
 ANONYMOUS_NAME = "anonymous"
-NAME_TAKEN = "This user name is taken. Please try a different one."
 NOWHERE = "@arena.invalid"
 """The end of the addresses of accounts that have no mailbox."""
 ANONYMOUS_EMAIL = f"anonymous{NOWHERE}"
@@ -32,16 +31,6 @@ def email_problem(email: str) -> str:
     RFC 5322 allows control characters between quotes, which no header of a mail can contain.
     """
     return "" if plain_line(email) == email else "An e-mail address may contain only visible characters."
-
-
-def username_problem(name: str) -> str:
-    """Return what is wrong with a user name that Django accepts; empty when nothing is."""
-    # The name is part of addresses, where a leading dot has a special meaning.
-    if not name[:1].isalnum():
-        return "The name must begin with a letter or a digit."
-    if plain_line(name) != name:
-        return "The name contains characters that cannot be shown. Use plain letters and digits."
-    return NAME_TAKEN if name.casefold() == ANONYMOUS_NAME else ""
 
 
 class User(AbstractUser, QuotaNumbers):

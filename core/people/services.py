@@ -13,14 +13,26 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 from django.http import HttpRequest
 
+from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import LetterKind, User
 from core.models.quota import QUOTA_FIELDS
-from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, NAME_TAKEN, email_problem, username_problem
+from core.models.user import ANONYMOUS_EMAIL, ANONYMOUS_NAME, email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_changed_by_organiser, email_confirmed
 
 MAIL_TAKEN = "There is already an account with this e-mail."
+NAME_TAKEN = "This user name is taken. Please try a different one."
+
+
+def username_problem(name: str) -> str:
+    """Return what is wrong with a user name that Django accepts; empty when nothing is."""
+    # The name is part of addresses, where a leading dot has a special meaning.
+    if not name[:1].isalnum():
+        return "The name must begin with a letter or a digit."
+    if plain_line(name) != name:
+        return "The name contains characters that cannot be shown. Use plain letters and digits."
+    return NAME_TAKEN if name.casefold() == ANONYMOUS_NAME else ""
 
 
 def user_create(*, email: str, username: str, password: str | None, team: str = "", github: str = "") -> User:

@@ -14,9 +14,9 @@ from django.db import transaction
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import Tournament, User
-from core.models.user import ANONYMOUS_EMAIL, email_problem, username_problem
+from core.models.user import ANONYMOUS_EMAIL, email_problem
 from core.people.selectors import people_named, usernames_taken
-from core.people.services import user_invite
+from core.people.services import user_invite, username_problem
 from core.tournaments.inviting import people_invite
 
 MOST_ROWS = 500

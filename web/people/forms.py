@@ -28,10 +28,10 @@ from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 
 from core.models import InviteLink, LetterKind, TokenScope, User
-from core.models.user import NAME_TAKEN, email_problem, username_problem
+from core.models.user import email_problem
 from core.notices.letters import letter_write
 from core.people.emails import email_change_begin, email_confirmed
-from core.people.services import MAIL_TAKEN, email_stored, user_create
+from core.people.services import MAIL_TAKEN, NAME_TAKEN, email_stored, user_create, username_problem
 from core.tournaments.invite_links import user_create_by_link
 
 if TYPE_CHECKING:

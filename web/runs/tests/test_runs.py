@@ -120,7 +120,7 @@ def test_a_result_counts_steps_and_its_records_hide_traces_of_others(cast: Cast,
         actions = [match.moves for match in archive.index]
     assert actions[0] == 0 < actions[1]
     assert alice.get(f"{ADDRESS}{number}/").json()["result"]["steps"] == sum(-(-count // seats) for count in actions)
-    sent = io.BytesIO(b"".join(alice.get(f"{ADDRESS}{number}/records/").streaming_content))
+    sent = io.BytesIO(alice.get(f"{ADDRESS}{number}/records/").getvalue())
     errors = [match.error for match in DuelArchive(sent).matches()]
     assert "secret_move" in errors[1]
     assert errors[2] == played.SENTENCE
@@ -139,7 +139,7 @@ def test_the_records_of_a_run_with_one_seat_are_those_of_its_evaluation(cast: Ca
         episodes=[(1, 1.0, 9, 0.1), (2, 1.0, 9, 0.1)],
     )  # fmt: skip
     answer = alice.get(f"{ADDRESS}{number}/records/")
-    assert (answer.status_code, b"".join(answer.streaming_content)) == (200, b"episodes")
+    assert (answer.status_code, answer.getvalue()) == (200, b"episodes")
     assert alice.get(f"{ADDRESS}{number}/").json()["result"]["steps"] == 18
 
 
