@@ -81,7 +81,7 @@ def test_nothing_is_told_of_a_duel_that_nobody_watches(duel: Duel, view: Looked)
     duel_watch(duel)
     teller.tell()
     assert ToldMoves.objects.count() == 2
-    WatchedDuel.objects.update(asked_at=timezone.now() - services.WATCHED)
+    WatchedDuel.objects.update(asked_at=timezone.now() - services.WATCHED - timedelta(seconds=1))
     view.ended.append(match(duel, 3))
     teller.tell()
     assert ToldMoves.objects.count() == 2
