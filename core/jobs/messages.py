@@ -33,8 +33,8 @@ REPOSITORY_TASK = "repository_refresh"
 
 TASK = f"{__name__}.task_run"
 """The dotted path of the function that every message names."""
-AGAIN_AFTER = timedelta(minutes=15)
-"""The time after which the message of a task that has not ended waits again."""
+AGAIN_AFTER = timedelta(hours=1)
+"""The time after which the message of a task that has not ended waits again: longer than any task takes."""
 
 
 def task_request(queue: str, task: str, argument: int | str = 0) -> None:
