@@ -201,7 +201,7 @@ class Calls(grpc.aio.ServerInterceptor):
 
 
 async def _only(method: str, requests: AsyncIterator[Any]) -> Any:
-    """Return the message of a call that has one. Raises Ended."""
+    """Return the message of a call that has one. Raises CallEnded."""
     async for request in requests:
         if isinstance(request, Message) and not method.endswith(VALIDATES) and request.ByteSize() > MESSAGE_BYTES:
             raise CallEnded(Code.RESOURCE_EXHAUSTED, f"A message of {method} has at most {MESSAGE_BYTES:,} bytes.")

@@ -26,7 +26,7 @@ class Database:
         self._pool = pool or ThreadPoolExecutor(THREADS, thread_name_prefix="database")
 
     async def ask(self, work: Callable[Arguments, Answer], *args: Arguments.args, **kwargs: Arguments.kwargs) -> Answer:
-        """Run a function in a thread. Raises Ended when the database is away, and what the function raises."""
+        """Run a function in a thread. Raises CallEnded when the database is away, and what the function raises."""
         loop = asyncio.get_running_loop()
         # Threads do not inherit the log context and the trace of a call.
         call = partial(copy_context().run, _fresh, partial(work, *args, **kwargs))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import tempfile
 import zipfile
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from arena_kit.rollout.worlds.built import BuiltPackage
 from arena_kit.rollout.worlds.leases import NoRoom
 from arena_kit.rollout.worlds.stored import built_as_json, built_of
 from arena_kit.rollout.worlds.world import seeded_tag
+from arena_kit.zips import zip_bytes
 from core.jobs.artifacts import files_stored
 from core.jobs.lease import Lease
 from core.jobs.lifecycle import job_delay
@@ -54,7 +54,7 @@ def package_make(build: PackageBuild, lease: Lease) -> None:
     close_old_connections()
     with tempfile.TemporaryDirectory() as folder:
         packed = Path(folder, "fresh.zip")
-        packed.write_bytes(_packed(built.fresh))
+        packed.write_bytes(zip_bytes(built.fresh.items()))
         with files_stored(job=build, files={"fresh": packed}) as stored:
             package_build_succeed(
                 build=build,
@@ -169,11 +169,3 @@ def _uploads(package: Package) -> dict[str, bytes]:
             return {name.removeprefix(UPLOADS): archive.read(name) for name in names}
     except (OSError, zipfile.BadZipFile) as error:
         raise PlatformFault(f"The zip of {package} is not stored: {error}", code="store_failed") from None
-
-
-def _packed(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in sorted(files.items()):
-            archive.writestr(zipfile.ZipInfo(name), content)
-    return packed.getvalue()

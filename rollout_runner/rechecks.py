@@ -24,6 +24,7 @@ from core.models import PackageBuild, Rollout, Task, User, VerdictReason
 from core.rollouts.judging import JUDGE_TASK, NEEDED, judging_answer, judgings_asked
 from core.rollouts.packages import package_built
 from core.rollouts.reading import task_of
+from core.rollouts.selectors import of_task
 from core.rollouts.services import verdict_add, verdict_adopt
 from rollout_runner.building import fresh_of
 from rollout_runner.host import browser_host, worlds
@@ -138,5 +139,4 @@ def _package(rollout: Rollout) -> BuiltPackage:
 def _task(rollout: Rollout, *, by_newest_task: bool) -> Task:
     if not by_newest_task:
         return rollout.task
-    rows = Task.objects.select_related("environment", "file")
-    return rows.get(environment=rollout.environment_id, key=rollout.task.key, is_current=True)
+    return Task.objects.select_related("environment", "file").get(of_task(rollout.task), is_current=True)

@@ -31,7 +31,7 @@ from core.jobs.lifecycle import job_delay, job_fail
 from core.links import page
 from core.models import JobFault, JobState, PackageBuild, Rollout
 from core.notices.alarms import alarm_raise
-from core.rollouts.packages import package_build_ensure, package_built
+from core.rollouts.packages import builds_of, package_build_ensure, package_built
 from core.rollouts.quotas import model_has_budget
 from core.rollouts.reading import BESIDE_BYTES, limits_of, task_of
 from core.rollouts.services import JudgedRollout, rollout_finish
@@ -165,7 +165,7 @@ def _build(rollout: Rollout, lease: Lease) -> PackageBuild | None:
     package, seed = rollout.package, rollout.seed
     if (build := package_built(package, seed)) is not None:
         return build
-    last = package.builds.filter(seed=seed).order_by("-pk").first()
+    last = builds_of(package, seed).first()
     if last is not None and last.state == JobState.FAILED and last.fault == JobFault.PLAYER:
         error = f"{package} could not be built with the seed {seed}: {last.error}"
         job_fail(job=rollout, fault=JobFault.PLATFORM, code="package_refused", error=error, log=lease.text)

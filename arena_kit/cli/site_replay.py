@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import itertools
-import os
 import sys
 import time
 from pathlib import Path
 
-from arena_kit.cli.common import DONE, LABEL, NO, TRY_LATER, BadArgument, print_json, show
+from arena_kit.cli.common import DONE, NO, TRY_LATER, BadArgument, print_json, show
 from arena_kit.cli.environments import use_own_environments
 from arena_kit.cli.install import install
 from arena_kit.cli.local_replay import LocalReplay, write_replay
 from arena_kit.cli.needed import requirements_of
 from arena_kit.cli.output import output_open
-from arena_kit.cli.players import chosen_sandbox, player_image, sandbox_check
+from arena_kit.cli.players import chosen_sandbox, launch_of, player_image, sandbox_check
 from arena_kit.cli.sites import client_of
 from arena_kit.client import Client
 from arena_kit.client.answers import DuelRow
@@ -28,7 +26,7 @@ from arena_kit.environment.replay_file.facts import ReplayAgent, ReplayFacts
 from arena_kit.environment.spec import EnvironmentSpec
 from arena_kit.errors import PlatformFault
 from arena_kit.referee.shadow import Shadowed, shadow_match
-from arena_kit.sandbox.base import Container, Launch
+from arena_kit.sandbox.base import Container
 from arena_kit.text import plain_text
 
 WITHOUT_OBSERVATIONS = ReplayOptions(include_observations=False)
@@ -93,12 +91,9 @@ def compare(options: argparse.Namespace, duel_id: int, number: int, folder: Path
     image = player_image(options.diff, options.sandbox, folder / "player")
     required = requirements_of(options.diff, image)
     sandbox = chosen_sandbox(options, folder / "channel")
-    counter = itertools.count(1)
 
     def launch() -> Container:
-        name = f"arena-cli-{os.getpid()}-{next(counter)}"
-        labels = {LABEL: str(os.getpid())}
-        return sandbox.launch(Launch(image, name, limits=spec.limits, labels=labels, packages=packages))
+        return sandbox.launch(launch_of(image, spec.limits, packages=packages))
 
     try:
         sandbox_check(sandbox, image)

@@ -111,7 +111,7 @@ class Report:
 
 def active_version(agent: Agent) -> Submission | None:
     """Return the version that plays for an agent now, with its rating; None without one."""
-    return agent.submissions.active().select_related("rating").order_by("-number").first()
+    return Submission.objects.playing_for(agent).select_related("rating").first()
 
 
 def challenger_obstacle(agent: Agent, version: Submission | None) -> str:

@@ -97,8 +97,7 @@ def ladder_step(tournament: Tournament, *, now: datetime) -> None:
 
 
 def _is_on(tournament: Tournament) -> bool:
-    """Return whether the environment still plays a ladder by the same rules; after a change of rules another one
-    begins."""
+    """Return whether the environment still plays a ladder by the same rules; after a change another one begins."""
     environment = tournament.environment
     versions = tournament.duels.order_by("-number").values_list("environment_version", flat=True)
     return environment.play == Play.LADDER and versions.first() in (None, environment.spec_id)

@@ -6,9 +6,11 @@ Several requests for the same thing that wait are one message. Long work has no 
 from __future__ import annotations
 
 import logging
+from datetime import timedelta
 
 from django.db import Error, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
+from django.db.models.functions import Now
 from django_q.models import OrmQ
 from django_q.tasks import async_task
 
@@ -31,6 +33,8 @@ REPOSITORY_TASK = "repository_refresh"
 
 TASK = f"{__name__}.task_run"
 """The dotted path of the function that every message names."""
+AGAIN_AFTER = timedelta(hours=1)
+"""The time after which the message of a task that has not ended waits again: longer than any task takes."""
 
 
 def task_request(queue: str, task: str, argument: int | str = 0) -> None:
@@ -39,7 +43,7 @@ def task_request(queue: str, task: str, argument: int | str = 0) -> None:
     Several requests before it starts make it run once. A failure to store the message does not affect what was
     committed.
     """
-    transaction.on_commit(lambda: _send(queue, task, argument))
+    transaction.on_commit(lambda: _send(queue, task, argument), robust=True)
 
 
 def task_run(task: str, argument: int | str) -> None:
@@ -48,8 +52,8 @@ def task_run(task: str, argument: int | str) -> None:
 
 
 def messages(queue: str) -> QuerySet[OrmQ]:
-    """Return the messages that wait in a queue, the oldest first."""
-    waiting: QuerySet[OrmQ] = OrmQ.objects.filter(key=queue).order_by("pk")
+    """Return the messages that wait in a queue, the oldest first, and not those whose task is running."""
+    waiting: QuerySet[OrmQ] = OrmQ.objects.filter(~Q(lock__gt=Now()), key=queue).order_by("pk")
     return waiting
 
 
@@ -63,8 +67,9 @@ def message_do(queue: str) -> bool:
     first = messages(queue).first()
     if first is None:
         return False
-    # The message goes before its task runs, because the task may miss what changes from now on.
-    if OrmQ.objects.filter(pk=first.pk).delete()[0] == 0:
+    # It waits no longer before its task runs, because the task may miss what changes from now on. It goes when the task
+    # is over: that of a worker that was killed is done again.
+    if messages(queue).filter(pk=first.pk).update(lock=Now() + AGAIN_AFTER) == 0:
         return True
     called = _read(first)
     if called is not None:
@@ -73,7 +78,19 @@ def message_do(queue: str) -> bool:
         task, argument = called
         with apart(f"The task {task} of {argument}"):
             task_run(task, argument)
+    OrmQ.objects.filter(pk=first.pk).delete()
     return True
+
+
+def messages_thin() -> None:
+    """Leave one of equal messages: where no worker takes them, those of schedules would grow without end."""
+    for queue in OrmQ.objects.order_by().values_list("key", flat=True).distinct():
+        seen: set[tuple[str, int | str] | None] = set()
+        for row in list(messages(queue)):
+            called = _read(row)
+            if called in seen:
+                OrmQ.objects.filter(pk=row.pk).delete()
+            seen.add(called)
 
 
 def _send(queue: str, task: str, argument: int | str) -> None:

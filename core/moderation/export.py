@@ -197,7 +197,10 @@ def account_parts(user: User) -> Parts:
         ),
         "choices_of_notices": (NoticeChoice.objects.filter(user=user), ("kind", "in_inbox", "by_mail")),
         "invitations": (user.invitations.all(), ("environment__slug", "edition", "name")),
-        "runs": (Run.objects.filter(caller=user), ("key", "player_1_name", "player_2_name", "created_at")),
+        "runs": (
+            Run.objects.filter(caller=user),
+            ("key", "player_1_name", "player_2_name", "player_words", "created_at"),
+        ),
         "packages": (
             Package.objects.filter(uploaded_by=user),
             ("environment__slug", "number", "archive_bytes", "note", "created_at"),

@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 from arena_kit.folders import remove_abandoned
 from core.jobs.apart import apart
 from core.jobs.lifecycle import jobs_end_delay
+from core.jobs.messages import messages_thin
 from core.jobs.registry import CHORES, STEPS
 from core.jobs.schedules import schedules_mend
 from core.jobs.scratch import FOLDERS, PREFIX
@@ -75,11 +76,11 @@ def look_around() -> None:
 
 
 def look() -> None:
-    """Take jobs back from dead workers, mend schedules and run the registered steps.
+    """Take jobs back from dead workers, mend schedules, thin out messages and run the registered steps.
 
     An error in one step does not stop the others.
     """
-    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend):
+    for step in (jobs_requeue_expired, jobs_end_delay, schedules_mend, messages_thin):
         with apart(step.__name__):
             step()
     for path in STEPS:

@@ -59,7 +59,7 @@ def sittings_open(user: User) -> list[Sitting]:
 
 def opponents_of(user: User | None, environment: Environment, *, count: int) -> list[Submission]:
     """Return the versions that a person may play against in an environment, the best rated first."""
-    playing = Submission.objects.active().filter(agent=OuterRef("pk")).order_by("-number").values("pk")[:1]
+    playing = Submission.objects.playing_for(OuterRef("pk")).values("pk")[:1]
     rated = Rating.objects.filter(submission__agent=OuterRef("pk"), rank__isnull=False).order_by("rank")
     agents = open_agents(user).filter(environment=environment).annotate(playing=Subquery(playing))
     best = F("best_rank").asc(nulls_last=True)

@@ -156,7 +156,7 @@ def own_agent_list(environment: Environment, owner: User) -> list[OwnAgent]:
     submissions = submissions_with_phases().filter(
         agent__environment=environment, agent__owner=owner, pk=Subquery(newest)
     )
-    playing = Submission.objects.active().filter(agent=OuterRef("agent"))
+    playing = Submission.objects.playing_for(OuterRef("agent"))
     if environment.is_scored:
         playing = Submission.objects.filter(agent=OuterRef("agent"), evaluations__is_current=True)
     return [

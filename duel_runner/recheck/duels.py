@@ -35,9 +35,8 @@ def duel_again(duel: Duel, arena: Sandbox) -> DuelRecord:
     """
     players = ((duel.player_1, duel.player_1_digest), (duel.player_2, duel.player_2_digest))
     environment, spec = duel.environment, rules(duel)
-    if not spec.pairs_share_chance:
-        with records_open(duel) as archive:
-            spec = spec_of(spec, archive.record())
+    with records_open(duel) as archive:
+        spec = spec_of(spec, archive.record())
     with recheck_sandbox(environment, arena) as place:
         return referee.run_duel(
             spec,

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
+import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.utils import timezone
 from pytest_django.fixtures import Settings
 
 from arena_kit.errors import PlatformFault
-from arena_kit.rollout.attempt import Phase
+from arena_kit.rollout.attempt import Attempt, Phase, Work
+from arena_kit.rollout.checks.evidence import SUCCESS
 from arena_kit.rollout.gateway.endpoint import AskedModel, ChatForm, Endpoint
-from arena_kit.rollout.recording.record import RecordRefused
+from arena_kit.rollout.judge import EndedBy, TaskOutcome, TaskVerdict
+from arena_kit.rollout.recording.record import EXPORT, RECORD, RecordRefused, RolloutFacts, record_write
+from arena_kit.rollout.worlds.built import BuiltPackage
+from arena_kit.rollout.worlds.stored import built_as_json
 from core.jobs.control import job_cancel_if_open
 from core.jobs.lease import Lease
 from core.jobs.states import StaleJob
@@ -23,6 +31,7 @@ from core.models import Alarm, Batch, CancelCode, Environment, JobFault, JobStat
 from core.rollouts.batches import AgentChoice, Options, batch_create
 from core.rollouts.judging import judging_ask
 from core.rollouts.packages import package_build_fail
+from core.rollouts.reading import task_of
 from core.settings.model_keys import ModelKey
 from core.tests import applications, factories
 from core.tests.applications import MEMBERS, finished, running
@@ -263,3 +272,42 @@ def test_a_running_rollout_shows_its_latest_steps_and_ends_when_it_is_cancelled(
     assert again.is_cancelled()
     with pytest.raises(StaleJob):
         again.raise_if_over()
+
+
+@pytest.mark.parametrize("other", ["before", "after"])
+def test_a_rollout_is_judged_by_the_newest_task_of_its_author(
+    ann: User, desk: Environment, tmp_path: Path, other: str
+) -> None:
+    def guessed() -> None:
+        applications.uploaded(ann, desk, {"id": "secret", "task": "A guess.", "answer": 9, "split": "HIDDEN"})
+
+    olga, secret = applications.organiser(), applications.TASKS[3]
+    if other == "before":
+        guessed()
+    task = desk.tasks.get(key="secret", member=None)
+    with MEMBERS:
+        choice = AgentChoice(RolloutAgent.NULL)
+        rollout = batch_create(owner=olga, environment=desk, tasks=[task], agent=choice).rollouts.get()
+    built = BuiltPackage(rollout.package.archive_sha256, "desk", (), (), 0, seed=rollout.seed)
+    desk.packages.get().builds.update(built=built_as_json(built), fresh=stored(tmp_path, "fresh.zip", zipped()))
+    attempt = Attempt(TaskVerdict(TaskOutcome.NOT_SOLVED), Work(4, SUCCESS, EndedBy.DONE), {})
+    record_write(tmp_path, built, task_of(task), attempt, RolloutFacts(agent="null"))
+    finished(rollout, "NOT_SOLVED", record=stored(tmp_path, RECORD), export=stored(tmp_path, EXPORT))
+    applications.uploaded(olga, desk, {**secret, "answer": 4})
+    if other == "after":
+        guessed()
+    judging_ask(rollout=rollout, by=olga, by_newest_task=True)
+    rollouts_judge()
+    rollout.refresh_from_db()
+    assert (rollout.judging_error, rollout.outcome) == ("", "SOLVED")
+
+
+def zipped() -> bytes:
+    data = io.BytesIO()
+    zipfile.ZipFile(data, "w").close()
+    return data.getvalue()
+
+
+def stored(folder: Path, name: str, content: bytes = b"") -> str:
+    """The name of a file of a folder in the store."""
+    return default_storage.save(name, ContentFile(content or (folder / name).read_bytes()))

@@ -168,7 +168,7 @@ GROUPS: tuple[tuple[str, str, tuple[Table | str, ...]], ...] = (
               related="user", hidden="extra_data", base=Opening),
         Table(AccessAttempt, "username ip_address failures_since_start attempt_time path_info",
               "username ip_address", hidden="get_data post_data http_accept", date="attempt_time",
-              order="-attempt_time"),
+              order="-attempt_time", base=Opening),
         Table(Notice, "title user kind created_at read_at mail_next_at mailed_at mail_error", "title user__username",
               "kind", empty="mail_next_at", related="user", date="created_at"),
         Table(NoticeChoice, "user kind in_inbox by_mail", "user__username", "kind", related="user"),

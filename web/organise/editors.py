@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import IntegrityError, transaction
 from django.db.models import Model
 from django.utils import timezone
 
@@ -72,10 +73,17 @@ class Editor:
         return f"core.{verb}_{self.kind}"
 
     def saved(self, form: PartedForm, user: User) -> str:
-        """Save a valid form; return a sentence that has to be shown, mostly none. Raises Refused."""
+        """Save a valid form; return a sentence that has to be shown, mostly none. Raises Refused.
+
+        A form leaves out constraints over columns that it does not have, and two forms may be sent at once.
+        """
         columns = {column.name for column in self.model._meta.concrete_fields}
         changed = {"settings" if name.startswith("settings.") else name for name in form.changed_data}
-        return self.save(form.instance, user, columns & changed)
+        try:
+            with transaction.atomic():
+                return self.save(form.instance, user, columns & changed)
+        except IntegrityError:
+            raise Refused(f"There is already one {self.model._meta.verbose_name} with this name or address.") from None
 
 
 def _agent(agent: Agent, user: User, fields: Collection[str]) -> str:

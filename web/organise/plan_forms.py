@@ -1,4 +1,4 @@
-"""The form of a planned tournament, in the admin and on the organisers' pages."""
+"""The form of a planned tournament."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class BatchFullAnswer(BatchAnswer):
     any_of = serializers.SerializerMethodField(help_text="pass@k by k.")
     all_of = serializers.SerializerMethodField(help_text="pass^k by k.")
     summary = serializers.SerializerMethodField(help_text="Costs, steps, how rollouts ended.")
-    often = serializers.SerializerMethodField(help_text="By task: always, sometimes or never solved.")
+    often = serializers.SerializerMethodField(help_text="By the name of a task: always, sometimes or never solved.")
 
     _figures: Any = None
 

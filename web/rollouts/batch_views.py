@@ -83,7 +83,7 @@ def batch(request: HttpRequest, public_id: UUID) -> HttpResponse:
     row = get_batch(request, public_id)
     figures = batch_figures(batch_rollouts(row, viewer))
     matrix = [
-        MatrixRow(task, rollouts, figures.often[task.key].value if task.key in figures.often else "")
+        MatrixRow(task, rollouts, figures.often[task.name].value if task.name in figures.often else "")
         for task, rollouts in batch_matrix(row, viewer)
     ]
     over = row.over_count == row.rollout_count

@@ -8,6 +8,7 @@ from django import template
 from django.template import Context
 
 from core.models import Environment
+from core.people.rights import may
 from core.sittings.permissions import environment_obstacle
 from core.tournaments.cards import environment_card
 
@@ -23,4 +24,5 @@ def environment_head(context: Context, environment: Environment, section: str) -
         "card": environment_card(environment),
         "plays_people": not environment.is_scored and not environment_obstacle(environment),
         "user": context["user"],
+        "sees_why": environment.is_app or may(context["user"], "core.view_environment"),
     }

@@ -13,9 +13,8 @@ from arena_kit.cluster.streams import OUTPUT, Stream
 from arena_kit.errors import PlatformFault
 from arena_kit.rollout.exports.state import ExportRefused
 from arena_kit.rollout.pods.manifest import WORLD
-from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran
+from arena_kit.rollout.worlds.containers import OUTPUT_BYTES, UNENDED, Ran, output_text
 from arena_kit.sandbox.base import SandboxError
-from arena_kit.text import plain_text
 
 LOOK_SECONDS = 1.0
 """How old what is known about the pod may be."""
@@ -84,7 +83,7 @@ class PodCalls:
     def log(self, container: str) -> str:
         """See Containers."""
         with contextlib.suppress(SandboxError):
-            return _cleaned(self._cluster.log_end(self.name, container))
+            return output_text(self._cluster.log_end(self.name, container))
         return ""
 
     def run(
@@ -96,7 +95,7 @@ class PodCalls:
             output = PodOutput(stream)
             while output.more(deadline):
                 pass
-            return Ran(UNENDED if stream.status is None else stream.status, _cleaned(output.said))
+            return Ran(UNENDED if stream.status is None else stream.status, output_text(output.said))
 
     @contextlib.contextmanager
     def follow(self, container: str, command: Sequence[str]) -> Iterator[PodOutput]:
@@ -114,7 +113,7 @@ class PodCalls:
             while not stream.is_over and left > 0 and time.monotonic() < deadline:
                 left -= len(stream.take(deadline)[1])
         if stream.status != 0:
-            why = _cleaned(output.said)[:300]
+            why = output_text(output.said)[:300]
             raise ExportRefused(f"The service has no file {path} to export. {why}".strip(), code="export_failed")
 
     def relay(self, container: str, command: Sequence[str]) -> Stream:
@@ -169,7 +168,3 @@ def _pieces(stream: Stream, output: PodOutput, deadline: float) -> Iterator[byte
             yield data
         else:
             output.said = (output.said + data)[-OUTPUT_BYTES:]
-
-
-def _cleaned(output: bytes) -> str:
-    return plain_text(output[-OUTPUT_BYTES:].decode(errors="replace")).strip()

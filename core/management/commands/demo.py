@@ -49,7 +49,7 @@ START_SECONDS = 120.0
 """Time for the site to collect its static files and to answer."""
 STALL_SECONDS = 180.0
 GRACE_SECONDS = settings.STOP_GRACE_SECONDS + 10.0
-"""Longer than `run_workers` waits for its clusters."""
+"""Longer than `run_workers` waits for its workers."""
 
 
 class Command(BaseCommand):

@@ -105,7 +105,7 @@ class Results(APIView):
     @extend_schema(
         parameters=[OpenApiParameter("id", OpenApiTypes.UUID, OpenApiParameter.PATH)], responses=answers.Result
     )
-    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (of its address)  (its name in the address)
+    def get(self, request: Request, id: str) -> Response:  # noqa: A002  (its name in the address)
         return Response(answers.Result(client_result(_submission(id), viewer_of(request))).data)
 
 

@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from core.errors import Refused
-from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Submission, User
+from core.models import ApiToken, AuditEntry, Duel, Notice, Rating, Run, Submission, User
 from core.moderation.deletion import account_delete
 from core.moderation.export import account_data, account_parts
 from core.moderation.services import user_unban
@@ -97,6 +97,9 @@ def test_who_leaves_is_not_known_any_more_and_the_results_stay(stage: Stage, cas
     type(agent).objects.filter(pk=agent.pk).update(description="By Alice of Arenatown")
     email_address_ensure(user=person)
     factories.notice(person)
+    Run.objects.filter(pk=factories.run(person, stage.anna, stage.clara).pk).update(player_words=[{"version": "mine"}])
+    assert account_data(person)["runs"][0]["player_words"] == [{"version": "mine"}]
+    duels += 1
     _, token = token_create(owner=person, name="laptop", now=timezone.now(), days=1)
     SocialAccount.objects.create(user=person, provider="github", uid="17", extra_data={})
     client, elsewhere = logged_in(person), logged_in(person)
@@ -114,6 +117,7 @@ def test_who_leaves_is_not_known_any_more_and_the_results_stay(stage: Stage, cas
     for kind in (EmailAddress, Authenticator, SocialAccount, ApiToken):
         assert not kind.objects.filter(**{"owner" if kind is ApiToken else "user": person}).exists()
     assert not Notice.objects.filter(user=person).exists()
+    assert Run.objects.get(caller=person).player_words == []
     assert not Submission.objects.filter(agent__owner=person, deleted_at=None).exists()
     agent.refresh_from_db()
     assert agent.description == ""

@@ -157,7 +157,7 @@ def test_a_file_of_tasks_is_uploaded_and_says_what_is_wrong(client: Client, batc
     assert answer.status_code == 200
     assert "What your file changed" in page
     assert "colour" in page
-    assert "tasks/new/" in page
+    assert "tasks/new@anna/" in page
     assert "<strong>near</strong> and <strong>as-near</strong>" in page
     answer = post_tasks(client, b"{")
     assert answer.status_code == 422
