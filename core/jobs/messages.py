@@ -33,6 +33,8 @@ REPOSITORY_TASK = "repository_refresh"
 
 TASK = f"{__name__}.task_run"
 """The dotted path of the function that every message names."""
+TAKEN = " taken"
+"""After the name of a queue: the key of messages whose task is running."""
 AGAIN_AFTER = timedelta(hours=1)
 """The time after which the message of a task that has not ended waits again: longer than any task takes."""
 
@@ -53,8 +55,10 @@ def task_run(task: str, argument: int | str) -> None:
 
 def messages(queue: str) -> QuerySet[OrmQ]:
     """Return the messages that wait in a queue, the oldest first, and not those whose task is running."""
-    waiting: QuerySet[OrmQ] = OrmQ.objects.filter(~Q(lock__gt=Now()), key=queue).order_by("pk")
-    return waiting
+    # The time of a new message is that of its host, whose clock may be wrong; the time of a taken one is the database's.
+    waiting = Q(key=queue) | Q(key=f"{queue}{TAKEN}", lock__lte=Now())
+    rows: QuerySet[OrmQ] = OrmQ.objects.filter(waiting).order_by("pk")
+    return rows
 
 
 def waiting_count(queue: str) -> int:
@@ -69,7 +73,7 @@ def message_do(queue: str) -> bool:
         return False
     # It waits no longer before its task runs, because the task may miss what changes from now on. It goes when the task
     # is over: that of a worker that was killed is done again.
-    if messages(queue).filter(pk=first.pk).update(lock=Now() + AGAIN_AFTER) == 0:
+    if messages(queue).filter(pk=first.pk).update(key=f"{queue}{TAKEN}", lock=Now() + AGAIN_AFTER) == 0:
         return True
     called = _read(first)
     if called is not None:
@@ -84,7 +88,7 @@ def message_do(queue: str) -> bool:
 
 def messages_thin() -> None:
     """Leave one of equal messages: where no worker takes them, those of schedules would grow without end."""
-    for queue in OrmQ.objects.order_by().values_list("key", flat=True).distinct():
+    for queue in OrmQ.objects.exclude(key__endswith=TAKEN).order_by().values_list("key", flat=True).distinct():
         seen: set[tuple[str, int | str] | None] = set()
         for row in list(messages(queue)):
             called = _read(row)

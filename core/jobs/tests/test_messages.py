@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.db import OperationalError, transaction
@@ -110,6 +111,13 @@ def test_the_task_of_a_worker_that_was_killed_is_done_again(
     OrmQ.objects.update(lock=F("lock") - AGAIN_AFTER)
     assert message_do("publish")
     assert (noted, requested()) == ([7], [])
+
+
+def test_a_message_of_a_host_whose_clock_is_ahead_is_done_at_once(noted: list[int | str]) -> None:
+    task_request("publish", "note", 3)
+    OrmQ.objects.update(lock=F("lock") + timedelta(hours=2))
+    assert message_do("publish")
+    assert noted == [3]
 
 
 def test_what_is_rolled_back_requests_nothing() -> None:
