@@ -55,7 +55,7 @@ def task_run(task: str, argument: int | str) -> None:
 
 def messages(queue: str) -> QuerySet[OrmQ]:
     """Return the messages that wait in a queue, the oldest first, and not those whose task is running."""
-    # The time of a new message is that of its host, whose clock may be wrong; the time of a taken one is the database's.
+    # A new message has the time of its host, whose clock may be wrong; a taken one has that of the database.
     waiting = Q(key=queue) | Q(key=f"{queue}{TAKEN}", lock__lte=Now())
     rows: QuerySet[OrmQ] = OrmQ.objects.filter(waiting).order_by("pk")
     return rows
