@@ -38,9 +38,9 @@ TABS = (
     ("organise_applications", "Applications", rights("organise_applications")),
     ("organise_jobs", "Jobs", rights("organise_jobs")),
     ("organise_workers", "Workers", "core.view_worker"),
-    ("operations", "Last 24 hours", "core.view_worker"),
+    ("operations", "24 hours", "core.view_worker"),
     ("organise_webhooks", "Webhooks", "core.view_webhook"),
-    ("organise_audit", "Audit log", SUPERUSER),
+    ("organise_audit", "Audit", SUPERUSER),
 )
 """Name of the address, title and rights of each page; one right is enough."""
 
