@@ -12,7 +12,7 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from arena_kit.text import plain_line
 from core.errors import Refused
 from core.models import ApiToken, TokenScope, User
-from core.people.access_news import access_changed
+from core.people.access import access_changed
 
 PREFIX = "arena_"
 """The prefix of every token, by which scanners for leaked secrets recognise it."""
