@@ -16,9 +16,10 @@ from django.contrib.auth.hashers import make_password
 from django.db import transaction
 
 from core.errors import Refused
-from core.models import Agent, ApiToken, Letter, Notice, NoticeChoice, Submission, User
+from core.models import AccountEvent, Agent, Letter, Notice, NoticeChoice, Submission, User
 from core.models.user import NOWHERE
 from core.moderation.services import user_ban
+from core.people.access import access_end
 from core.submissions.existing import submission_delete
 
 NAME = "deleted"
@@ -41,9 +42,9 @@ def account_delete(*, user: User) -> None:
         Agent.objects.filter(owner=user).update(description="")
         Letter.objects.filter(email__iexact=user.email).delete()
         AccessAttempt.objects.filter(username=user.email.casefold()).delete()
-        for kind in (EmailAddress, Authenticator, SocialAccount, Notice, NoticeChoice):
+        for kind in (EmailAddress, Authenticator, SocialAccount, AccountEvent, Notice, NoticeChoice):
             kind.objects.filter(user=user).delete()
-        ApiToken.objects.filter(owner=user).delete()
+        access_end(user=user)
         _nameless(user)
 
 

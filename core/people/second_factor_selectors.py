@@ -25,15 +25,14 @@ def second_factor_shown(request: HttpRequest) -> bool:
 
 
 def second_factor_missing(request: HttpRequest) -> bool:
-    """Return whether an organiser's session lacks the second factor that it needs.
+    """Return whether a session has not shown the second factor of its account.
 
-    If every organiser must have one, an organiser without one lacks it too. Other people show it at the login, so
-    their sessions are complete.
+    If every organiser must have one, an organiser without one lacks it too.
     """
     user = request.user
-    if not isinstance(user, User) or not user.is_staff or second_factor_shown(request):
+    if not isinstance(user, User) or second_factor_shown(request):
         return False
-    return bool(settings.REQUIRE_STAFF_TOTP) or has_second_factor(user)
+    return (user.is_staff and bool(settings.REQUIRE_STAFF_TOTP)) or has_second_factor(user)
 
 
 def recovery_code_count(user: User) -> int:

@@ -96,10 +96,11 @@ def user_update(*, user: User, github: str, team: str | None = None) -> None:
 
 def profile_save(*, user: User, fields: Collection[str]) -> None:
     """Save what an organiser has changed about a person. A new address has to be confirmed like the first one."""
+    before = User.objects.get(pk=user.pk)
     with transaction.atomic():
         user.save(update_fields=fields)
         if "email" in fields:
-            email_changed_by_organiser(user=user)
+            email_changed_by_organiser(user=user, before=before)
 
 
 def quotas_save(*, user: User, is_exempt: bool, quotas: Mapping[str, int | None]) -> None:

@@ -62,7 +62,10 @@ def _delete(user: User, answer: OrganiserAnswer) -> str:
     _check(user, answer)
     if user.pk == answer.user.pk:
         raise Refused("You delete your own account in your profile.")
+    email = user.email if user.email_confirmed_at is not None else ""
     account_delete(user=user)
+    if email:
+        letter_write(kind=LetterKind.CLOSED, email=email)
     return "is deleted. Its results stay, under a name without meaning."
 
 
@@ -84,7 +87,7 @@ BAN = OrganiserAction(
     do=_ban,
     question=OrganiserQuestion(
         title="Ban people",
-        consequence="Their sessions end and their tokens stop working at once. Their unfinished jobs are cancelled, "
+        consequence="Their sessions end and their tokens are revoked at once. Their unfinished jobs are cancelled, "
         "and their agents are withdrawn from running editions. Their results stay. You can lift the ban.",
         button="Ban",
         reason="Reason, shown to them when they try to log in",
