@@ -246,7 +246,7 @@ def test_a_barred_participant_whose_row_is_damaged_keeps_no_other_in(
 def test_a_ban_ends_sessions_for_good_and_refuses_tokens(alice: User) -> None:
     browser, now = Client(), datetime.now(UTC)
     browser.force_login(alice)
-    _, token = token_create(owner=alice, name="t", now=now, days=None)
+    _, token = token_create(owner=alice, name="t", now=now, days=365)
     assert browser.get("/profile/").status_code == 200
 
     user_ban(user=alice, reason="Uploads viruses.")
