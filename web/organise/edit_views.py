@@ -43,16 +43,12 @@ def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpRespons
     is_new = form.instance.pk is None
     title = f"Add a {editor.model._meta.verbose_name}" if is_new else f"Change {form.instance}"
     if form.is_valid() and (sentence := _saved(request, editor, form)) is not None:
-        if sentence:
+        said = f"{form.instance} is saved"
+        if sentence and is_new:
             # In this answer alone: it may hold a secret.
-            context = {
-                "title": f"{form.instance} is saved",
-                "sentence": sentence,
-                "back": editor.back,
-                "tab": editor.tab,
-            }
+            context = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
             return render(request, "web/organise/saved.html", context, headers={"Cache-Control": "no-store"})
-        messages.success(request, f"{form.instance} is saved.")
+        (messages.warning if sentence else messages.success)(request, f"{said}. {sentence}".strip())
         return redirect(editor.back)
     context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}
     return render(request, "web/organise/change.html", context, status=422 if form.errors else 200)

@@ -56,9 +56,7 @@ def test_an_older_hash_is_made_anew_at_the_login_with_the_right_password(cast: C
     assert identify_hasher(cast.alice.password).algorithm == "argon2"
 
 
-def test_a_new_password_ends_other_sessions_and_keeps_tokens_by_a_box(
-    cast: Cast, visit: As, client: Client
-) -> None:
+def test_a_new_password_ends_other_sessions_and_keeps_tokens_by_a_box(cast: Cast, visit: As, client: Client) -> None:
     here, elsewhere = visit(cast.alice), visit(cast.alice)
     _, token = token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     before = here.cookies[django_settings.SESSION_COOKIE_NAME].value
