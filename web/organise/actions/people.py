@@ -1,4 +1,4 @@
-"""Actions on accounts: ban, lift the ban, unlock logins, confirm an address, mail a link, delete; and on tokens."""
+"""Actions on accounts (ban, unlock, confirm an address, mail a link, log out, delete), on tokens and on links."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from core.models import ApiToken, InviteLink, LetterKind, User
 from core.moderation.deletion import account_delete
 from core.moderation.services import user_ban, user_unban
 from core.notices.letters import letter_write
+from core.people.access import access_end
 from core.people.emails import email_confirmed
 from core.people.logins import login_unlock
 from core.people.tokens import token_revoke
@@ -56,6 +57,12 @@ def _mail_link(user: User, answer: OrganiserAnswer) -> str:
     _check(user, answer)
     letter_write(kind=LetterKind.PASSWORD_RESET, email=user.email)
     return "gets a mail with a link to choose a new password."
+
+
+def _end_sessions(user: User, answer: OrganiserAnswer) -> str:
+    _check(user, answer)
+    access_end(user=user)
+    return "is logged out everywhere, and its tokens are revoked."
 
 
 def _delete(user: User, answer: OrganiserAnswer) -> str:
@@ -137,6 +144,13 @@ MAIL_LINK = OrganiserAction(
     do=_mail_link,
     fits=lambda user: user.is_active and not user.is_system,
 )
+END_SESSIONS = OrganiserAction(
+    name="end_sessions",
+    label="End all sessions and revoke all tokens",
+    button="End sessions and tokens",
+    do=_end_sessions,
+    fits=lambda user: user.is_active and not user.is_system,
+)
 DELETE_ACCOUNT = OrganiserAction(
     name="delete",
     label="Delete the account",
@@ -164,4 +178,4 @@ REVOKE = OrganiserAction(
     ),
     right="delete",
 )
-PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK, CONFIRM_EMAIL, MAIL_LINK, DELETE_ACCOUNT)
+PEOPLE_ACTIONS = (BAN, UNBAN, UNLOCK, CONFIRM_EMAIL, MAIL_LINK, END_SESSIONS, DELETE_ACCOUNT)

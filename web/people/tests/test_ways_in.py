@@ -138,6 +138,8 @@ WAYS = (
     Way("a row of a factor", lambda _, person, box: factories.second_factor(person), is_own=False, has_box=False),
     Way("organise: ban", by_organiser("/organise/do/user/{person}/ban/", {"reason": "x"}), is_own=False,
         has_box=False),
+    Way("organise: end_sessions", by_organiser("/organise/do/user/{person}/end_sessions/", {}), is_own=False,
+        has_box=False),
     Way("organise: unban", banned_and_back, is_own=False, has_box=False),
     Way("organise: profile", by_organiser("/organise/people/{person}/profile/", PROFILE), is_own=False,
         has_box=False),
