@@ -894,10 +894,10 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('at', models.DateTimeField(auto_now_add=True, db_index=True)),
                 ('action', models.CharField(max_length=40)),
-                ('method', models.CharField(blank=True, help_text="How a login was shown to be the owner's.", max_length=60)),
+                ('method', models.CharField(blank=True, help_text='The proofs of a login, such as a password.', max_length=60)),
                 ('is_refused', models.BooleanField(default=False)),
                 ('address', models.CharField(blank=True, max_length=45)),
-                ('device', models.CharField(blank=True, help_text='What the browser or the program calls itself.', max_length=200)),
+                ('device', models.CharField(blank=True, help_text='The user agent of the browser or program.', max_length=200)),
                 ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='events', to=settings.AUTH_USER_MODEL)),
             ],
             options={

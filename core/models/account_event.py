@@ -1,4 +1,4 @@
-"""What happened to an account: logins, wrong passwords and codes, and changes of what opens it."""
+"""Events of accounts: logins, wrong passwords and codes, and changes of what opens an account."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class AccountEvent(models.Model):
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="events")
     at = models.DateTimeField(auto_now_add=True, db_index=True)
     action = models.CharField(max_length=40)
-    method = models.CharField(max_length=60, blank=True, help_text="How a login was shown to be the owner's.")
+    method = models.CharField(max_length=60, blank=True, help_text="The proofs of a login, such as a password.")
     is_refused = models.BooleanField(default=False)
     address = models.CharField(max_length=45, blank=True)
-    device = models.CharField(max_length=200, blank=True, help_text="What the browser or the program calls itself.")
+    device = models.CharField(max_length=200, blank=True, help_text="The user agent of the browser or program.")
 
     class Meta:
         ordering = ["-pk"]

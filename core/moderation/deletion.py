@@ -11,6 +11,7 @@ import secrets
 from allauth.account.models import EmailAddress
 from allauth.mfa.models import Authenticator
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from axes.models import AccessAttempt
 from django.contrib.auth.hashers import make_password
 from django.db import transaction
@@ -45,6 +46,7 @@ def account_delete(*, user: User) -> None:
         for kind in (EmailAddress, Authenticator, SocialAccount, AccountEvent, Notice, NoticeChoice):
             kind.objects.filter(user=user).delete()
         access_end(user=user)
+        UserSession.objects.filter(user=user).delete()
         _nameless(user)
 
 

@@ -68,7 +68,7 @@ def account_record(
     """Record what a person does, or a stranger tries, with an account, and for an organiser's account in the audit log.
 
     user: None when no account has the name that was typed. row: the object, if it is not the account itself. method:
-    how a login is shown to be the owner's. is_known: False when the person is not authenticated.
+    the proof of the login, such as `password`. is_known: False when the person is not authenticated.
     """
     account_note(request, user, action, method=method, is_known=is_known)
     if user is not None and user.is_staff:

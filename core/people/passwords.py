@@ -1,4 +1,4 @@
-"""What a password must not be, besides what Django refuses: one that was broken elsewhere, or the site's own name."""
+"""Refuses passwords that Django accepts: those that were stolen elsewhere, and those with the name of the site."""
 
 from __future__ import annotations
 

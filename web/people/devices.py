@@ -1,4 +1,4 @@
-"""What a browser or program calls itself, in words that its owner recognises."""
+"""Names for browsers and programs that their owners recognise."""
 
 from __future__ import annotations
 

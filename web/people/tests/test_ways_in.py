@@ -8,19 +8,19 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from allauth.account.models import EmailAddress, EmailConfirmationHMAC
 from allauth.mfa.models import Authenticator
 from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from allauth.socialaccount.models import SocialAccount
+from allauth.usersessions.models import UserSession
 from django.core.management import call_command
 from django.test import Client, TestCase
 from django.urls import reverse
 from django.utils import timezone
 
-from core.models import User
+from core.models import AccountEvent, User
 from core.moderation.services import user_ban, user_unban
 from core.people.tokens import token_create, token_find
 from core.tests import factories
@@ -246,4 +246,6 @@ def test_a_token_that_waited_for_a_change_is_not_made(cast: Cast) -> None:
 def test_who_deletes_the_account_leaves_no_session(cast: Cast) -> None:
     client, elsewhere = just_shown(cast.alice), just_shown(cast.alice)
     assert client.post("/profile/delete/", {"username": "alice"}).status_code == 302
-    assert SimpleNamespace(status=elsewhere.get("/inbox/").status_code).status == 302
+    assert elsewhere.get("/inbox/").status_code == 302
+    assert not UserSession.objects.filter(user=cast.alice).exists()
+    assert not AccountEvent.objects.filter(user=cast.alice).exists()
