@@ -198,9 +198,11 @@ def _images(before: datetime, now: datetime, dry_run: bool) -> int:
 
 def _sessions(before: datetime, now: datetime, dry_run: bool) -> int:
     rows = Session.objects.filter(expire_date__lt=before)
-    if not dry_run:
-        UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
-    return rows.count() if dry_run else rows.delete()[0]
+    if dry_run:
+        return rows.count()
+    count = rows.delete()[0]
+    UserSession.objects.exclude(session_key__in=Session.objects.values("session_key")).delete()
+    return count
 
 
 def _events(before: datetime, now: datetime, dry_run: bool) -> int:

@@ -11,7 +11,6 @@ from typing import Any
 from allauth.account.signals import password_changed, password_reset, password_set
 from allauth.core import context
 from allauth.mfa.models import Authenticator
-from allauth.mfa.signals import authenticator_reset
 from allauth.socialaccount.models import SocialAccount, SocialApp
 from allauth.usersessions.models import UserSession
 from django.contrib.auth import SESSION_KEY, update_session_auth_hash
@@ -24,6 +23,7 @@ from django.http import HttpRequest
 from core.links import page
 from core.models import ApiToken, NoticeKind, User
 from core.notices.services import notify
+from core.people.second_factor_selectors import has_second_factor
 from core.people.sessions import session_note
 
 ADVICE = "If it was not you, choose a new password at once, look at your passkeys and tokens, and tell the organisers."
@@ -85,13 +85,13 @@ def _on_factor(instance: Authenticator, created: bool, **_: object) -> None:
 
 @receiver(post_delete, sender=Authenticator)
 def _on_no_factor(instance: Authenticator, origin: Any, **_: object) -> None:
-    if (name := FACTORS.get(instance.type)) and not _is_of_account(origin):
+    if _is_of_account(origin):
+        return
+    if name := FACTORS.get(instance.type):
         access_changed(user=instance.user, title=f"{name} was removed from your account")
-
-
-@receiver(authenticator_reset)
-def _on_new_codes(user: User, **_: object) -> None:
-    access_changed(user=user, title="New recovery codes were made for your account")
+    elif has_second_factor(instance.user):
+        # Otherwise the codes go with the last factor.
+        access_changed(user=instance.user, title="New recovery codes were made for your account")
 
 
 @receiver(post_save, sender=SocialAccount)

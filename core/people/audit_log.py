@@ -81,7 +81,7 @@ def account_note(
 ) -> None:
     """Note what happens to an account in the site's log and for its owner. Arguments as of `account_record`."""
     address = client_address(request.META)
-    about = {"account": user.pk if user else None, "method": method, "outcome": "done" if is_known else "refused"}
+    about = {"account": user.pk if user else None, "login_by": method, "outcome": "done" if is_known else "refused"}
     logger.info("Account: %s", action, extra={**about, "address": address})
     if user is not None:
         device = storable(request.META.get("HTTP_USER_AGENT", ""))[:DEVICE_LIMIT]

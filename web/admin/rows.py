@@ -86,7 +86,7 @@ class Rows(ModelAdmin):
         if not sentence or self.editor is None:
             return super().response_add(request, obj, post_url_continue)
         context = {"title": f"{obj} is saved", "sentence": sentence, "back": self.editor.back, "tab": self.editor.tab}
-        return render(request, "web/organise/saved.html", context, headers={"Cache-Control": "no-store"})
+        return render(request, "web/organise/saved.html", context)
 
     def view_on_site(self, obj: Any) -> str | None:
         """Return the organisers' page of a job, and the page of everybody of a row that a list of theirs has."""

