@@ -74,6 +74,7 @@ def test_a_new_password_ends_other_sessions_and_keeps_tokens_by_a_box(cast: Cast
 def test_the_owner_is_told_of_a_new_password_and_of_a_new_token(cast: Cast, visit: As) -> None:
     visit(cast.alice).post("/profile/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
     assert told(cast.alice) == ["Your password was changed"]
+    cast.alice.refresh_from_db()
     token_create(owner=cast.alice, name="laptop", now=timezone.now(), days=1)
     assert told(cast.alice) == ["Your password was changed", "The API token laptop was created"]
     assert Notice.objects.filter(user=cast.alice, mail_next_at=None).count() == 0

@@ -335,6 +335,7 @@ def test_setting_it_up_revokes_tokens_that_the_password_alone_has_made(cast: Cas
         set_up(client)
     assert "Your API tokens (1) are revoked." in Notice.objects.filter(user=cast.olga)[0].text
 
+    cast.olga.refresh_from_db()
     _, new = token_create(owner=cast.olga, name="new", now=timezone.now(), days=1)
     client.post(NEW_CODES, {"keep_tokens": "on"})
     assert [status_with(token) for token in (old, other, new)] == [401, 200, 200]
