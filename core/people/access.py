@@ -54,6 +54,7 @@ def access_end(*, user: User, keeps_tokens: bool = False) -> int:
         is_own = request is not None and request.user.pk == user.pk and SESSION_KEY in request.session
         is_asked = request is not None and (is_own or request.user.is_anonymous)
         if request is not None and is_own:
+            assert isinstance(request.user, User)
             request.user.session_epoch = user.session_epoch
             update_session_auth_hash(request, user)
             session_note(request)

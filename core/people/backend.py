@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.auth.backends import ModelBackend
-from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest
 
 from core.models import User
@@ -16,12 +16,14 @@ class AccountBackend(ModelBackend):
 
     _request: HttpRequest | None = None
 
-    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> AbstractBaseUser | None:  # type: ignore[override]
+    def authenticate(
+        self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
+    ) -> User | None:
         # Django makes a backend for each login.
         self._request = request
-        return super().authenticate(request, **credentials)
+        return super().authenticate(request, username=username, password=password, **kwargs)
 
-    def user_can_authenticate(self, user: AbstractBaseUser | None) -> bool:
+    def user_can_authenticate(self, user: User | AnonymousUser | None) -> bool:
         """Return whether an account is open. After the right password of a closed one, the request gets the account."""
         is_open = super().user_can_authenticate(user)
         if self._request is not None and not is_open:

@@ -52,7 +52,9 @@ def session_note(request: HttpRequest, *, now: datetime | None = None) -> None:
 def session_list(user: User, *, now: datetime) -> QuerySet[UserSession]:
     """Return the open sessions of an account, the one that was used last first."""
     is_open = Session.objects.filter(expire_date__gt=now).values("session_key")
-    rows = UserSession.objects.filter(user=user, session_key__in=is_open).order_by("-last_seen_at", "-pk")
+    rows: QuerySet[UserSession] = UserSession.objects.filter(user=user, session_key__in=is_open).order_by(
+        "-last_seen_at", "-pk"
+    )
     return rows.filter(last_seen_at__gt=now - STAFF_IDLE) if user.is_staff else rows
 
 

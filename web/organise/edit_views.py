@@ -46,8 +46,8 @@ def _page(request: HttpRequest, editor: Editor, form: PartedForm) -> HttpRespons
         said = f"{form.instance} is saved"
         if sentence and is_new:
             # In this answer alone, which no cache keeps: it may hold a secret.
-            context = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
-            return render(request, "web/organise/saved.html", context)
+            shown = {"title": said, "sentence": sentence, "back": editor.back, "tab": editor.tab}
+            return render(request, "web/organise/saved.html", shown)
         (messages.warning if sentence else messages.success)(request, f"{said}. {sentence}".strip())
         return redirect(editor.back)
     context = {"form": form, "title": title, "about": editor.about, "back": editor.back, "tab": editor.tab}

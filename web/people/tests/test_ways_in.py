@@ -183,7 +183,7 @@ def test_every_page_action_and_command_is_known() -> None:
 
 def test_only_the_rule_raises_the_number_that_ends_sessions() -> None:
     """And no other code makes a password, closes an account or deletes all tokens of a person."""
-    found = {}
+    found: dict[str, set[str]] = {}
     root = Path(__file__).parents[3]
     for folder in ("core", "web", "executor"):
         for file in (root / folder).rglob("*.py"):
