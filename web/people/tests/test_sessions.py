@@ -73,7 +73,7 @@ def test_it_shows_the_last_logins_and_refused_attempts_of_its_owner_alone(cast: 
     done, refused = page.split("Refused attempts")
     assert done.count("Make token") == 19
     assert "<strong>Log in</strong> · password<br>" in done
-    assert " · Firefox on Linux · 192.0.2.1</small>" in done
+    assert "<br>Firefox on Linux · 192.0.2.1</small>" in done
     assert "198.51.100.7" in refused
     assert "203.0.113.9" not in page
 
