@@ -11,6 +11,8 @@ from core.models import User
 
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
 """The kinds of second factors. Recovery codes exist only beside one."""
+WITHOUT = "without_factor"
+"""The place in a session for the session epoch at which its account had no second factor."""
 
 
 def has_second_factor(user: User) -> bool:
@@ -32,7 +34,14 @@ def second_factor_missing(request: HttpRequest) -> bool:
     user = request.user
     if not isinstance(user, User) or second_factor_shown(request):
         return False
-    return (user.is_staff and bool(settings.REQUIRE_STAFF_TOTP)) or has_second_factor(user)
+    if user.is_staff and settings.REQUIRE_STAFF_TOTP:
+        return True
+    # Asked once in a session: a factor that is added later changes the number, and ends the session.
+    if request.session.get(WITHOUT) != user.session_epoch:
+        if has_second_factor(user):
+            return True
+        request.session[WITHOUT] = user.session_epoch
+    return False
 
 
 def recovery_code_count(user: User) -> int:

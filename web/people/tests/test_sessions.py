@@ -141,7 +141,7 @@ def test_the_use_of_a_session_is_noted_from_time_to_time(cast: Cast) -> None:
 
 def test_a_member_with_a_factor_is_asked_for_it_in_sessions_from_before(cast: Cast, visit: As) -> None:
     old = visit(cast.alice)
-    # As a row would be that an older version of the arena has written.
+    # As a row from before the rule, which has ended no session.
     Authenticator.objects.bulk_create([Authenticator(user=cast.alice, type=Authenticator.Type.TOTP, data={})])
     for address in ("/profile/", "/inbox/", PAGE, "/profile/tokens/"):
         assert old.get(address)["Location"].startswith("/profile/again/code/")
