@@ -57,7 +57,7 @@ def access_end(*, user: User, keeps_tokens: bool = False) -> int:
             assert isinstance(request.user, User)
             request.user.session_epoch = user.session_epoch
             update_session_auth_hash(request, user)
-            session_note(request)
+            session_note(request, user)
         if keeps_tokens or (request is not None and is_asked and request.POST.get(KEEP)):
             return 0
         return ApiToken.objects.filter(owner=user).delete()[0]

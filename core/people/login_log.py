@@ -22,7 +22,7 @@ METHOD_LIMIT = AccountEvent._meta.get_field("method").max_length
 
 @receiver(user_logged_in)
 def _on_login(request: HttpRequest, user: User, **_: object) -> None:
-    session_begin(request)
+    session_begin(request, user)
     account_record(request, user, "log_in", method=_shown(request, user))
 
 

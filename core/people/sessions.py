@@ -1,6 +1,6 @@
 """Sessions: when and from where each was last used, how long it lasts, and how it ends.
 
-django-allauth has the table, and a row for each login; here a row follows the use of its session. What changes who can
+django-allauth has the table. What changes who can
 log in ends all of them in `core.people.access`.
 """
 
@@ -19,6 +19,8 @@ from core.models import User
 
 LONGEST = timedelta(days=14)
 """A session ends this long after its login, however much it is used."""
+MOST = 50
+"""An account has at most so many sessions; a login beyond them ends the one that was used last the longest ago."""
 STAFF_IDLE = timedelta(hours=12)
 """An organiser's session ends when it was not used for this long."""
 NOTED_AGAIN = timedelta(minutes=5)
@@ -27,9 +29,12 @@ SEEN = "seen_at"
 """The place in a session for the Unix time of the last noted use."""
 
 
-def session_begin(request: HttpRequest) -> None:
-    """Give a session that has just logged in its end, which no later use moves."""
+def session_begin(request: HttpRequest, user: User) -> None:
+    """Give a session that has just logged in its end, which no later use moves, and end the oldest of too many."""
     request.session.set_expiry(timezone.now() + LONGEST)
+    session_note(request, user)
+    for row in UserSession.objects.filter(user=user).order_by("-last_seen_at", "-pk")[MOST:]:
+        row.end()
 
 
 def session_use(request: HttpRequest, *, now: datetime) -> None:
@@ -40,13 +45,13 @@ def session_use(request: HttpRequest, *, now: datetime) -> None:
         UserSession.objects.filter(session_key=request.session.session_key).delete()
         logout(request)
     elif idle > NOTED_AGAIN.total_seconds():
-        session_note(request, now=now)
+        session_note(request, request.user)
 
 
-def session_note(request: HttpRequest, *, now: datetime | None = None) -> None:
-    """Note when and from where a session is used."""
-    request.session[SEEN] = int((now or timezone.now()).timestamp())
-    UserSession.objects.create_from_request(request)
+def session_note(request: HttpRequest, user: User) -> None:
+    """Note when and from where an account's session is used."""
+    request.session[SEEN] = int(timezone.now().timestamp())
+    UserSession.objects.create_from_request(request, user=user)
 
 
 def session_list(user: User, *, now: datetime) -> QuerySet[UserSession]:

@@ -77,5 +77,5 @@ def token_digest(token: str) -> str:
 
 def token_list(owner: User, *, now: datetime) -> QuerySet[ApiToken]:
     """Return a person's tokens, newest first, with `is_expired`."""
-    is_expired = Case(When(Q(expires_at__lte=now), then=Value(True)), default=Value(False))
+    is_expired = Case(When(Q(expires_at__gt=now), then=Value(False)), default=Value(True))
     return ApiToken.objects.filter(owner=owner).annotate(is_expired=is_expired).order_by("-pk")

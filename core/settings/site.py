@@ -45,7 +45,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.socialaccount.providers.github",
     "allauth.socialaccount.providers.openid_connect",
-    "allauth.usersessions",
+    "core.people.session_app.SessionsConfig",  # allauth.usersessions
     "django_htmx",
     "rest_framework",
     "django_filters",

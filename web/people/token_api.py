@@ -88,7 +88,8 @@ class TokenList(Acting):
             wanted = {name: form[name] for name in ("name", "days", "scope")}
             row, token = token_create(owner=owner, now=timezone.now(), **wanted)
             account_record(request, owner, "make_token", row=row, method="password", channel=API)
-        return Response(NewTokenAnswer(row, context={"token": token}).data, status=201)
+        answer = NewTokenAnswer(row, context={"token": token})
+        return Response(answer.data, status=201, headers={"Cache-Control": "no-store"})
 
 
 def _code_check(request: Request, owner: User, code: str) -> None:

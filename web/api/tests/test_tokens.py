@@ -39,7 +39,7 @@ def me(token: str, scheme: str = "Bearer") -> Any:
 
 def test_a_token_is_made_used_and_revoked(cast: Cast, client: Client) -> None:
     made = log_in(client, name="laptop", days=7)
-    assert made.status_code == 201
+    assert (made.status_code, made["Cache-Control"]) == (201, "no-store")
     answer = made.json()
     token, row = answer["token"], ApiToken.objects.get()
     assert (row.owner, row.name, row.digest) == (cast.alice, "laptop", token_digest(token))

@@ -10,8 +10,11 @@ import pytest
 import time_machine
 from allauth.mfa.models import Authenticator
 from allauth.usersessions.models import UserSession
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
 
 from core.models import AccountEvent, User
 from core.operations.retention import retention_apply
@@ -147,6 +150,25 @@ def test_a_member_with_a_factor_is_asked_for_it_in_sessions_from_before(cast: Ca
         assert old.get(address)["Location"].startswith("/profile/again/code/")
     assert old.get("/api/v1/me/").status_code == 403
     assert just_shown(cast.alice, "mfa").get("/inbox/").status_code == 200
+
+
+def test_a_login_ends_the_oldest_of_too_many_sessions(cast: Cast, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("core.people.sessions.MOST", 3)
+    clients = [log_in(cast.alice) for _ in range(5)]
+    assert [is_open(client) for client in clients] == [False, False, True, True, True]
+    assert UserSession.objects.filter(user=cast.alice).count() == 3
+
+
+def test_a_login_costs_no_more_queries_with_many_sessions(
+    cast: Cast, django_assert_max_num_queries: DjangoAssertNumQueries
+) -> None:
+    log_in(cast.alice)
+    with CaptureQueriesContext(connection) as few:
+        log_in(cast.alice)
+    for _ in range(20):
+        log_in(cast.alice)
+    with django_assert_max_num_queries(len(few)):
+        log_in(cast.alice)
 
 
 def test_an_address_that_is_not_known_is_no_error(cast: Cast) -> None:
